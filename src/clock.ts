@@ -1,0 +1,51 @@
+/**
+ * Time, as a parameter. The one file that reads it.
+ *
+ * Two clocks, never mixed: `now()` is the wall clock, for what is stored or shown; it may jump. `monotonic()`
+ * only ever moves forward and is for durations. Timers are set against the monotonic one.
+ */
+import { TIMER_MS_MAX } from './core/duration.ts'
+
+export interface Clock {
+  /** Wall clock, epoch milliseconds. */
+  now(): number
+  /** Milliseconds since some fixed moment, with fractions. */
+  monotonic(): number
+  /**
+   * Calls `run` once, not before `delayMs` have passed. Delays above 2^31-1 ms end early at that limit, where a
+   * bare `setTimeout` would fire at once: whoever waits longer asks again.
+   */
+  schedule(delayMs: number, run: () => void): Timer
+}
+
+export type Timer = { cancel(): void }
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  schedule(delayMs, run) {
+    const dueAt = performance.now() + Math.min(delayMs, TIMER_MS_MAX)
+    const fire = (): void => {
+      // Node's timers can fire up to a millisecond early; callers were promised otherwise.
+      const leftMs = dueAt - performance.now()
+      if (leftMs > 0) handle = setTimeout(fire, Math.ceil(leftMs))
+      else run()
+    }
+    let handle = setTimeout(fire, Math.ceil(Math.min(delayMs, TIMER_MS_MAX)))
+    return { cancel: () => clearTimeout(handle) }
+  },
+}
+
+/** Resolves after `delayMs`, or at once when `signal` aborts; the caller looks at the signal. */
+export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const wake = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', wake)
+      resolve()
+    }
+    const timer = clock.schedule(delayMs, wake)
+    signal.addEventListener('abort', wake)
+  })
+}

@@ -1,0 +1,121 @@
+/**
+ * Errors, sorted by what the caller can do about them:
+ *
+ *   UsageError        fix the call        nothing was stored or changed
+ *   UnavailableError  wait, try again     the store did not answer; the effect of this call is unknown
+ *   InvariantError    report it to us     punctual broke one of its own rules
+ *
+ * Each carries a stable `code`. `ERROR_CODES` is the whole list; a test keeps `docs/errors.md` equal to it.
+ */
+
+export const ERROR_CODES = {
+  OPTION_UNKNOWN: 'an option that does not exist here',
+  OPTION_INVALID: 'an option with a value of the wrong type or outside its range',
+  DURATION_INVALID: 'a duration that is neither milliseconds nor a text like "30s"',
+  DELAY_OUT_OF_RANGE: 'a delay that is negative, not finite, or longer than 100 years',
+  MOMENT_INVALID: 'a moment that is neither a valid Date nor epoch milliseconds',
+  MOMENT_OUT_OF_RANGE: 'a moment before 1970 or more than 100 years ahead',
+  DELAY_AND_AT: '"delay" and "at" given together',
+  TOPIC_INVALID: 'a topic that is not a text of 1 to 200 bytes without control characters',
+  TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
+  ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters',
+  ID_EXISTS: 'a message with this id exists and ifExists is "fail"',
+  MESSAGE_RUNNING: 'the message runs right now and cannot be replaced',
+  PAYLOAD_UNSERIALISABLE: 'a payload that JSON cannot carry',
+  PAYLOAD_TOO_LARGE: 'a payload larger than payloadLimit',
+  PAYLOAD_MISMATCH: 'a payload that its topic’s schema refuses',
+  BATCH_TOO_LARGE: 'more entries in one call than its maximum',
+  CURSOR_INVALID: 'a cursor that did not come from list()',
+  FILTER_INVALID: 'a filter that names neither ids nor a state, or mixes both',
+  HANDLER_INVALID: 'a handler that is not a function',
+  HANDLER_EXISTS: 'a second handler for one topic',
+  STORE_URL_INVALID: 'a store URL that no engine understands',
+  STORE_INVALID: 'a store object that does not keep the contract',
+  QUEUE_STOPPED: 'a call on a queue that was stopped',
+  STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_CLOSED: 'the store was closed while the call was under way',
+  INVARIANT: 'a rule of punctual itself was broken',
+} as const
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+export type ErrorDetails = {
+  /** The offending value, as it was given. */
+  readonly value?: unknown
+  readonly cause?: unknown
+}
+
+export abstract class PunctualError extends Error {
+  readonly code: ErrorCode
+  readonly value: unknown
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.value = details.value
+  }
+}
+
+/** The call is wrong: mend it. Nothing was stored or changed. */
+export class UsageError extends PunctualError {
+  override readonly name = 'UsageError'
+}
+
+/** The store did not answer: wait and try again. Whether the call took effect is unknown. */
+export class UnavailableError extends PunctualError {
+  override readonly name = 'UnavailableError'
+}
+
+/** A bug in punctual: please report it. */
+export class InvariantError extends PunctualError {
+  override readonly name = 'InvariantError'
+
+  constructor(message: string, details: ErrorDetails = {}) {
+    super('INVARIANT', message, details)
+  }
+}
+
+export function assertNever(value: never): never {
+  throw new InvariantError(`a case was forgotten: ${describe(value)}`, { value })
+}
+
+export function invariant(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message)
+}
+
+const SHOWN_MAX = 80
+
+/** A value as a person would recognise it in an error message: short, on one line, never throwing. */
+export function describe(value: unknown): string {
+  const text = describeWhole(value).replace(/[\p{Cc}\u2028\u2029]/gu, '\uFFFD')
+  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`
+}
+
+function describeWhole(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return `"${value.slice(0, SHOWN_MAX + 1)}"`
+    case 'bigint':
+      return `${value}n`
+    case 'function':
+      return `a function${value.name === '' ? '' : ` (${value.name})`}`
+    case 'symbol':
+      return 'a symbol'
+    case 'object':
+      return describeObject(value)
+    default:
+      return String(value)
+  }
+}
+
+function describeObject(value: object | null): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString()
+  try {
+    const keys = Object.keys(value)
+    return keys.length === 0 ? 'an empty object' : `an object with ${keys.slice(0, 5).join(', ')}`
+  } catch {
+    return 'an object' // A proxy may throw from its traps; a message about an error must not.
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The message: what it is made of, the states it can be in, and what a legal id or topic looks like.
+ *
+ * What a field means in each state:
+ *
+ *             delayed            ready              running               dead
+ *   dueAt     starts then        started to be due  was due then          was due then
+ *   attempt   finished attempts  finished attempts  includes this one     finished attempts
+ *   error     of the last try    of the last try    of the last try       what it died of
+ */
+import { UsageError, describe } from './errors.ts'
+
+export const MESSAGE_STATES = ['delayed', 'ready', 'running', 'dead'] as const
+export type MessageState = (typeof MESSAGE_STATES)[number]
+
+export const PRIORITIES = ['high', 'normal', 'low'] as const
+export type Priority = (typeof PRIORITIES)[number]
+
+/** What the engines store: 0 is handed out first. */
+export type PriorityRank = 0 | 1 | 2
+
+export function priorityRank(priority: Priority): PriorityRank {
+  return PRIORITIES.indexOf(priority) as PriorityRank
+}
+
+export function priorityName(rank: PriorityRank): Priority {
+  return PRIORITIES[rank]
+}
+
+export const ID_BYTES_MAX = 200
+export const TOPIC_BYTES_MAX = 200
+
+/** Most callers give short ASCII names; only what fails this quick look is examined closely. */
+const PLAIN_NAME = /^[\x20-\x7e]{1,200}$/
+// Control characters would break key separators and logs; a lone surrogate cannot be stored as UTF-8.
+const FORBIDDEN_IN_NAME = /\p{Cc}|\p{Surrogate}/u
+
+export function checkId(value: unknown): string {
+  if (isName(value, ID_BYTES_MAX)) return value
+  throw new UsageError(
+    'ID_INVALID',
+    `id is ${describe(value)}; give a text of 1 to ${ID_BYTES_MAX} bytes without control characters.`,
+    { value },
+  )
+}
+
+export function checkTopic(value: unknown): string {
+  if (isName(value, TOPIC_BYTES_MAX)) return value
+  throw new UsageError(
+    'TOPIC_INVALID',
+    `topic is ${describe(value)}; give a text of 1 to ${TOPIC_BYTES_MAX} bytes without control characters.`,
+    { value },
+  )
+}
+
+/** True for a non-empty text that fits `bytesMax` in UTF-8 and holds nothing that a key or a log could choke on. */
+export function isName(value: unknown, bytesMax: number): value is string {
+  if (typeof value !== 'string') return false
+  if (value.length <= bytesMax && PLAIN_NAME.test(value)) return true
+  return (
+    value.length > 0 &&
+    value.length <= bytesMax &&
+    !FORBIDDEN_IN_NAME.test(value) &&
+    Buffer.byteLength(value) <= bytesMax
+  )
+}

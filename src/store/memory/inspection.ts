@@ -1,0 +1,95 @@
+/** Looking at the memory engine without changing it: single messages, pages and counts. */
+import { UsageError } from '../../core/errors.ts'
+import type { MessageState } from '../../core/message.ts'
+import type { TimingWheel } from '../../core/wheel.ts'
+import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../store.ts'
+import type { Leases } from './leases.ts'
+import { RUNNING, WAITING, type MessageTable } from './table.ts'
+import type { Topics } from './topics.ts'
+
+/** How many slots one page looks at before it is handed out short. */
+const SCAN_MAX = 10_000
+
+export type Parts = {
+  readonly table: MessageTable
+  readonly topics: Topics
+  readonly wheel: TimingWheel
+  readonly leases: Leases
+}
+
+export function inspect(parts: Parts, query: InspectQuery, now: number): Page {
+  if (!('ids' in query)) return page(parts, query, now)
+  const items: StoredMessage[] = []
+  for (const id of query.ids) {
+    const slot = parts.table.slotOf(id)
+    if (slot !== undefined) items.push(view(parts, slot, now))
+  }
+  return { items }
+}
+
+function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now: number): Page {
+  const items: StoredMessage[] = []
+  let looked = 0
+  for (const slot of parts.table.slotsFrom(parseCursor(query.cursor))) {
+    if (items.length === query.limit || looked === SCAN_MAX) return { items, cursor: String(slot) }
+    looked += 1
+    if (stateAt(parts.table, slot, now) !== query.state) continue
+    if (query.topic !== undefined && topicName(parts, slot) !== query.topic) continue
+    items.push(view(parts, slot, now))
+  }
+  return { items }
+}
+
+/** The wheel must have been advanced to now: what is still in it is delayed, what else waits is ready. */
+export function count({ table, topics, wheel, leases }: Parts): Counts {
+  const byTopic: Record<string, TopicCounts> = {}
+  let waiting = 0
+  let earliest = wheel.nextAt() ?? Infinity
+  for (const topic of topics.all()) {
+    if (topic.waiting + topic.running + topic.dead === 0) continue
+    waiting += topic.waiting
+    byTopic[topic.name] = { waiting: topic.waiting, running: topic.running, dead: topic.dead }
+    for (const line of topic.lines) earliest = Math.min(earliest, line.firstDueAt() ?? Infinity)
+  }
+  const delayed = wheel.size
+  const states = { delayed, ready: waiting - delayed, running: leases.size, dead: table.deadCount }
+  return earliest === Infinity
+    ? { states, topics: byTopic }
+    : { states, topics: byTopic, nextDueAt: earliest }
+}
+
+function view(parts: Parts, slot: number, now: number): StoredMessage {
+  const { table, leases } = parts
+  const death = table.death(slot)
+  return {
+    id: table.id(slot),
+    topic: topicName(parts, slot),
+    body: table.body(slot),
+    meta: table.meta(slot),
+    priority: table.priority(slot),
+    state: stateAt(table, slot, now),
+    dueAt: table.dueAt[slot] as number,
+    attempt: table.attempt[slot] as number,
+    error: table.error(slot),
+    reason: death?.reason ?? '',
+    until: death?.diedAt ?? leases.endsAt(slot),
+  }
+}
+
+function topicName({ table, topics }: Parts, slot: number): string {
+  return topics.numbered(table.topic[slot] as number).name
+}
+
+function stateAt(table: MessageTable, slot: number, now: number): MessageState {
+  const state = table.state(slot)
+  if (state === WAITING) return (table.dueAt[slot] as number) > now ? 'delayed' : 'ready'
+  return state === RUNNING ? 'running' : 'dead'
+}
+
+function parseCursor(cursor: string | undefined): number {
+  const slot = cursor === undefined ? 0 : Number(cursor)
+  if (Number.isSafeInteger(slot) && slot >= 0) return slot
+  throw new UsageError('CURSOR_INVALID', 'this cursor did not come from list(); start without one.', {
+    value: cursor,
+  })
+}

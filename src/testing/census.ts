@@ -1,0 +1,63 @@
+/**
+ * The census: every message of a store, found by paging through every state, and the proof that each id stands in
+ * exactly one place and that the counts agree.
+ */
+import assert from 'node:assert/strict'
+import { MESSAGE_STATES, type MessageState } from '../core/message.ts'
+import type { Store, StoredMessage } from '../store/store.ts'
+
+const PAGE = 500
+
+export type Census = {
+  readonly total: number
+  readonly places: ReadonlyMap<string, MessageState>
+  readonly messages: readonly StoredMessage[]
+}
+
+/** Takes the census of a store on which nobody else works, and asserts that it adds up. */
+export async function takeCensus(store: Store): Promise<Census> {
+  const places = new Map<string, MessageState>()
+  const messages: StoredMessage[] = []
+  for (const state of MESSAGE_STATES) {
+    for await (const found of everyMessage(store, state)) {
+      assert.equal(
+        places.get(found.id),
+        undefined,
+        `${found.id} stands in ${places.get(found.id)} and in ${state}`,
+      )
+      assert.equal(found.state, state, `${found.id} is listed as ${state}`)
+      places.set(found.id, state)
+      messages.push(found)
+    }
+  }
+  await assertCountsAgree(store, messages)
+  return { total: messages.length, places, messages }
+}
+
+async function* everyMessage(store: Store, state: MessageState): AsyncGenerator<StoredMessage> {
+  let cursor: string | undefined
+  do {
+    const page = await store.inspect({ state, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
+    yield* page.items
+    cursor = page.cursor
+  } while (cursor !== undefined)
+}
+
+async function assertCountsAgree(store: Store, messages: readonly StoredMessage[]): Promise<void> {
+  const { states, topics, nextDueAt } = await store.count()
+  const expected = { delayed: 0, ready: 0, running: 0, dead: 0 }
+  const expectedTopics: Record<string, { waiting: number; running: number; dead: number }> = {}
+  for (const { topic, state } of messages) {
+    expected[state] += 1
+    const counts = (expectedTopics[topic] ??= { waiting: 0, running: 0, dead: 0 })
+    counts[state === 'delayed' || state === 'ready' ? 'waiting' : state] += 1
+  }
+  assert.deepEqual({ ...states }, expected, 'the counts per state agree with the messages found')
+  const populated = Object.entries(topics).filter(
+    ([, { waiting, running, dead }]) => waiting + running + dead > 0,
+  )
+  assert.deepEqual(Object.fromEntries(populated), expectedTopics, 'the counts per topic agree')
+  const waiting = messages.filter(({ state }) => state === 'delayed' || state === 'ready')
+  const earliest = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ dueAt }) => dueAt))
+  assert.equal(nextDueAt, earliest, 'nextDueAt is the earliest moment of what waits')
+}

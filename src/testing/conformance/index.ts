@@ -1,0 +1,48 @@
+/**
+ * The conformance suite: the store contract in executable form, one test per promise and case. It brings no test
+ * runner; hand it yours:
+ *
+ *   import { describe, it } from 'vitest'
+ *   import { conformance } from 'punctual/testing'
+ *   conformance('my engine', openMyStoreOnAnEmptyQueue, { describe, it })
+ */
+import type { OpenSubject } from './bench.ts'
+import { inspectionTests } from './inspection.ts'
+import { leaseTests } from './leases.ts'
+import { orderTests } from './order.ts'
+import { stateTests } from './states.ts'
+import { storageTests } from './storage.ts'
+import type { ConformanceTest } from './test.ts'
+import { wakeTests } from './wakes.ts'
+
+export type { ConformanceSubject, OpenSubject } from './bench.ts'
+export type { ConformanceTest } from './test.ts'
+
+export type Runner = {
+  readonly describe: (name: string, body: () => void) => void
+  readonly it: (name: string, body: () => Promise<void>) => void
+}
+
+export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
+  ...storageTests,
+  ...stateTests,
+  ...leaseTests,
+  ...orderTests,
+  ...wakeTests,
+  ...inspectionTests,
+]
+
+export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {
+  describe(`conformance: ${engine}`, () => {
+    for (const test of CONFORMANCE_TESTS) {
+      it(test.name, async () => {
+        const subject = await open()
+        try {
+          await test.run(subject)
+        } finally {
+          await subject.close()
+        }
+      })
+    }
+  })
+}
