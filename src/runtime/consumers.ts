@@ -17,7 +17,7 @@ import { attempt } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
 import type { Events } from './events.ts'
 import { Holding } from './holding.ts'
-import type { Lanes } from './lanes.ts'
+import type { Lane, Lanes } from './lanes.ts'
 import { Run } from './run.ts'
 import { RunSettlement } from './settlement.ts'
 import type { Settler } from './settler.ts'
@@ -47,6 +47,7 @@ export class Consumers {
   readonly #timeouts: Deadlines<Run>
   readonly #graces: Deadlines<Run>
   #isPumping = false
+  #servedLast: Lane | undefined
   #isClosed = false
   #onIdle: (() => void) | undefined
   #endedCount = 0
@@ -152,18 +153,22 @@ export class Consumers {
   #pump(): void {
     if (this.#isPumping || this.#isClosed) return
     this.#isPumping = true
-    const { lanes } = this.#parts
-    const turn = lanes.inTurn()
-    for (let isAnyStarted = true; isAnyStarted;) {
-      isAnyStarted = false
-      for (const lane of turn) {
-        const run = lanes.mayStart(lane) ? lane.dequeue() : undefined
-        if (run === undefined) continue
-        isAnyStarted = true
-        if (run.phase === 'queued') this.#start(run) // Else its lease was lost while it stood in line.
-      }
-    }
+    while (this.#startOne());
     this.#isPumping = false
+  }
+
+  /** False when no lane has a message that may start. */
+  #startOne(): boolean {
+    const { lanes } = this.#parts
+    for (let distance = 0; distance < lanes.all.length; distance += 1) {
+      const lane = lanes.after(this.#servedLast, distance)
+      const run = lane !== undefined && lanes.mayStart(lane) ? lane.dequeue() : undefined
+      if (run === undefined) continue
+      this.#servedLast = lane
+      if (run.phase === 'queued') this.#start(run) // Else its lease was lost while it stood in line.
+      return true
+    }
+    return false
   }
 
   #start(run: Run): void {

@@ -31,6 +31,7 @@ export class Dispatcher {
   readonly #parts: DispatcherParts
   /** Lanes that the last claim left out: what is due for them, the store was not asked. */
   #leftOut: readonly Lane[] = []
+  #servedLast: Lane | undefined
   #isFull = false
   #roomPlanned = false
 
@@ -39,7 +40,7 @@ export class Dispatcher {
   }
 
   async fetch(): Promise<Reading> {
-    const { clock, store, consumers, leaseMs } = this.#parts
+    const { clock, store, consumers, lanes, leaseMs } = this.#parts
     const { wants, limit } = this.#decideWants()
     if (limit === 0) {
       this.#isFull = true
@@ -54,10 +55,11 @@ export class Dispatcher {
       leadMs: store.capabilities.leadMs,
     })
     if (leases.length > 0) {
+      this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
       this.#parts.onLeased()
       consumers.take(leases, clock.monotonic(), sentAt + leaseMs)
     }
-    this.#isFull = !this.#hasRoom(this.#parts.lanes.all)
+    this.#isFull = !this.#hasRoom(lanes.all)
     return { next, got: leases.length, room: !this.#isFull }
   }
 
@@ -75,7 +77,9 @@ export class Dispatcher {
     const { lanes, settler, store } = this.#parts
     const wants: Want[] = []
     const leftOut: Lane[] = []
-    for (const lane of lanes.inTurn()) {
+    for (let distance = 0; distance < lanes.all.length; distance += 1) {
+      const lane = lanes.after(this.#servedLast, distance)
+      if (lane === undefined) continue
       const limit = lanes.roomFor(lane)
       if (limit > 0) wants.push({ topic: lane.topic, limit })
       else leftOut.push(lane)

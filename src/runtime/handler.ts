@@ -17,7 +17,7 @@ export type Message<Payload = unknown> = {
    * More time: the timeout begins anew (with `by`, if given) and the lease is renewed at once. False when the lease
    * is lost. Leases are kept alive anyway; this is for a handler that is slow and knows it.
    */
-  extend(by?: Duration): Promise<boolean>
+  readonly extend: (by?: Duration) => Promise<boolean>
 }
 
 /** Return: done. Throw: retried by policy; `RetryIn` and `DeadLetter` steer. */

@@ -96,7 +96,7 @@ export class Keeper {
 
   #needy(): Run[] {
     const { clock, leaseMs, runs } = this.#parts
-    const soon = clock.monotonic() + (leaseMs * 2) / 3
+    const soon = clock.monotonic() + (leaseMs * 3) / 4
     return [...runs()].filter((run) => run.leaseEndsAt < soon)
   }
 

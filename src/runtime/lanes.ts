@@ -25,6 +25,8 @@ export class Lane {
   readonly handler: Handler
   readonly settings: HandleSettings
   readonly schema: StandardSchema | undefined
+  /** Its place among the lanes. */
+  index = 0
   running = 0
   /** Leased, and waiting for its moment. */
   held = 0
@@ -75,18 +77,18 @@ export class Lane {
 export class Lanes {
   readonly #slots: number
   readonly #byTopic = new Map<string, Lane>()
-  #all: readonly Lane[] = []
+  readonly #all: Lane[] = []
   #running = 0
   #idle = 0
-  #turn = 0
 
   constructor(slots: number) {
     this.#slots = slots
   }
 
   add(lane: Lane): void {
+    lane.index = this.#all.length
+    this.#all.push(lane)
     this.#byTopic.set(lane.topic, lane)
-    this.#all = [...this.#byTopic.values()]
     this.#idle += 1
   }
 
@@ -102,11 +104,10 @@ export class Lanes {
     return this.#running
   }
 
-  /** All lanes, beginning with another one each time, so that none is always asked first. */
-  inTurn(): readonly Lane[] {
-    if (this.#all.length < 2) return this.#all
-    this.#turn = (this.#turn + 1) % this.#all.length
-    return [...this.#all.slice(this.#turn), ...this.#all.slice(0, this.#turn)]
+  /** The lane that comes `distance` after the one served last: with equal claims everybody gets a turn. */
+  after(served: Lane | undefined, distance: number): Lane | undefined {
+    const from = served === undefined ? 0 : served.index + 1
+    return this.#all[(from + distance) % this.#all.length]
   }
 
   mayStart(lane: Lane): boolean {

@@ -24,6 +24,8 @@ type Call = {
   readonly reject: (error: unknown) => void
 }
 
+/** So many clashes are no chance. */
+const CLASHES_MAX = 10
 /** How many batches of one `produceMany` are on their way at once. */
 const PARALLEL_BATCHES = 4
 
@@ -135,13 +137,17 @@ export class Producer {
 
   /** Our generated id exists. If that is our own message (a call that the network doubled), all is well. */
   async #resolveClash(draft: Draft): Promise<string | UsageError> {
-    const { message } = draft
-    const [found] = (await this.#store.inspect({ ids: [message.id] })).items
-    if (found === undefined || (found.topic === message.topic && found.body === message.body))
-      return message.id
-    const id = makeId(this.#clock.now(), this.#random.next(), this.#random.next())
-    const again = { ...draft, message: { ...message, id } }
-    return this.#conclude(again, (await this.#put([again]))[0])
+    for (let tries = 0; tries < CLASHES_MAX; tries += 1) {
+      const { message } = draft
+      const [found] = (await this.#store.inspect({ ids: [message.id] })).items
+      if (found === undefined || (found.topic === message.topic && found.body === message.body))
+        return message.id
+      const id = makeId(this.#clock.now(), this.#random.next(), this.#random.next())
+      draft = { ...draft, message: { ...message, id } }
+      const [result] = await this.#put([draft])
+      if (result !== 'duplicate') return this.#conclude(draft, result)
+    }
+    throw new InvariantError(`${CLASHES_MAX} generated ids in a row exist already; "random" is not random.`)
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
