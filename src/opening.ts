@@ -7,11 +7,13 @@ import type { Store } from './store/store.ts'
 export class Opening {
   readonly #make: () => Promise<Store>
   readonly #isOurs: boolean
+  readonly #onOpen: (store: Store) => void
   #store: Promise<Store> | undefined
 
-  constructor(make: () => Promise<Store>, isOurs: boolean) {
+  constructor(make: () => Promise<Store>, isOurs: boolean, onOpen: (store: Store) => void) {
     this.#make = make
     this.#isOurs = isOurs
+    this.#onOpen = onOpen
   }
 
   open(): Promise<Store> {
@@ -37,6 +39,7 @@ export class Opening {
       if (this.#isOurs) await store.close()
       throw error
     }
+    this.#onOpen(store)
     return store
   }
 }

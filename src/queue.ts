@@ -4,7 +4,7 @@
  */
 import { decodePayload, encodePayload } from './core/codec.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from './core/duration.ts'
-import { UsageError, describe } from './core/errors.ts'
+import { UsageError, describe, invariant } from './core/errors.ts'
 import { makeId } from './core/id.ts'
 import { LatenessGauge } from './core/lateness.ts'
 import { checkId, checkTopic } from './core/message.ts'
@@ -56,7 +56,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
     this.#settings = settings
-    this.#opening = new Opening(makeStore, typeof settings.store === 'string')
+    this.#opening = new Opening(makeStore, typeof settings.store === 'string', (store) => {
+      this.#producer = new Producer(store, settings.clock, settings.random)
+    })
     this.#events = new Events(settings.logger)
     this.#lanes = new Lanes(settings.concurrency)
     this.#gauge = new LatenessGauge(settings.clock.monotonic())
@@ -253,8 +255,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   async #openProducer(): Promise<Producer> {
-    const store = await this.#open()
-    this.#producer ??= new Producer(store, this.#settings.clock, this.#settings.random)
+    await this.#open()
+    invariant(this.#producer !== undefined, 'an open store has a producer')
     return this.#producer
   }
 

@@ -127,8 +127,13 @@ export class Consumers {
     })
   }
 
-  abortAll(reason: string): void {
-    for (const run of this.#live) if (run.phase === 'running') this.#abort(run, reason)
+  /** The worker stops: whoever still runs should end. */
+  abortAll(): void {
+    for (const run of this.#live) {
+      if (run.phase !== 'running') continue
+      run.isStopped = true
+      this.#abort(run, 'its worker stops')
+    }
   }
 
   /** Gives back what still runs, without waiting for it; answers how many handlers were left behind. */
@@ -206,7 +211,7 @@ export class Consumers {
     if (run.phase === 'running') {
       run.durationMs = clock.monotonic() - run.startedAt
       run.lane.ended(run.durationMs)
-      this.#conclude(run, run.isTimedOut && ending.kind === 'threw' ? timedOut(run) : ending)
+      this.#conclude(run, ending.kind === 'threw' ? fairEnding(run, ending) : ending)
     }
     this.#pump()
     if (lanes.running === 0) this.#onIdle?.()
@@ -214,9 +219,9 @@ export class Consumers {
   }
 
   #conclude(run: Run, ending: Ending): void {
-    const isDone = ending.kind === 'returned'
-    if (!isDone) this.#reportFailed(run, ending)
-    const chance = isDone ? 0 : this.#parts.random.next()
+    const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
+    if (isFailure) this.#reportFailed(run, ending)
+    const chance = isFailure ? this.#parts.random.next() : 0
     this.#settle(run, decideOutcome(run.lease.attempt, ending, retryOf(run), chance))
   }
 
@@ -282,6 +287,12 @@ export class Consumers {
 
 function retryOf(run: Run): RetryPolicy {
   return run.policy.retry ?? run.lane.settings.retry
+}
+
+/** What a handler throws because we aborted it is put down to the cause. */
+function fairEnding(run: Run, ending: Ending): Ending {
+  if (run.isTimedOut) return timedOut(run)
+  return run.isStopped ? { kind: 'stopped' } : ending
 }
 
 function timedOut(run: Run): Ending {

@@ -31,6 +31,8 @@ export class Run {
   latenessMs = 0
   timeoutMs = 0
   isTimedOut = false
+  /** Its worker stops. */
+  isStopped = false
   /** Whether it takes one of the lane's slots. */
   hasSlot = false
   #controller: AbortController | undefined

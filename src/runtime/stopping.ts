@@ -74,7 +74,7 @@ export async function stopInOrder(
     const leftMs = Math.max(0, timeoutMs - (clock.monotonic() - startedAt))
     await within(clock, leftMs, Promise.race([consumers.whenIdle(), whenAborted(hurry)]))
     if (consumers.running > 0) {
-      consumers.abortAll('its worker stops')
+      consumers.abortAll()
       await within(clock, ABORT_GRACE_MS, consumers.whenIdle())
     }
     abandoned = consumers.abandonAll()
