@@ -25,8 +25,10 @@ export type SchemaIssue = {
 
 export type TopicSchemas = Readonly<Record<string, StandardSchema>>
 
-export type SchemaInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : never
-export type SchemaOutput<S> = S extends StandardSchema<never, infer Output> ? Output : never
+export type SchemaInput<S> = S extends StandardSchema ? NonNullable<S['~standard']['types']>['input'] : never
+export type SchemaOutput<S> = S extends StandardSchema
+  ? NonNullable<S['~standard']['types']>['output']
+  : never
 
 const ISSUES_SHOWN = 3
 
