@@ -32,8 +32,8 @@ function grow() {
   lateness.set(olderLateness)
 }
 
-const messagesFor = (from, size, dueAtFor) =>
-  Array.from({ length: size }, (_, i) => ({ n: from + i, dueAt: dueAtFor(from + i), pad: PAD }))
+const messagesFor = (from, size, moment) =>
+  Array.from({ length: size }, (_, i) => ({ n: from + i, dueAt: moment(from + i), pad: PAD }))
 
 /** `due`: { kind: 'now' } | { kind: 'at', at } | { kind: 'spread', at, overMs, count } */
 function dueAtFor(due) {
@@ -106,10 +106,12 @@ const verbs = {
   },
 }
 
-process.on('message', async ({ id, verb, argument }) => {
+async function obey({ id, verb, argument }) {
   try {
     process.send({ id, value: await verbs[verb](argument) })
   } catch (error) {
     process.send({ id, error: error.stack })
   }
-})
+}
+
+process.on('message', (order) => void obey(order))

@@ -32,14 +32,15 @@ export function medianRows(results) {
   })
 }
 
+function cell(figure) {
+  if (figure === undefined) return ''
+  return figure.from === figure.to
+    ? round(figure.median)
+    : `${round(figure.median)} (${round(figure.from)}–${round(figure.to)})`
+}
+
 export function table(rows) {
   const columns = [...new Set(rows.flatMap(({ figures }) => Object.keys(figures)))]
-  const cell = (figure) => {
-    if (figure === undefined) return ''
-    return figure.from === figure.to
-      ? round(figure.median)
-      : `${round(figure.median)} (${round(figure.from)}–${round(figure.to)})`
-  }
   const lines = [
     `| | ${columns.join(' | ')} |`,
     `|---|${columns.map(() => '---:|').join('')}`,

@@ -51,8 +51,16 @@ async function start(program, argumentsFor) {
 /** Without persistence: what is measured is the queue, not the disk; the same for all. */
 export async function startRedis() {
   const server = await start('redis-server', (port, directory) => [
-    ...['--port', port, '--bind', '127.0.0.1', '--dir', directory],
-    ...['--save', '', '--appendonly', 'no', '--daemonize', 'no'],
+    '--port',
+    port,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    directory,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
   ])
   const redis = new Redis({ host: '127.0.0.1', port: server.port })
   return {

@@ -76,11 +76,11 @@ export const contestants = {
       }
     },
     async openWorker({ port, queue, concurrency }, handle) {
-      let isOpen = true
+      const state = { isOpen: true }
       const connections = []
       const serve = async (connection) => {
         await connection.send(`watch ${queue}\r\n`)
-        while (isOpen) {
+        while (state.isOpen) {
           const { words, body } = await connection.send('reserve\r\n')
           if (words[0] !== 'RESERVED') continue
           await handle(JSON.parse(body))
@@ -94,7 +94,7 @@ export const contestants = {
       }
       return {
         close() {
-          isOpen = false
+          state.isOpen = false
           for (const connection of connections) connection.close()
         },
       }

@@ -3,6 +3,8 @@ import { Punctual } from '../../dist/index.js'
 
 const BULK = 1_000
 
+const optionsFor = ({ dueAt }) => (dueAt === 0 ? {} : { at: dueAt })
+
 function contestant(name, server, urlFor) {
   const open = (context) =>
     new Punctual({ store: urlFor(context), queue: context.queue, concurrency: context.concurrency })
@@ -16,7 +18,6 @@ function contestant(name, server, urlFor) {
     async openProducer(context) {
       const queue = openOnce(context)
       await queue.stats()
-      const optionsFor = ({ dueAt }) => (dueAt === 0 ? {} : { at: dueAt })
       return {
         bulk: BULK,
         one: (message) => queue.produce('bench', message, optionsFor(message)),

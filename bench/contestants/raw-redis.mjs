@@ -84,7 +84,7 @@ export const contestants = {
     async openWorker({ port, queue, concurrency }, handle) {
       const { redis, keys } = open(port, queue)
       const subscriber = redis.duplicate()
-      let isOpen = true
+      const state = { isOpen: true }
       let isReading = false
       let isWoken = false
       let timer
@@ -102,16 +102,16 @@ export const contestants = {
           const [ids, bodies, next] = await redis.rawClaim(...keys, concurrency * 5)
           for (const [i, id] of ids.entries()) void handle(JSON.parse(bodies[i])).then(() => ack(id))
           waitMs = next === '' ? 60_000 : Number(next)
-        } while (isOpen && (isWoken || waitMs <= 0))
+        } while (state.isOpen && (isWoken || waitMs <= 0))
         isReading = false
-        if (isOpen) timer = setTimeout(read, Math.min(60_000, Math.ceil(waitMs)))
+        if (state.isOpen) timer = setTimeout(() => void read(), Math.min(60_000, Math.ceil(waitMs)))
       }
       await subscriber.subscribe(keys[0])
-      subscriber.on('message', read)
+      subscriber.on('message', () => void read())
       await read()
       return {
         close() {
-          isOpen = false
+          state.isOpen = false
           clearTimeout(timer)
           redis.disconnect()
           subscriber.disconnect()
