@@ -1,12 +1,10 @@
 /**
  * Looking without changing: single messages, pages and counts, each from one snapshot.
  *
- * Pages of waiting and dead messages follow the keys, topic by topic; a cursor is the last key seen. Pages of
- * running messages follow the produce order instead: their keys change with every extension, and a page must
- * neither miss nor repeat what goes on running. That costs a walk over the keys of all that run, which are as many
- * as the workers have in hand.
+ * Pages follow the keys: what waits and what is dead topic by topic, what runs in the order of produce. A cursor
+ * is the last key seen.
  *
- * A waiting message that is rescheduled between two pages may be missed or shown twice: it moved.
+ * Danger: a waiting message that is rescheduled between two pages may be missed or shown twice; it moved.
  */
 import { UsageError } from '../../core/errors.ts'
 import { PRIORITIES, type MessageState } from '../../core/message.ts'
@@ -16,10 +14,10 @@ import {
   BEFORE_ALL,
   deadRange,
   isDeadKey,
+  isRunningKey,
   isWaitingKey,
   lineRange,
   runningRange,
-  sequenceOfRunningKey,
   topicKey,
   topicNameKey,
   topicOfKey,
@@ -28,8 +26,7 @@ import {
 } from './keys.ts'
 import { firstMoment } from './ledger.ts'
 import { decodeNumber } from './number.ts'
-import { DEAD, RUNNING, WAITING, recordKey, type PlaceState } from './place.ts'
-import { findPlace } from './placing.ts'
+import { locate, type Located } from './place.ts'
 import {
   attemptOf,
   bodyOf,
@@ -52,24 +49,40 @@ export type ListQuery = Exclude<InspectQuery, { ids: unknown }>
 /** What a reader looks at: one queue at one moment. */
 export type View = { readonly tree: Tree; readonly queue: number; readonly now: number }
 
-/** So many running messages are looked at for one page at most; nobody has more in hand. */
-const RUNNING_MAX = 1_000_000
+/** How many messages of other topics one page passes over before it is handed out short. */
+const SKIP_MAX = 10_000
 
 export function inspectIds(view: View, ids: readonly string[]): Page {
-  const { tree, queue } = view
   const items: StoredMessage[] = []
   for (const id of ids) {
-    const place = findPlace(tree, queue, id)
-    if (place === undefined) continue
-    const value = tree.get(recordKey(queue, place))
-    if (value === undefined) throw corrupt(`message "${id}" has a place but no record`)
-    items.push(viewer(view, place.state)(value))
+    const found = locate(view.tree, view.queue, id)
+    if (found !== undefined) items.push(viewer(view, found.state)(found.record))
   }
   return { items }
 }
 
 export function inspectPage(view: View, query: ListQuery): Page {
-  return query.state === 'running' ? runningPage(view, query) : listPage(view, query)
+  const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor, query.state)
+  const toShown = viewer(view, query.state === 'delayed' || query.state === 'ready' ? 'waiting' : query.state)
+  const items: StoredMessage[] = []
+  for (const range of rangesOf(view, query)) {
+    const start = cursor === undefined ? range.start : later(range.start, after(cursor))
+    if (Buffer.compare(start, range.end) >= 0) continue
+    // Running messages of all topics lie together, so a filter may pass over some of them.
+    const isMixed = query.state === 'running' && query.topic !== undefined
+    const limit = isMixed ? SKIP_MAX : query.limit - items.length
+    const entries = view.tree.entries({ start, end: range.end }, limit)
+    for (const { key, value } of entries) {
+      const item = toShown(value)
+      if (query.topic === undefined || item.topic === query.topic) items.push(item)
+      if (items.length === query.limit) return { items, cursor: key.toString('hex') }
+    }
+    const last = entries.at(-1)
+    if (isMixed && last !== undefined && entries.length === limit) {
+      return { items, cursor: last.key.toString('hex') }
+    }
+  }
+  return { items }
 }
 
 export function allTopics({ tree, queue }: View): Topic[] {
@@ -111,23 +124,9 @@ function sinceMark({ tree, now }: View, topic: Topic, priority: number, line: Li
   return -tree.count(lineRange(topic.number, priority, now, line.markAt), Infinity)
 }
 
-function listPage(view: View, query: ListQuery): Page {
-  const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor, query.state)
-  const toShown = viewer(view, query.state === 'dead' ? DEAD : WAITING)
-  const items: StoredMessage[] = []
-  for (const range of rangesOf(view, query)) {
-    const start = cursor === undefined ? range.start : later(range.start, after(cursor))
-    if (Buffer.compare(start, range.end) >= 0) continue
-    for (const { key, value } of view.tree.entries({ start, end: range.end }, query.limit - items.length)) {
-      items.push(toShown(value))
-      if (items.length === query.limit) return { items, cursor: key.toString('hex') }
-    }
-  }
-  return { items }
-}
-
 /** The stretches of the tree that hold a state, in key order. */
 function rangesOf(view: View, { state, topic: name }: ListQuery): Range[] {
+  if (state === 'running') return [runningRange(view.queue, 0)]
   const topics = name === undefined ? allTopics(view) : [topicNamed(view, name) ?? []].flat()
   if (state === 'dead') return topics.filter(({ dead }) => dead > 0).map(({ number }) => deadRange(number))
   const [from, until] = state === 'ready' ? [BEFORE_ALL, view.now] : [view.now, AFTER_ALL]
@@ -138,27 +137,8 @@ function rangesOf(view: View, { state, topic: name }: ListQuery): Range[] {
   )
 }
 
-function runningPage(view: View, query: ListQuery): Page {
-  const { tree, queue } = view
-  const seen = query.cursor === undefined ? 0 : parseSequence(query.cursor)
-  const keys = tree
-    .keys(runningRange(queue, AFTER_ALL), RUNNING_MAX)
-    .filter((key) => sequenceOfRunningKey(key) > seen)
-    .toSorted((a, b) => sequenceOfRunningKey(a) - sequenceOfRunningKey(b))
-  const toShown = viewer(view, RUNNING)
-  const items: StoredMessage[] = []
-  for (const key of keys) {
-    const value = tree.get(key)
-    if (value === undefined) throw corrupt('a running message has no record')
-    const item = toShown(value)
-    if (query.topic === undefined || item.topic === query.topic) items.push(item)
-    if (items.length === query.limit) return { items, cursor: String(sequenceOfRunningKey(key)) }
-  }
-  return { items }
-}
-
 /** Shows records of one state. Topic names are looked up once per page. */
-function viewer(view: View, state: PlaceState): (value: Buffer) => StoredMessage {
+function viewer(view: View, state: Located['state']): (value: Buffer) => StoredMessage {
   const names = new Map<number, string>()
   return (value) => {
     const record = readRecord(value, () => 'a message')
@@ -169,7 +149,7 @@ function viewer(view: View, state: PlaceState): (value: Buffer) => StoredMessage
   }
 }
 
-function show(record: Buffer, topic: string, state: PlaceState, now: number): StoredMessage {
+function show(record: Buffer, topic: string, state: Located['state'], now: number): StoredMessage {
   const dueAt = dueAtOf(record)
   return {
     id: idOf(record),
@@ -192,20 +172,21 @@ function readTopic(tree: Tree, queue: number, number: number): Topic {
   return decodeTopic(value, queue, number)
 }
 
-function stateName(state: PlaceState, dueAt: number, now: number): MessageState {
-  if (state === WAITING) return dueAt > now ? 'delayed' : 'ready'
-  return state === RUNNING ? 'running' : 'dead'
+function stateName(state: Located['state'], dueAt: number, now: number): MessageState {
+  if (state !== 'waiting') return state
+  return dueAt > now ? 'delayed' : 'ready'
 }
+
+const IS_KEY_OF = {
+  delayed: isWaitingKey,
+  ready: isWaitingKey,
+  running: isRunningKey,
+  dead: isDeadKey,
+} as const
 
 function parseCursor(cursor: string, state: MessageState): Buffer {
   const key = Buffer.from(cursor, 'hex')
-  if (state === 'dead' ? isDeadKey(key) : isWaitingKey(key)) return key
-  throw cursorError(cursor)
-}
-
-function parseSequence(cursor: string): number {
-  const sequence = Number(cursor)
-  if (Number.isSafeInteger(sequence) && sequence >= 0) return sequence
+  if (IS_KEY_OF[state](key)) return key
   throw cursorError(cursor)
 }
 

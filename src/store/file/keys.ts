@@ -6,16 +6,19 @@
  *   q <queue name>                         -> queue number
  *   n <queue> <topic name>                 -> topic number
  *   t <queue> <topic>                      -> the topic's name and how many of its messages are where
- *   i <queue> <id>                         -> the place of a message: which of the next three holds it
+ *   i <queue> <id>                         -> the place of a message: where to look for its record
  *   d <topic> <priority> <dueAt> <seq>     a message that waits     first in the line = first in the tree
- *   l <queue> <until> <seq>                a message that runs      first to lapse    = first in the tree
+ *   l <queue> <seq>                        a message that runs
+ *   e <queue> <until> <seq>                when its lease ends      first to lapse = first in the tree
  *   x <topic> <seq>                        a dead message
  *
  * Numbers are big-endian so that bytes sort like numbers; 6 bytes hold every moment until the year 10889.
  * Topic numbers are unique in the directory, so a waiting message's key needs no queue.
  *
- * A message is one record that moves from d to l to d or x: the line is read in one sweep, bodies included, and
- * a settlement reads nothing but the place. The price is that a claim copies the body once.
+ * A message is one record that moves from d to l to d or x: a line is read in one sweep, bodies included. All but
+ * the ids are written where their neighbours are written, in the order of time; ids may be random, and then each
+ * touches a page of its own. So a claim leaves the place alone (a message that is not where its place says
+ * is one that runs), and an id costs two visits in its life: one when it comes and one when it goes.
  */
 const NUMBER_BYTES = 6
 const QUEUE_BYTES = 4
@@ -29,6 +32,7 @@ const TOPIC = 0x74
 const PLACE = 0x69
 const WAITING = 0x64
 const RUNNING = 0x6c
+const LEASE_END = 0x65
 const DEAD = 0x78
 
 export type Range = { readonly start: Buffer; readonly end: Buffer }
@@ -108,11 +112,28 @@ export function lineRange(topic: number, priority: number, after: number, until:
 export const BEFORE_ALL = -1
 export const AFTER_ALL = NUMBER_MAX - 1
 
-const RUNNING_BYTES = 1 + QUEUE_BYTES + NUMBER_BYTES + NUMBER_BYTES
+const RUNNING_BYTES = 1 + QUEUE_BYTES + NUMBER_BYTES
 
-export function runningKey(queue: number, until: number, sequence: number): Buffer {
+export function runningKey(queue: number, sequence: number): Buffer {
   const key = Buffer.allocUnsafe(RUNNING_BYTES)
   key[0] = RUNNING
+  key.writeUInt32BE(queue, 1)
+  key.writeUIntBE(sequence, 5, NUMBER_BYTES)
+  return key
+}
+
+export function isRunningKey(key: Buffer): boolean {
+  return key.length === RUNNING_BYTES && key[0] === RUNNING
+}
+
+/** What runs in a queue and was produced after `sequence`. */
+export function runningRange(queue: number, sequence: number): Range {
+  return { start: runningKey(queue, sequence + 1), end: runningKey(queue, NUMBER_MAX) }
+}
+
+export function leaseEndKey(queue: number, until: number, sequence: number): Buffer {
+  const key = Buffer.allocUnsafe(1 + QUEUE_BYTES + NUMBER_BYTES + NUMBER_BYTES)
+  key[0] = LEASE_END
   key.writeUInt32BE(queue, 1)
   key.writeUIntBE(until, 5, NUMBER_BYTES)
   key.writeUIntBE(sequence, 11, NUMBER_BYTES)
@@ -123,13 +144,13 @@ export function untilOfKey(key: Buffer): number {
   return key.readUIntBE(5, NUMBER_BYTES)
 }
 
-export function sequenceOfRunningKey(key: Buffer): number {
+export function sequenceOfLeaseEnd(key: Buffer): number {
   return key.readUIntBE(11, NUMBER_BYTES)
 }
 
 /** The leases of a queue that end by `until`. */
-export function runningRange(queue: number, until: number): Range {
-  return { start: runningKey(queue, 0, 0), end: runningKey(queue, Math.min(until + 1, NUMBER_MAX), 0) }
+export function leaseEndRange(queue: number, until: number): Range {
+  return { start: leaseEndKey(queue, 0, 0), end: leaseEndKey(queue, Math.min(until + 1, NUMBER_MAX), 0) }
 }
 
 const DEAD_BYTES = 1 + NUMBER_BYTES + NUMBER_BYTES
@@ -148,11 +169,6 @@ export function isDeadKey(key: Buffer): boolean {
 
 export function deadRange(topic: number): Range {
   return { start: deadKey(topic, 0), end: deadKey(topic, NUMBER_MAX) }
-}
-
-/** Of a waiting or dead message. */
-export function topicOfMessageKey(key: Buffer): number {
-  return key.readUIntBE(1, NUMBER_BYTES)
 }
 
 function textKey(kind: number, queue: number, text: string): Buffer {

@@ -2,10 +2,12 @@
  * The verbs around a lease: claim, extend, settle.
  *
  * A claim sweeps the front of each wanted line, moves the records to the list of those that run, and counts the
- * attempt there and then: a worker that dies never reports. The token of a lease is a number from the sequence,
- * so no two leases ever share one, whatever the clocks say.
+ * attempt there and then: a worker that dies never reports. The token of a lease names the message's sequence,
+ * which is where its record lies, and a number from the sequence, which no two leases ever share, whatever the
+ * clocks say. So a settlement goes straight to the record.
  *
- * Cost of a claim: one sweep per wanted line that is not empty, then three writes per message.
+ * Cost of a claim: one sweep per wanted line that is not empty, then three writes per message; an ack deletes
+ * three keys.
  */
 import { assertNever } from '../../core/errors.ts'
 import { PRIORITIES } from '../../core/message.ts'
@@ -23,17 +25,20 @@ import type {
 import {
   AFTER_ALL,
   BEFORE_ALL,
+  deadKey,
+  leaseEndKey,
+  leaseEndRange,
   lineRange,
   parseWaitingKey,
   placeKey,
   runningKey,
-  runningRange,
+  sequenceOfLeaseEnd,
   untilOfKey,
   waitingKey,
 } from './keys.ts'
 import { firstMoment } from './ledger.ts'
-import { DEAD, RUNNING, encodePlace, recordKey, type Place } from './place.ts'
-import { findPlace, takeRecord, wait, type Scene } from './placing.ts'
+import { encodePlace } from './place.ts'
+import { beginWaiting, type Scene } from './placing.ts'
 import {
   attemptOf,
   bodyOf,
@@ -44,12 +49,17 @@ import {
   priorityOf,
   readRecord,
   sequenceOf,
+  tokenOf,
   topicOf,
+  untilOf,
   withFailure,
 } from './record.ts'
 import { corrupt } from './seal.ts'
 import { waitingIn, type Topic } from './topic.ts'
 import type { Tree } from './tree.ts'
+
+/** The key of a lease's end says it all; LMDB wants a value. */
+const NOTHING = Buffer.of(0)
 
 export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
   const wanted = request.wants.map(({ topic, limit }) => ({
@@ -83,55 +93,53 @@ export function nextDue(tree: Tree, topics: readonly Topic[], leadMs: number, no
 
 export function claimLapsed(scene: Scene, { limit, leaseMs }: ClaimLapsed): ClaimReply {
   const { ledger, queue, now } = scene
-  const leases = ledger.tree.entries(runningRange(queue, now), limit).map(({ key, value }) => {
+  const leases = ledger.tree.keys(leaseEndRange(queue, now), limit).map((key) => {
+    const record = runningRecord(ledger.tree, queue, sequenceOfLeaseEnd(key))
+    if (record === undefined || untilOf(record) !== untilOfKey(key)) {
+      throw corrupt(`a lease that ended at ${untilOfKey(key)} has no message`)
+    }
     ledger.tree.remove(key)
-    const record = readRecord(value, () => `a running message in queue ${queue}`)
     return run(scene, record, ledger.topic(queue, topicOf(record)), now + leaseMs)
   })
   return { leases, next: nextLapse(ledger.tree, queue, now) }
 }
 
 export function nextLapse(tree: Tree, queue: number, now: number): Next {
-  const first = tree.firstKey(runningRange(queue, AFTER_ALL))
+  const first = tree.firstKey(leaseEndRange(queue, AFTER_ALL))
   return nextAt(first === undefined ? undefined : untilOfKey(first), now)
 }
 
 export function extendOne(scene: Scene, lease: LeaseRef, leaseMs: number): ExtendResult {
   const { ledger, queue, now } = scene
-  const place = placeHeldBy(scene, lease)
-  if (place === undefined) return 'lost'
+  const record = recordHeldBy(scene, lease)
+  if (record === undefined) return 'lost'
+  const sequence = sequenceOf(record)
   const until = now + leaseMs
-  const record = takeRecord(scene, place, lease.id)
-  ledger.tree.put(runningKey(queue, until, place.sequence), changeRecord(record, { until }))
-  ledger.tree.put(placeKey(queue, lease.id), encodePlace({ ...place, at: until }))
+  removeLeaseEnd(scene, record)
+  ledger.tree.put(leaseEndKey(queue, until, sequence), NOTHING)
+  ledger.tree.put(runningKey(queue, sequence), changeRecord(record, { until }))
   return 'extended'
 }
 
 export function settleOne(scene: Scene, settlement: Settlement): SettleResult {
-  const place = placeHeldBy(scene, settlement)
-  if (place === undefined) return 'lost'
-  scene.ledger.topic(scene.queue, place.topic).running -= 1
+  const record = recordHeldBy(scene, settlement)
+  if (record === undefined) return 'lost'
+  stopRunning(scene, record)
   switch (settlement.kind) {
     case 'ack':
-      complete(scene, place, settlement.id)
+      scene.ledger.tree.remove(placeKey(scene.queue, settlement.id))
       break
     case 'retry': {
       const dueAt = scene.now + settlement.delayMs
-      const record = withFailure(takeRecord(scene, place, settlement.id), settlement.error, '')
-      wait(scene, place, settlement.id, changeRecord(record, { dueAt, until: 0 }), dueAt)
+      beginWaiting(scene, changeRecord(withFailure(record, settlement.error, ''), { dueAt, until: 0 }))
       break
     }
-    case 'release': {
-      const record = takeRecord(scene, place, settlement.id)
-      const uncounted = changeRecord(record, { attempt: attemptOf(record) - 1, until: 0 })
-      wait(scene, place, settlement.id, uncounted, dueAtOf(record))
+    case 'release':
+      beginWaiting(scene, changeRecord(record, { attempt: attemptOf(record) - 1, until: 0 }))
       break
-    }
-    case 'dead': {
-      const record = takeRecord(scene, place, settlement.id)
-      bury(scene, place, settlement.id, withFailure(record, settlement.error, settlement.reason))
+    case 'dead':
+      bury(scene, withFailure(record, settlement.error, settlement.reason))
       break
-    }
     default:
       return assertNever(settlement)
   }
@@ -167,23 +175,20 @@ function checkPosition(key: Buffer, record: Buffer, topic: Topic): void {
   throw corrupt(`message "${idOf(record)}" of topic "${topic.name}" lies at ${dueAt} in its line`)
 }
 
-/** A record that is in no list begins to run until `until`, under a token of its own. */
+/** A record begins to run, or to run again, until `until`, under a token of its own. */
 function run({ ledger, queue, now }: Scene, record: Buffer, topic: Topic, until: number): Lease {
-  const id = idOf(record)
-  const priority = priorityOf(record)
   const sequence = sequenceOf(record)
   const token = ledger.nextSequence()
-  const place: Place = { state: RUNNING, priority, at: until, sequence, topic: topic.number, token }
-  ledger.tree.put(recordKey(queue, place), changeRecord(record, { until }))
-  ledger.tree.put(placeKey(queue, id), encodePlace(place))
+  ledger.tree.put(runningKey(queue, sequence), changeRecord(record, { until, token }))
+  ledger.tree.put(leaseEndKey(queue, until, sequence), NOTHING)
   const dueAt = dueAtOf(record)
   return {
-    id,
-    token: String(token),
+    id: idOf(record),
+    token: `${sequence}.${token}`,
     topic: topic.name,
     body: bodyOf(record),
     meta: metaOf(record),
-    priority,
+    priority: priorityOf(record),
     dueAt,
     attempt: attemptOf(record),
     latenessMs: now - dueAt,
@@ -191,21 +196,42 @@ function run({ ledger, queue, now }: Scene, record: Buffer, topic: Topic, until:
 }
 
 /** P4: exactly this lease, or nothing. A lapsed one still counts until somebody else has taken over. */
-function placeHeldBy({ ledger, queue }: Scene, { id, token }: LeaseRef): Place | undefined {
-  const place = findPlace(ledger.tree, queue, id)
-  return place?.state === RUNNING && String(place.token) === token ? place : undefined
+function recordHeldBy({ ledger, queue }: Scene, { id, token }: LeaseRef): Buffer | undefined {
+  const [sequence = NaN, number = NaN] = token.split('.').map(Number)
+  if (!Number.isSafeInteger(sequence) || sequence < 0) return undefined
+  const record = runningRecord(ledger.tree, queue, sequence)
+  return record !== undefined && tokenOf(record) === number && idOf(record) === id ? record : undefined
 }
 
-function complete({ ledger, queue }: Scene, place: Place, id: string): void {
-  if (!ledger.tree.remove(recordKey(queue, place))) throw corrupt(`message "${id}" has a place but no record`)
-  ledger.tree.remove(placeKey(queue, id))
+function runningRecord(tree: Tree, queue: number, sequence: number): Buffer | undefined {
+  const value = tree.get(runningKey(queue, sequence))
+  return value === undefined ? undefined : readRecord(value, () => `running message number ${sequence}`)
 }
 
-function bury({ ledger, queue, now }: Scene, from: Place, id: string, record: Buffer): void {
-  const place: Place = { ...from, state: DEAD, at: 0, token: 0 }
-  ledger.topic(queue, place.topic).dead += 1
-  ledger.tree.put(recordKey(queue, place), changeRecord(record, { until: now }))
-  ledger.tree.put(placeKey(queue, id), encodePlace(place))
+function stopRunning(scene: Scene, record: Buffer): void {
+  const { ledger, queue } = scene
+  ledger.topic(queue, topicOf(record)).running -= 1
+  removeLeaseEnd(scene, record)
+  ledger.tree.remove(runningKey(queue, sequenceOf(record)))
+}
+
+function removeLeaseEnd({ ledger, queue }: Scene, record: Buffer): void {
+  if (ledger.tree.remove(leaseEndKey(queue, untilOf(record), sequenceOf(record)))) return
+  throw corrupt(`running message "${idOf(record)}" has no end of its lease`)
+}
+
+function bury({ ledger, queue, now }: Scene, record: Buffer): void {
+  const [topic, sequence] = [topicOf(record), sequenceOf(record)]
+  ledger.topic(queue, topic).dead += 1
+  ledger.tree.put(deadKey(topic, sequence), changeRecord(record, { until: now }))
+  const place = {
+    state: 'dead',
+    priority: priorityOf(record),
+    dueAt: dueAtOf(record),
+    sequence,
+    topic,
+  } as const
+  ledger.tree.put(placeKey(queue, idOf(record)), encodePlace(place))
 }
 
 function nextAt(at: number | undefined, now: number): Next {

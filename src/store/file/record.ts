@@ -1,15 +1,16 @@
 /**
  * A message as it lies in the tree: a header of fixed places, then five texts.
  *
- *   0     4        8      14        20     26     32        33       34         38         42          46
- *   seal  attempt  dueAt  sequence  until  topic  priority  id size  meta size  body size  error size  texts...
+ *   0     4        8      14        20     26     32     38        39       40         44         48          52
+ *   seal  attempt  dueAt  sequence  until  token  topic  priority  id size  meta size  body size  error size  texts
  *
  *   texts: id, meta, body, error, reason (the rest)
  *
  * A claim changes the header of the bytes it read and stores them again, without ever decoding and encoding the
  * texts; only a failure, which brings a new error, builds a new record.
  *
- * `until` is the end of the lease of a running message, the hour of death of a dead one, 0 of a waiting one.
+ * `until` is the end of the lease of a running message, the hour of death of a dead one, 0 of a waiting one;
+ * `token` is the fencing token of a running message's lease, and means nothing in any other state.
  */
 import type { PriorityRank } from '../../core/message.ts'
 import { corrupt, seal, unseal } from './seal.ts'
@@ -18,13 +19,14 @@ const ATTEMPT = 4
 const DUE_AT = 8
 const SEQUENCE = 14
 const UNTIL = 20
-const TOPIC = 26
-const PRIORITY = 32
-const ID_SIZE = 33
-const META_SIZE = 34
-const BODY_SIZE = 38
-const ERROR_SIZE = 42
-const HEADER_BYTES = 46
+const TOKEN = 26
+const TOPIC = 32
+const PRIORITY = 38
+const ID_SIZE = 39
+const META_SIZE = 40
+const BODY_SIZE = 44
+const ERROR_SIZE = 48
+const HEADER_BYTES = 52
 const NUMBER_BYTES = 6
 
 export type NewRecord = {
@@ -41,6 +43,7 @@ export type RecordChange = {
   readonly attempt?: number
   readonly dueAt?: number
   readonly until?: number
+  readonly token?: number
 }
 
 export function newRecord(from: NewRecord): Buffer {
@@ -52,6 +55,7 @@ export function newRecord(from: NewRecord): Buffer {
   record.writeUIntLE(from.dueAt, DUE_AT, NUMBER_BYTES)
   record.writeUIntLE(from.sequence, SEQUENCE, NUMBER_BYTES)
   record.writeUIntLE(0, UNTIL, NUMBER_BYTES)
+  record.writeUIntLE(0, TOKEN, NUMBER_BYTES)
   record.writeUIntLE(from.topic, TOPIC, NUMBER_BYTES)
   record[PRIORITY] = from.priority
   record[ID_SIZE] = idSize
@@ -71,10 +75,11 @@ export function readRecord(bytes: Buffer, what: () => string): Buffer {
 }
 
 /** Changes the header in place; the caller owns the bytes. */
-export function changeRecord(record: Buffer, { attempt, dueAt, until }: RecordChange): Buffer {
+export function changeRecord(record: Buffer, { attempt, dueAt, until, token }: RecordChange): Buffer {
   if (attempt !== undefined) record.writeUInt32LE(attempt, ATTEMPT)
   if (dueAt !== undefined) record.writeUIntLE(dueAt, DUE_AT, NUMBER_BYTES)
   if (until !== undefined) record.writeUIntLE(until, UNTIL, NUMBER_BYTES)
+  if (token !== undefined) record.writeUIntLE(token, TOKEN, NUMBER_BYTES)
   return seal(record)
 }
 
@@ -104,6 +109,10 @@ export function sequenceOf(record: Buffer): number {
 
 export function untilOf(record: Buffer): number {
   return record.readUIntLE(UNTIL, NUMBER_BYTES)
+}
+
+export function tokenOf(record: Buffer): number {
+  return record.readUIntLE(TOKEN, NUMBER_BYTES)
 }
 
 export function topicOf(record: Buffer): number {
