@@ -21,7 +21,7 @@ export const DATA_FILE = 'data.mdb'
 const FORMAT_FILE = 'format'
 const FORMAT_TEXT = /^punctual file store, format (\d+)\n/
 /** What may lie in a directory whose making was cut short. */
-const OWN_FILES = /^(?:data\.mdb|lock\.mdb|format\.new|wake-\d+)$/
+const OWN_FILES = /^(?:data\.mdb|lock\.mdb|format\.\d+\.new|wake-\d+)$/
 
 /** `new`: it still needs its format file, once the tree inside is known to be ours. */
 export type DirectoryState = 'ours' | 'new'
@@ -57,7 +57,8 @@ export function tooNewError(where: string, version: number): UsageError {
 
 /** Makes the directory recognisable for good, and the names of its files durable. */
 export async function sealDirectory(directory: string): Promise<void> {
-  const draft = path.join(directory, `${FORMAT_FILE}.new`)
+  // Named after the process: two of them may be making the same store.
+  const draft = path.join(directory, `${FORMAT_FILE}.${process.pid}.new`)
   const file = await open(draft, 'w')
   try {
     await file.write(`punctual file store, format ${FORMAT_VERSION}\n`)

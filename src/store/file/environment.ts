@@ -5,6 +5,7 @@
  */
 import { mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { endsWithin } from './patience.ts'
 import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { Committer } from './committer.ts'
@@ -31,6 +32,8 @@ export type SyncMode = 'full' | 'off'
 const MAP_BYTES = 2 ** 40
 /** Readers at once in all processes; a process has a few. */
 const READERS_MAX = 1024
+/** How long the end of a call, and then of the tree, is waited for. */
+export const CLOSE_MS_MAX = 1000
 const FORMAT_KEY = metaKey('format')
 const LAST_QUEUE_KEY = metaKey('last queue')
 
@@ -82,10 +85,16 @@ export class Environment {
     return channel
   }
 
+  /**
+   * Waits for what is under way, but not for ever: another process may be stopped while it holds the write lock. What
+   * is then still under way is given up, and the file is left to the end of the process, which leaves it whole.
+   */
   async close(): Promise<void> {
-    await this.committer.close()
+    if (!(await endsWithin(CLOSE_MS_MAX, this.committer.close()))) this.committer.abandon()
     for (const channel of this.#channels.values()) await channel.close()
-    await this.tree.close()
+    if (!(await endsWithin(CLOSE_MS_MAX, this.tree.close()))) {
+      this.#logger.warn(`${this.directory} could not be closed: another process keeps its lock.`)
+    }
   }
 }
 

@@ -18,10 +18,17 @@ import { backupTo } from './backup.ts'
 import { checkup } from './checkup.ts'
 import { closedError } from './committer.ts'
 import { moveMarks } from './counting.ts'
-import { acquireEnvironment, releaseEnvironment, type Environment, type SyncMode } from './environment.ts'
+import {
+  CLOSE_MS_MAX,
+  acquireEnvironment,
+  releaseEnvironment,
+  type Environment,
+  type SyncMode,
+} from './environment.ts'
 import { explainFailure } from './failure.ts'
 import { count, inspectIds, inspectPage, topicNamed, type View } from './inspection.ts'
 import { claimDue, claimLapsed, extendOne, nextDue, nextLapse, settleOne } from './leasing.ts'
+import { endsWithin } from './patience.ts'
 import { putOne, removeOne, rescheduleOne, reviveOne, type Scene } from './placing.ts'
 import { Room } from './room.ts'
 import type { WakeChannel } from './wake.ts'
@@ -39,6 +46,8 @@ type Opened = {
   readonly room: Room
 }
 
+type Call = { readonly end: Promise<unknown>; readonly giveUp: () => void }
+
 export class FileStore implements contract.Store {
   readonly capabilities: contract.Capabilities = {
     engine: 'file',
@@ -52,6 +61,7 @@ export class FileStore implements contract.Store {
   readonly #options: FileStoreOptions
   readonly #context: contract.StoreContext
   readonly #endings = new Set<() => void>()
+  readonly #underWay = new Set<Call>()
   #opening: Promise<Opened> | undefined
   #opened: Opened | undefined
   #closing: Promise<void> | undefined
@@ -158,6 +168,10 @@ export class FileStore implements contract.Store {
     const opened = await this.#opening?.catch(() => undefined)
     this.#opened = undefined
     for (const end of this.#endings) end()
+    const calls = [...this.#underWay]
+    if (!(await endsWithin(CLOSE_MS_MAX, Promise.allSettled(calls.map(({ end }) => end))))) {
+      for (const { giveUp } of calls) giveUp()
+    }
     if (opened !== undefined) await releaseEnvironment(opened.environment)
   }
 
@@ -168,7 +182,18 @@ export class FileStore implements contract.Store {
   async #commit<T>(entries: number, act: (scene: Scene) => T): Promise<T> {
     this.#admit(entries)
     const { environment, queue } = this.#use()
-    return environment.committer.commit(entries, (ledger) => act({ ledger, queue, now: this.#now() }))
+    return this.#watch(
+      environment.committer.commit(entries, (ledger) => act({ ledger, queue, now: this.#now() })),
+    )
+  }
+
+  /** Hands on the outcome of a call, or STORE_CLOSED if the store closes and the outcome does not come. */
+  #watch<T>(outcome: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const call: Call = { end: outcome, giveUp: () => reject(closedError()) }
+      this.#underWay.add(call)
+      outcome.then(resolve, reject).finally(() => this.#underWay.delete(call))
+    })
   }
 
   #look<T>(read: (view: View) => T): T {
