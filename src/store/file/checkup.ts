@@ -1,10 +1,17 @@
 /** What an operator should know about a file store. */
 import { statfs } from 'node:fs/promises'
+import type { PunctualError } from '../../core/errors.ts'
 import type { Finding } from '../store.ts'
 import { dataBytes } from './directory.ts'
 import type { Environment } from './environment.ts'
+import { explainFailure } from './failure.ts'
+import type { View } from './inspection.ts'
+import { verify } from './verification.ts'
 import type { WakeChannel } from './wake.ts'
 
+/** A doctor's visit looks at so many messages at most, about a second's worth. */
+const CHECKED_MAX = 100_000
+const SHOWN_MAX = 5
 const LOW_BYTES = 256 * 1024 * 1024
 const MEBIBYTE = 1024 * 1024
 
@@ -23,13 +30,33 @@ const TMPFS = 0x01021994
 
 const ORDER: readonly Finding['level'][] = ['problem', 'warning', 'fine']
 
-export async function checkup(environment: Environment, channel: WakeChannel): Promise<Finding[]> {
+export async function checkup(
+  environment: Environment,
+  channel: WakeChannel,
+  look: () => View,
+): Promise<Finding[]> {
   const findings = [
+    ...(await checkMessages(environment, look)),
     ...(await checkFilesystem(environment)),
     ...checkSettings(environment, channel),
     await describeSize(environment),
   ]
   return findings.toSorted((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
+}
+
+async function checkMessages({ directory }: Environment, look: () => View): Promise<Finding[]> {
+  const explain = (error: unknown): Promise<PunctualError> => explainFailure(error, directory)
+  const { checked, isComplete, problems } = await verify(look, CHECKED_MAX, explain)
+  if (problems.length === 0) {
+    const which = isComplete ? `all ${checked}` : `the first ${checked}`
+    return [{ level: 'fine', what: `${which} messages of this queue are in order` }]
+  }
+  return problems.slice(0, SHOWN_MAX).map((what) => ({
+    level: 'problem',
+    what: `damaged (${problems.length} such findings): ${what}`,
+    remedy:
+      'stop all processes that use it, keep a copy of the directory, and restore a backup (docs/file.md)',
+  }))
 }
 
 async function checkFilesystem({ directory }: Environment): Promise<Finding[]> {

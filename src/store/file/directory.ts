@@ -23,6 +23,9 @@ const FORMAT_TEXT = /^punctual file store, format (\d+)\n/
 /** What may lie in a directory whose making was cut short. */
 const OWN_FILES = /^(?:data\.mdb|lock\.mdb|format\.\d+\.new|wake-\d+)$/
 
+/** The two pages that point to all others. */
+const HEAD_BYTES = 2 * 4096
+
 /** `new`: it still needs its format file, once the tree inside is known to be ours. */
 export type DirectoryState = 'ours' | 'new'
 
@@ -31,8 +34,9 @@ export async function inspectDirectory(directory: string): Promise<DirectoryStat
   const names = await readdir(directory)
   if (names.includes(FORMAT_FILE)) {
     await checkFormat(path.join(directory, FORMAT_FILE))
-    if (names.includes(DATA_FILE)) return 'ours'
-    throw corrupt(`${path.join(directory, DATA_FILE)} is missing`)
+    if (!names.includes(DATA_FILE)) throw corrupt(`${path.join(directory, DATA_FILE)} is missing`)
+    await checkHead(directory)
+    return 'ours'
   }
   const foreign = names.find((name) => !OWN_FILES.test(name))
   if (foreign === undefined) return 'new'
@@ -73,6 +77,14 @@ export async function sealDirectory(directory: string): Promise<void> {
 
 export async function dataBytes(directory: string): Promise<number> {
   return (await stat(path.join(directory, DATA_FILE))).size
+}
+
+/** A file without its first pages must not even be opened: the library reads them unseen. */
+async function checkHead(directory: string): Promise<void> {
+  const bytes = await dataBytes(directory)
+  if (bytes < HEAD_BYTES) {
+    throw corrupt(`${path.join(directory, DATA_FILE)} has ${bytes} bytes, fewer than an empty store`)
+  }
 }
 
 async function checkFormat(file: string): Promise<void> {

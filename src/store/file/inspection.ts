@@ -26,19 +26,22 @@ import {
 } from './keys.ts'
 import { firstMoment } from './ledger.ts'
 import { decodeNumber } from './number.ts'
-import { locate, type Located } from './place.ts'
+import { locate } from './place.ts'
 import {
   attemptOf,
   bodyOf,
+  checkKey,
   dueAtOf,
   errorOf,
   idOf,
+  keyOf,
   metaOf,
   priorityOf,
   readRecord,
   reasonOf,
   topicOf,
   untilOf,
+  type RecordState,
 } from './record.ts'
 import { corrupt } from './seal.ts'
 import { decodeTopic, waitingIn, type Line, type Topic } from './topic.ts'
@@ -63,7 +66,8 @@ export function inspectIds(view: View, ids: readonly string[]): Page {
 
 export function inspectPage(view: View, query: ListQuery): Page {
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor, query.state)
-  const toShown = viewer(view, query.state === 'delayed' || query.state === 'ready' ? 'waiting' : query.state)
+  const state = query.state === 'delayed' || query.state === 'ready' ? 'waiting' : query.state
+  const toShown = viewer(view, state)
   const items: StoredMessage[] = []
   for (const range of rangesOf(view, query)) {
     const start = cursor === undefined ? range.start : later(range.start, after(cursor))
@@ -74,6 +78,7 @@ export function inspectPage(view: View, query: ListQuery): Page {
     const entries = view.tree.entries({ start, end: range.end }, limit)
     for (const { key, value } of entries) {
       const item = toShown(value)
+      checkKey(key, keyOf(view.queue, value, state), value)
       if (query.topic === undefined || item.topic === query.topic) items.push(item)
       if (items.length === query.limit) return { items, cursor: key.toString('hex') }
     }
@@ -138,7 +143,7 @@ function rangesOf(view: View, { state, topic: name }: ListQuery): Range[] {
 }
 
 /** Shows records of one state. Topic names are looked up once per page. */
-function viewer(view: View, state: Located['state']): (value: Buffer) => StoredMessage {
+function viewer(view: View, state: RecordState): (value: Buffer) => StoredMessage {
   const names = new Map<number, string>()
   return (value) => {
     const record = readRecord(value, () => 'a message')
@@ -149,7 +154,7 @@ function viewer(view: View, state: Located['state']): (value: Buffer) => StoredM
   }
 }
 
-function show(record: Buffer, topic: string, state: Located['state'], now: number): StoredMessage {
+function show(record: Buffer, topic: string, state: RecordState, now: number): StoredMessage {
   const dueAt = dueAtOf(record)
   return {
     id: idOf(record),
@@ -172,7 +177,7 @@ function readTopic(tree: Tree, queue: number, number: number): Topic {
   return decodeTopic(value, queue, number)
 }
 
-function stateName(state: Located['state'], dueAt: number, now: number): MessageState {
+function stateName(state: RecordState, dueAt: number, now: number): MessageState {
   if (state !== 'waiting') return state
   return dueAt > now ? 'delayed' : 'ready'
 }

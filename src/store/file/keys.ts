@@ -60,6 +60,13 @@ export function placeKey(queue: number, id: string): Buffer {
   return textKey(PLACE, queue, id)
 }
 
+/** All ids of a queue: no id begins with the byte 0xff, which UTF-8 does not have. */
+export function placesRange(queue: number): Range {
+  const start = Buffer.from([PLACE, 0, 0, 0, 0])
+  start.writeUInt32BE(queue, 1)
+  return { start, end: Buffer.concat([start, Buffer.of(0xff)]) }
+}
+
 export function topicKey(queue: number, topic: number): Buffer {
   const key = Buffer.allocUnsafe(1 + QUEUE_BYTES + NUMBER_BYTES)
   key[0] = TOPIC

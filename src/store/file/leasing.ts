@@ -29,12 +29,10 @@ import {
   leaseEndKey,
   leaseEndRange,
   lineRange,
-  parseWaitingKey,
   placeKey,
   runningKey,
   sequenceOfLeaseEnd,
   untilOfKey,
-  waitingKey,
 } from './keys.ts'
 import { firstMoment } from './ledger.ts'
 import { encodePlace } from './place.ts'
@@ -43,8 +41,10 @@ import {
   attemptOf,
   bodyOf,
   changeRecord,
+  checkKey,
   dueAtOf,
   idOf,
+  keyOf,
   metaOf,
   priorityOf,
   readRecord,
@@ -158,21 +158,13 @@ function claimLine(
   const range = lineRange(topic.number, priority, BEFORE_ALL, now + request.leadMs)
   return ledger.tree.entries(range, limit).map(({ key, value }) => {
     const record = readRecord(value, () => `a waiting message of topic "${topic.name}"`)
-    checkPosition(key, record, topic)
+    checkKey(key, keyOf(scene.queue, record, 'waiting'), record)
     ledger.tree.remove(key)
     ledger.take(topic, priorityOf(record), dueAtOf(record))
     topic.running += 1
     changeRecord(record, { attempt: attemptOf(record) + 1 })
     return run(scene, record, topic, now + request.leaseMs)
   })
-}
-
-/** A flipped bit in a key is caught here: the record says where it belongs. */
-function checkPosition(key: Buffer, record: Buffer, topic: Topic): void {
-  const expected = waitingKey(topicOf(record), priorityOf(record), dueAtOf(record), sequenceOf(record))
-  if (expected.equals(key)) return
-  const { dueAt } = parseWaitingKey(key)
-  throw corrupt(`message "${idOf(record)}" of topic "${topic.name}" lies at ${dueAt} in its line`)
 }
 
 /** A record begins to run, or to run again, until `until`, under a token of its own. */

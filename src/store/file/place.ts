@@ -8,7 +8,7 @@
  */
 import type { PriorityRank } from '../../core/message.ts'
 import { deadKey, placeKey, runningKey, waitingKey } from './keys.ts'
-import { readRecord } from './record.ts'
+import { readRecord, type RecordState } from './record.ts'
 import { corrupt, seal, unseal } from './seal.ts'
 import type { Tree } from './tree.ts'
 
@@ -22,7 +22,7 @@ export type Place = {
 
 /** A message that was found, and where. */
 export type Located = {
-  readonly state: 'waiting' | 'running' | 'dead'
+  readonly state: RecordState
   readonly place: Place
   /** Of its record. */
   readonly key: Buffer
@@ -68,7 +68,7 @@ function locatedAt(
   tree: Tree,
   key: Buffer,
   place: Place,
-  state: Located['state'],
+  state: RecordState,
   id: string,
 ): Located | undefined {
   const value = tree.get(key)

@@ -12,7 +12,9 @@
  * `until` is the end of the lease of a running message, the hour of death of a dead one, 0 of a waiting one;
  * `token` is the fencing token of a running message's lease, and means nothing in any other state.
  */
+import { assertNever } from '../../core/errors.ts'
 import type { PriorityRank } from '../../core/message.ts'
+import { deadKey, runningKey, waitingKey } from './keys.ts'
 import { corrupt, seal, unseal } from './seal.ts'
 
 const ATTEMPT = 4
@@ -72,6 +74,27 @@ export function newRecord(from: NewRecord): Buffer {
 export function readRecord(bytes: Buffer, what: () => string): Buffer {
   if (bytes.length < HEADER_BYTES) throw corrupt(`${what()} is too short`)
   return unseal(bytes, what)
+}
+
+export type RecordState = 'waiting' | 'running' | 'dead'
+
+/** The key under which a record belongs, in a given state. */
+export function keyOf(queue: number, record: Buffer, state: RecordState): Buffer {
+  switch (state) {
+    case 'waiting':
+      return waitingKey(topicOf(record), priorityOf(record), dueAtOf(record), sequenceOf(record))
+    case 'running':
+      return runningKey(queue, sequenceOf(record))
+    case 'dead':
+      return deadKey(topicOf(record), sequenceOf(record))
+    default:
+      return assertNever(state)
+  }
+}
+
+/** A flipped bit in a key is caught here: the record says where it belongs. */
+export function checkKey(key: Buffer, expected: Buffer, record: Buffer): void {
+  if (!expected.equals(key)) throw corrupt(`message "${idOf(record)}" lies where it does not belong`)
 }
 
 /** Changes the header in place; the caller owns the bytes. */

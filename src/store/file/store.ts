@@ -97,7 +97,7 @@ export class FileStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     const limit = Math.min(request.limit, BATCH_MAX)
-    const next = this.#look((view) => nextFor(view, request))
+    const next = await this.#look((view) => nextFor(view, request))
     if (next.state !== 'EXPIRED' || limit === 0) return { leases: [], next }
     return this.#commit(limit, (scene) =>
       request.from === 'due'
@@ -131,7 +131,7 @@ export class FileStore implements contract.Store {
 
   async doctor(): Promise<contract.Finding[]> {
     const { environment, channel } = this.#use()
-    return checkup(environment, channel)
+    return checkup(environment, channel, () => this.#view())
   }
 
   /**
@@ -196,10 +196,20 @@ export class FileStore implements contract.Store {
     })
   }
 
-  #look<T>(read: (view: View) => T): T {
+  async #look<T>(read: (view: View) => T): Promise<T> {
+    const view = this.#view()
+    try {
+      return read(view)
+    } catch (error) {
+      throw await explainFailure(error, this.#options.directory)
+    }
+  }
+
+  /** A fresh snapshot, good until the next turn of the event loop. */
+  #view(): View {
     const { environment, queue } = this.#use()
     environment.tree.refresh()
-    return read({ tree: environment.tree, queue, now: this.#now() })
+    return { tree: environment.tree, queue, now: this.#now() }
   }
 
   #use(): Opened {
