@@ -11,9 +11,10 @@
  * short (the caller looks inside). A format file without its tree is a loss, and is said so instead of being
  * papered over with an empty store.
  */
-import { mkdir, open, readFile, readdir, rename, stat } from 'node:fs/promises'
+import { open, readFile, readdir, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { UsageError } from '../../core/errors.ts'
+import { headProblem } from './head.ts'
 import { corrupt } from './seal.ts'
 
 export const FORMAT_VERSION = 1
@@ -23,24 +24,25 @@ const FORMAT_TEXT = /^punctual file store, format (\d+)\n/
 /** What may lie in a directory whose making was cut short. */
 const OWN_FILES = /^(?:data\.mdb|lock\.mdb|format\.\d+\.new|wake-\d+)$/
 
-/** The two pages that point to all others. */
-const HEAD_BYTES = 2 * 4096
-
 /** `new`: it still needs its format file, once the tree inside is known to be ours. */
 export type DirectoryState = 'ours' | 'new'
 
 export async function inspectDirectory(directory: string): Promise<DirectoryState> {
-  await mkdir(directory, { recursive: true })
   const names = await readdir(directory)
+  const data = path.join(directory, DATA_FILE)
   if (names.includes(FORMAT_FILE)) {
     await checkFormat(path.join(directory, FORMAT_FILE))
-    if (!names.includes(DATA_FILE)) throw corrupt(`${path.join(directory, DATA_FILE)} is missing`)
-    await checkHead(directory)
+    const problem = names.includes(DATA_FILE) ? await headProblem(data) : 'it is missing'
+    if (problem !== undefined) throw corrupt(`${data}: ${problem}`)
     return 'ours'
   }
   const foreign = names.find((name) => !OWN_FILES.test(name))
-  if (foreign === undefined) return 'new'
-  throw foreignError(directory, `it contains "${foreign}"`)
+  if (foreign !== undefined) throw foreignError(directory, `it contains "${foreign}"`)
+  if (names.includes(DATA_FILE) && (await stat(data)).size > 0) {
+    const problem = await headProblem(data)
+    if (problem !== undefined) throw foreignError(directory, `${DATA_FILE}: ${problem}`)
+  }
+  return 'new'
 }
 
 export function foreignError(directory: string, why: string, cause?: unknown): UsageError {
@@ -77,14 +79,6 @@ export async function sealDirectory(directory: string): Promise<void> {
 
 export async function dataBytes(directory: string): Promise<number> {
   return (await stat(path.join(directory, DATA_FILE))).size
-}
-
-/** A file without its first pages must not even be opened: the library reads them unseen. */
-async function checkHead(directory: string): Promise<void> {
-  const bytes = await dataBytes(directory)
-  if (bytes < HEAD_BYTES) {
-    throw corrupt(`${path.join(directory, DATA_FILE)} has ${bytes} bytes, fewer than an empty store`)
-  }
 }
 
 async function checkFormat(file: string): Promise<void> {

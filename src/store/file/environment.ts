@@ -109,8 +109,7 @@ export async function acquireEnvironment(
   sync: SyncMode,
   logger: Logger,
 ): Promise<Environment> {
-  await mkdir(given, { recursive: true })
-  const directory = await realpath(given)
+  const directory = await makeDirectory(given)
   while (closing.has(directory)) await closing.get(directory)
   let shared = open.get(directory)
   if (shared === undefined) {
@@ -130,6 +129,15 @@ export async function acquireEnvironment(
   } catch (error) {
     open.delete(directory)
     throw error
+  }
+}
+
+async function makeDirectory(given: string): Promise<string> {
+  try {
+    await mkdir(given, { recursive: true })
+    return await realpath(given)
+  } catch (error) {
+    throw await explainFailure(error, given)
   }
 }
 

@@ -8,7 +8,7 @@ const MDB_MAP_FULL = -30_792
 const ENOSPC = 28
 const EDQUOT = 122
 const EIO = 5
-/** Page not found, corrupted, panic, version mismatch, not an LMDB file, bad transaction, bad page. */
+/** Page not found, corrupted, panic, version mismatch, not an LMDB file, bad transaction, problem. */
 const DAMAGE: ReadonlySet<unknown> = new Set([-30_797, -30_796, -30_795, -30_794, -30_793, -30_782, -30_779])
 /** Below this much room a failed write is put down to the lack of it: the library reports a short write as EIO. */
 const FULL_BYTES = 4 * 1024 * 1024

@@ -13,9 +13,9 @@ import { fullError } from './failure.ts'
 
 const RESERVE_BYTES = 16 * 1024 * 1024
 /** On a small volume the reserve is a share of it. */
-const RESERVE_SHARE = 1 / 20
-/** Looking costs a system call, so it is done every so many bytes, and when the last look is this old. */
-const LOOK_AGAIN_BYTES = 1024 * 1024
+const RESERVE_SHARE = 1 / 4
+/** Looking costs a system call, so it is done when this share of the reserve may be gone, or after this time. */
+const LOOK_AGAIN_SHARE = 1 / 16
 const LOOK_AGAIN_MS = 1000
 /** What a message costs besides its texts. */
 const OVERHEAD_BYTES = 200
@@ -23,7 +23,8 @@ const OVERHEAD_BYTES = 200
 export class Room {
   readonly #environment: Environment
   readonly #clock: Clock
-  #admittedBytes = Infinity
+  #admittedBytes = 0
+  #lookAgainBytes = 0
   #lookedAt = 0
   #isFull = false
 
@@ -36,7 +37,7 @@ export class Room {
   admit(messages: readonly NewMessage[]): void {
     for (const { body } of messages) this.#admittedBytes += body.length + OVERHEAD_BYTES
     const isStale = this.#clock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS
-    if (this.#isFull || isStale || this.#admittedBytes > LOOK_AGAIN_BYTES) this.#look()
+    if (this.#isFull || isStale || this.#admittedBytes > this.#lookAgainBytes) this.#look()
     if (this.#isFull) throw fullError(this.#environment.directory)
   }
 
@@ -46,6 +47,8 @@ export class Room {
     const { bavail, bsize, blocks } = statfsSync(this.#environment.directory)
     const { pages, usedPages, pageBytes } = this.#environment.tree.stats()
     const room = bavail * bsize + (pages - usedPages) * pageBytes
-    this.#isFull = room < Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
+    const reserve = Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
+    this.#lookAgainBytes = reserve * LOOK_AGAIN_SHARE
+    this.#isFull = room < reserve
   }
 }

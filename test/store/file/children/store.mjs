@@ -1,15 +1,7 @@
-/** What the child programs share: the store they were told to open, and a line to their parent. */
-import { writeSync } from 'node:fs'
-import path from 'node:path'
-import { pathToFileURL } from 'node:url'
+/** For child programs that work on a store: the store, open, and a few words to speak to it with. */
+import { args, fromBuild, say } from './bare.mjs'
 
-/** @type {{ build: string, directory: string, queue?: string, seed: number, name: string, count: number, stop: string, leaseMs: number }} */
-export const args = JSON.parse(process.argv[2])
-
-export const fromBuild = (file) => import(pathToFileURL(path.join(args.build, file)).href)
-
-/** Synchronous, so that whatever was said before a SIGKILL was really said. */
-export const say = (line) => writeSync(1, `${line}\n`)
+export { args, fromBuild, say } from './bare.mjs'
 
 const { systemClock } = await fromBuild('clock.js')
 const { systemRandom } = await fromBuild('random.js')
