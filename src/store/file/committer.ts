@@ -30,6 +30,8 @@ type Job = {
 
 export type CommitterOptions = {
   readonly tree: Tree
+  /** Called in every transaction, when all its jobs are done. */
+  readonly beforeCommit: () => void
   /** Turns whatever the library threw into one of our errors. */
   readonly explain: (error: unknown) => Promise<PunctualError>
   /** Told after each commit which queues have something due sooner than before. */
@@ -107,12 +109,13 @@ export class Committer {
   }
 
   async #transact(run: (ledger: Ledger) => void): Promise<void> {
-    const { tree, onWakes } = this.#options
+    const { tree, beforeCommit, onWakes } = this.#options
     let wakes: ReadonlySet<number> = new Set()
     await tree.transaction(() => {
       const ledger = new Ledger(tree)
       run(ledger)
       ledger.close()
+      beforeCommit()
       wakes = ledger.wakes
     })
     if (wakes.size > 0) onWakes(wakes)
