@@ -34,8 +34,8 @@ import { Room } from './room.ts'
 import type { WakeChannel } from './wake.ts'
 
 const BATCH_MAX = 1000
-/** A commit takes one to three milliseconds on an ordinary disk; see docs/file.md for the measurement. */
-const LEAD_MS = 5
+/** Longer than a commit takes on an ordinary disk, so that the sync behind a claim makes no handler late. */
+const LEAD_MS = 10
 
 export type FileStoreOptions = { readonly directory: string; readonly sync: SyncMode }
 
