@@ -59,7 +59,7 @@ export function inspectIds(view: View, ids: readonly string[]): Page {
   const items: StoredMessage[] = []
   for (const id of ids) {
     const found = locate(view.tree, view.queue, id)
-    if (found !== undefined) items.push(viewer(view, found.state)(found.record))
+    if (found !== undefined) items.push(viewer(view, found.state)(found.bytes))
   }
   return { items }
 }
