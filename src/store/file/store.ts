@@ -83,6 +83,7 @@ export class FileStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    this.#admit(messages.length)
     if (messages.length > 0) this.#use().room.admit(messages)
     return this.#commitEach(messages, putOne)
   }
@@ -175,7 +176,11 @@ export class FileStore implements contract.Store {
     if (opened !== undefined) await releaseEnvironment(opened.environment)
   }
 
-  #commitEach<E, R>(entries: readonly E[], act: (scene: Scene, entry: E) => R): Promise<R[]> {
+  async #commitEach<E, R>(entries: readonly E[], act: (scene: Scene, entry: E) => R): Promise<R[]> {
+    if (entries.length === 0) {
+      this.#use()
+      return []
+    }
     return this.#commit(entries.length, (scene) => entries.map((entry) => act(scene, entry)))
   }
 
