@@ -12,6 +12,10 @@ import type { AnyTopics, NoSchemas } from './topics.ts'
 type Engine = (url: string, context: StoreContext) => Promise<Store>
 
 const ENGINES: Readonly<Record<string, Engine>> = {
+  'file:': async (url, context) => {
+    const { openFileStore } = await import('./store/file/open.ts')
+    return openFileStore(url, context)
+  },
   'memory:': async (_url, { clock }) => {
     const { MemoryStore } = await import('./store/memory/store.ts')
     return new MemoryStore(clock)
