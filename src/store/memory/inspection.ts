@@ -42,20 +42,21 @@ function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now:
 
 /** The wheel must have been advanced to now: what is still in it is delayed, what else waits is ready. */
 export function count({ table, topics, wheel, leases }: Parts): Counts {
-  const byTopic: Record<string, TopicCounts> = {}
+  const byTopic = new Map<string, TopicCounts>()
   let waiting = 0
   let earliest = wheel.nextAt() ?? Infinity
   for (const topic of topics.all()) {
     if (topic.waiting + topic.running + topic.dead === 0) continue
     waiting += topic.waiting
-    byTopic[topic.name] = { waiting: topic.waiting, running: topic.running, dead: topic.dead }
+    byTopic.set(topic.name, { waiting: topic.waiting, running: topic.running, dead: topic.dead })
     for (const line of topic.lines) earliest = Math.min(earliest, line.firstDueAt() ?? Infinity)
   }
   const delayed = wheel.size
   const states = { delayed, ready: waiting - delayed, running: leases.size, dead: table.deadCount }
+  const topicCounts = Object.fromEntries(byTopic)
   return earliest === Infinity
-    ? { states, topics: byTopic }
-    : { states, topics: byTopic, nextDueAt: earliest }
+    ? { states, topics: topicCounts }
+    : { states, topics: topicCounts, nextDueAt: earliest }
 }
 
 function view(parts: Parts, slot: number, now: number): StoredMessage {
