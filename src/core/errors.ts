@@ -33,6 +33,10 @@ export const ERROR_CODES = {
   STORE_INVALID: 'a store object that does not keep the contract',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_FULL: 'the store is out of memory or disk and takes no more messages',
+  STORE_REFUSED:
+    'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
+  STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   STORE_CLOSED: 'the store was closed while the call was under way',
   INVARIANT: 'a rule of punctual itself was broken',
 } as const
