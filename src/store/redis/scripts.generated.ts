@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '4fb5aa7c522478a3a95866c74691dfe2279d36d3',
+  sha: 'f7591cad37b612951090f00a7113691aee304717',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -32,6 +32,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -44,27 +47,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -107,17 +115,25 @@ end
 local leases = batch('ZADD', LEASES)
 local runs = batch('HSET', RUNNING)
 local rows = {}
-local token
-local function grant(id, record, topic, value, endsAt)
-  local dueAt, attempt = unpackNumber('>I6I4', record)
-  add(leases, endsAt, id)
-  add(runs, id, record .. token)
-  local size = #rows
-  rows[size + 1] = id
-  rows[size + 2] = topic
-  rows[size + 3] = dueAt
-  rows[size + 4] = attempt
-  rows[size + 5] = sub(value, 13)
+local token, endsAt
+local function beginGrants(nonce, leaseMs)
+  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
+  endsAt = text(math.ceil(now + leaseMs))
+end
+local granted = 0
+local function grant(id, record, topic, dueAt, attempt, value)
+  local pair = granted * 2
+  leases[pair + 1], leases[pair + 2] = endsAt, id
+  runs[pair + 1], runs[pair + 2] = id, record
+  local row = granted * 5
+  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
+  rows[row + 5] = sub(value, 13)
+  granted = granted + 1
+end
+local function writeGrants()
+  leases.size, runs.size = granted * 2, granted * 2
+  send(leases)
+  send(runs)
 end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
@@ -142,164 +158,156 @@ if #ARGV >= 8 then
   for index, name in ipairs(names) do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {} }
+      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {}, size = 0, given = 0 }
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
   end
 end
+local ids, members, dueAts, values, inPending, seen = {}, {}, {}, {}, {}, 0
+local chosen, chosenFor, chosenSize = {}, {}, 0
 local budget = { bytes = READ_BYTES_MAX, messages = EXAMINE_MAX }
 local isAnyPending = call('ZCARD', PENDING) > 0
 local knownLines = {}
 local isNewLine = false
 local orphans = 0
-local chosen = {}
 local isMore = false
 local nextAt = math.huge
-local leavings, leavingPendings, asides, newPendings = {}, batch('ZREM', PENDING), {}, batch('ZADD', PENDING)
+local leavingPendings, newPendings = batch('ZREM', PENDING), batch('ZADD', PENDING)
+local leavings, asides = {}, {}
 for _, priority in ipairs(PRIORITIES) do
   leavings[priority] = batch('ZREM', DELAYS[priority])
   asides[priority] = batch('ZADD', DELAYS[priority])
 end
 local function isBefore(a, b)
-  if a.dueAt ~= b.dueAt then
-    return a.dueAt < b.dueAt
+  if dueAts[a] ~= dueAts[b] then
+    return dueAts[a] < dueAts[b]
   end
-  return unpackNumber(NUMBER, a.seq) < unpackNumber(NUMBER, b.seq)
+  return unpackNumber(NUMBER, members[a]) < unpackNumber(NUMBER, members[b])
 end
 local function firstOfLine(topic, priority)
   local line = topic .. priority
   return call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1)[1]
 end
 local function setAside(message, priority)
-  local line = message.topic .. priority
+  local line = sub(values[message], 7, 12) .. priority
   if not knownLines[line] then
     knownLines[line] = true
-    isNewLine = isNewLine or not firstOfLine(message.topic, priority)
+    isNewLine = isNewLine or not firstOfLine(sub(line, 1, 6), priority)
   end
   isAnyPending = true
-  add(asides[priority], message.dueAt - ASIDE, message.seq .. message.id)
-  add(newPendings, 0, line .. number(message.dueAt) .. message.seq .. message.id)
+  add(asides[priority], text(dueAts[message] - ASIDE), members[message])
+  add(newPendings, '0', line .. number(dueAts[message]) .. members[message])
 end
-local function choose(message, want, priority)
-  if message.pending then
-    add(leavingPendings, message.pending)
+local function choose(message, want, leaving)
+  chosenSize = chosenSize + 1
+  chosen[chosenSize], chosenFor[chosenSize] = message, want
+  add(leaving, members[message])
+  if inPending[message] then
+    add(leavingPendings, inPending[message])
   end
-  add(leavings[priority], message.seq .. message.id)
-  message.name, message.priority = want.name, priority
-  chosen[#chosen + 1] = message
-  want.left = want.left - 1
+  want.left, want.given = want.left - 1, want.given + 1
   left = left - 1
+end
+local function drop(message, leaving)
+  orphans = orphans + 1
+  add(leaving, members[message])
+  if inPending[message] then
+    add(leavingPendings, inPending[message])
+  end
 end
 local function look(priority, offset, size)
   local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', offset, size)
-  local ids, values, window = {}, {}, {}
+  local first, last = seen + 1, seen
   for index = 1, #found, 2 do
-    ids[#ids + 1] = sub(found[index], 7)
+    last = last + 1
+    local member = found[index]
+    members[last], ids[last], dueAts[last] = member, sub(member, 7), tonumber(found[index + 1])
   end
-  local read = readValues(ids, 1, values, budget)
-  budget.messages = budget.messages - read
-  for index = 1, read do
-    local member, value = found[index * 2 - 1], values[index]
-    if value then
-      local dueAt = tonumber(found[index * 2])
-      window[#window + 1] =
-        { id = ids[index], seq = sub(member, 1, 6), dueAt = dueAt, topic = sub(value, 7, 12), value = value }
-    else
-      add(leavings[priority], member)
-      orphans = orphans + 1
-    end
-  end
-  return window, read == #ids and #ids < size
+  seen = readBodies(ids, first, last, values, budget)
+  budget.messages = budget.messages - (seen - first + 1)
+  return first, seen, seen == last and #found < size * 2
 end
 local function inLine(want, priority, frontier)
   local line = want.topic .. priority
-  local size = math.min(want.left, left)
-  local members =
-    call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. pendingEnd, 'LIMIT', 0, size)
-  local found, ids, values = {}, {}, {}
-  for index, member in ipairs(members) do
-    local message = { id = sub(member, 20), seq = sub(member, 14, 19), pending = member, topic = want.topic }
-    message.dueAt = unpackNumber(NUMBER, member, 8)
+  local found =
+    call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. pendingEnd, 'LIMIT', 0, math.min(want.left, left))
+  local first, last = seen + 1, seen
+  for _, member in ipairs(found) do
+    local message = last + 1
+    ids[message], members[message], inPending[message] = sub(member, 20), sub(member, 14), member
+    dueAts[message] = unpackNumber(NUMBER, member, 8)
     if frontier and isBefore(frontier, message) then
       break
     end
-    found[index], ids[index] = message, message.id
+    last = message
   end
-  local read = readValues(ids, 1, values, budget)
-  local kept = {}
-  for index = 1, read do
-    if values[index] then
-      found[index].value = values[index]
-      kept[#kept + 1] = found[index]
+  seen = readBodies(ids, first, last, values, budget)
+  return first, seen
+end
+local function merge(first, last, want)
+  local merged, size, at = {}, 0, 1
+  while first <= last or at <= want.size do
+    size = size + 1
+    if at > want.size or (first <= last and isBefore(first, want.found[at])) then
+      merged[size] = first
+      first = first + 1
     else
-      add(leavingPendings, found[index].pending)
-      add(leavings[priority], found[index].seq .. found[index].id)
-      orphans = orphans + 1
+      merged[size] = want.found[at]
+      at = at + 1
     end
   end
-  return kept
-end
-local function merge(line, window)
-  if #line == 0 then
-    return window
-  end
-  local merged, a, b = {}, 1, 1
-  while a <= #line or b <= #window do
-    if b > #window or (a <= #line and isBefore(line[a], window[b])) then
-      merged[#merged + 1] = line[a]
-      a = a + 1
-    else
-      merged[#merged + 1] = window[b]
-      b = b + 1
-    end
-  end
-  return merged
-end
-local function write(priority)
-  send(leavings[priority])
-  send(leavingPendings)
-  send(asides[priority])
-  send(newPendings)
+  want.found, want.size = merged, size
 end
 local function claimWindow(priority, offset, size)
-  local window, isAll = look(priority, offset, size)
-  local frontier = not isAll and window[#window] or nil
+  local first, last, isAll = look(priority, offset, size)
+  local frontier = not isAll and last >= first and last or nil
   local stay = 0
   local function passOver(message)
-    if message.dueAt <= now then
+    if dueAts[message] <= now then
       setAside(message, priority)
     else
       stay = stay + 1
-      nextAt = math.min(nextAt, message.dueAt)
+      nextAt = math.min(nextAt, dueAts[message])
     end
   end
-  for _, message in ipairs(window) do
-    local want = wantOf[message.topic]
+  local leaving = leavings[priority]
+  for message = first, last do
+    local value = values[message]
+    local want = value and wantOf[sub(value, 7, 12)]
     if want then
-      want.found[#want.found + 1] = message
-    else
+      want.size = want.size + 1
+      want.found[want.size] = message
+    elseif value then
       passOver(message)
+    else
+      drop(message, leaving)
     end
   end
   for _, want in ipairs(wants) do
-    local candidates = want.found
-    want.found = {}
     if isAnyPending and want.left > 0 and left > 0 and (isAll or frontier) then
-      candidates = merge(inLine(want, priority, frontier), candidates)
+      local lineFirst, lineLast = inLine(want, priority, frontier)
+      merge(lineFirst, lineLast, want)
     end
-    for _, message in ipairs(candidates) do
-      if want.left > 0 and left > 0 then
-        choose(message, want, priority)
-      elseif not message.pending then
+    for index = 1, want.size do
+      local message = want.found[index]
+      if not values[message] then
+        drop(message, leaving)
+      elseif want.left > 0 and left > 0 then
+        choose(message, want, leaving)
+      elseif not inPending[message] then
         isMore = true
         if left > 0 then
           passOver(message)
         end
       end
     end
+    want.size = 0
   end
-  write(priority)
+  send(leaving)
+  send(leavingPendings)
+  send(asides[priority])
+  send(newPendings)
   return stay, isAll
 end
 for _, priority in ipairs(PRIORITIES) do
@@ -314,26 +322,30 @@ for _, priority in ipairs(PRIORITIES) do
     isMore = true
   end
 end
-if #chosen > 0 then
-  local endsAt = math.ceil(now + leaseMs)
-  token = string.format('%.0f', call('INCR', SEQUENCE)) .. '.' .. nonce
+if chosenSize > 0 then
+  beginGrants(nonce, leaseMs)
   local failures = {}
   if call('EXISTS', FAILURES) == 1 then
-    local ids = {}
-    for index, message in ipairs(chosen) do
-      ids[index] = message.id
+    local chosenIds = {}
+    for index = 1, chosenSize do
+      chosenIds[index] = ids[chosen[index]]
     end
-    failures = call('HMGET', FAILURES, unpack(ids))
+    failures = call('HMGET', FAILURES, unpack(chosenIds))
   end
-  for index, message in ipairs(chosen) do
-    local attempt = failures[index] and unpackNumber('>I4', failures[index]) or 0
-    local record = pack('>I6I4', message.dueAt, attempt + 1) .. sub(message.value, 1, 13)
-    grant(message.id, record, message.name, message.value, endsAt)
-    tally(message.topic, 1, -1)
-    tally(message.topic, 2, 1)
+  for index = 1, chosenSize do
+    local message = chosen[index]
+    local dueAt, value = dueAts[message], values[message]
+    local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
+    local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
+    grant(ids[message], record, chosenFor[index].name, dueAt, attempt, value)
   end
-  send(leases)
-  send(runs)
+  writeGrants()
+  for _, want in ipairs(wants) do
+    if want.given > 0 then
+      tally(want.topic, 1, -want.given)
+      tally(want.topic, 2, want.given)
+    end
+  end
   writeTallies()
 end
 for _, priority in ipairs(PRIORITIES) do
@@ -363,7 +375,7 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '28366d3e66fac2bab3fb6af984d8a9cd35ff27ca',
+  sha: 'fb1a4f831f776718a62b0055c03241bd4d0e4913',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -391,6 +403,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -403,27 +418,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -466,17 +486,25 @@ end
 local leases = batch('ZADD', LEASES)
 local runs = batch('HSET', RUNNING)
 local rows = {}
-local token
-local function grant(id, record, topic, value, endsAt)
-  local dueAt, attempt = unpackNumber('>I6I4', record)
-  add(leases, endsAt, id)
-  add(runs, id, record .. token)
-  local size = #rows
-  rows[size + 1] = id
-  rows[size + 2] = topic
-  rows[size + 3] = dueAt
-  rows[size + 4] = attempt
-  rows[size + 5] = sub(value, 13)
+local token, endsAt
+local function beginGrants(nonce, leaseMs)
+  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
+  endsAt = text(math.ceil(now + leaseMs))
+end
+local granted = 0
+local function grant(id, record, topic, dueAt, attempt, value)
+  local pair = granted * 2
+  leases[pair + 1], leases[pair + 2] = endsAt, id
+  runs[pair + 1], runs[pair + 2] = id, record
+  local row = granted * 5
+  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
+  rows[row + 5] = sub(value, 13)
+  granted = granted + 1
+end
+local function writeGrants()
+  leases.size, runs.size = granted * 2, granted * 2
+  send(leases)
+  send(runs)
 end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
@@ -487,11 +515,10 @@ end
 local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local values = {}
-local read = readValues(ids, 1, values, { bytes = READ_BYTES_MAX })
+local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
 local orphans = {}
 if read > 0 then
   local records = call('HMGET', RUNNING, unpack(ids, 1, read))
-  local endsAt = math.ceil(now + leaseMs)
   for index = 1, read do
     if not records[index] or not values[index] then
       orphans[#orphans + 1] = ids[index]
@@ -501,15 +528,15 @@ if read > 0 then
     call('ZREM', LEASES, unpack(orphans))
     call('HDEL', RUNNING, unpack(orphans))
   end
-  token = string.format('%.0f', call('INCR', SEQUENCE)) .. '.' .. nonce
+  beginGrants(nonce, leaseMs)
   for index = 1, read do
     local record, value = records[index], values[index]
     if record and value then
-      grant(ids[index], sub(record, 1, 23), topicName(sub(record, 17, 22)), value, endsAt)
+      local dueAt, attempt = unpackNumber('>I6I4', record)
+      grant(ids[index], sub(record, 1, 23) .. token, topicName(sub(record, 17, 22)), dueAt, attempt, value)
     end
   end
-  send(leases)
-  send(runs)
+  writeGrants()
 end
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if not first[2] then
@@ -522,7 +549,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'ce65d413eb23847fd461adeea490707cb57f5915',
+  sha: 'fca756293bbd565ef9be306ac29a46e9f66fabbe',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -550,6 +577,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -562,27 +592,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
@@ -621,7 +656,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '918083efb870c9544bcccc609c8c3dc537a9347e',
+  sha: '48e50066c296cc343524035e1d4f16204657fafc',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -649,6 +684,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -661,27 +699,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local ids = {}
 for index = 4, #ARGV, 2 do
@@ -690,7 +733,7 @@ end
 if #ids == 0 then
   return {}
 end
-local endsAt = math.ceil(now + tonumber(ARGV[3]))
+local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local records = call('HMGET', RUNNING, unpack(ids))
 local leases = batch('ZADD', LEASES)
 local words = {}
@@ -710,7 +753,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '8dab1a3d69030709760012eb2460075894e12b1e',
+  sha: '2654cff617d93e5f5d5efd70bf20962d3638c90c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -738,6 +781,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -750,27 +796,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -860,7 +911,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'd41df188d49912762a0e3155559d28dd2ee54881',
+  sha: 'e7d079cd97f58e0cbaf9160817e48c2fb862f73c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -888,6 +939,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -900,27 +954,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -1115,7 +1174,7 @@ local function show(entries)
   for index, entry in ipairs(entries) do
     ids[index] = entry.id
   end
-  local read = readValues(ids, 1, values, budget)
+  local read = readBodies(ids, 1, #ids, values, budget)
   for index = 1, read do
     local value = values[index]
     if #found == limit * 9 then
@@ -1151,7 +1210,7 @@ return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '38e1c019bf6e9ad81d1fb0c20f381c499d489d5d',
+  sha: 'e1928dd43cc35d8e785435ede769de2b0e8b2e72',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1179,6 +1238,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -1191,27 +1253,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -1267,25 +1334,26 @@ local earliest = math.huge
 local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
   end
   return lines[line]
 end
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -1344,12 +1412,14 @@ local function nextNumber()
   return number(lastGiven)
 end
 local newTopics = batch('HSET', TOPIC_NUMBERS)
+local stored = {}
 local function topicAt(index)
   if not topicOf[index] then
     topicOf[index] = nextNumber()
     nameOf[topicOf[index]] = names[index]
     add(newTopics, names[index], topicOf[index])
   end
+  stored[index] = (stored[index] or 0) + 1
   return topicOf[index]
 end
 local payloads = batch('HSET', PAYLOAD)
@@ -1371,17 +1441,23 @@ local function discard(id, value)
   forget(id)
   return true
 end
-local function whenDue(text)
-  if sub(text, 1, 1) == '@' then
-    return math.max(1, tonumber(sub(text, 2)))
+local lastMoment, lastDueAt
+local function whenDue(moment)
+  if moment ~= lastMoment then
+    lastMoment = moment
+    if sub(moment, 1, 1) == '@' then
+      lastDueAt = math.max(1, tonumber(sub(moment, 2)))
+    else
+      lastDueAt = dueAfter(tonumber(moment))
+    end
   end
-  return dueAfter(tonumber(text))
+  return lastDueAt
 end
 local ids, existing = {}, {}
 for index = 1, messageCount do
   ids[index] = ARGV[firstMessage + (index - 1) * 5]
 end
-readValues(ids, 1, existing, { bytes = math.huge })
+readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
 local words, met = {}, {}
 for index = 1, messageCount do
   local at = firstMessage + (index - 1) * 5
@@ -1402,14 +1478,16 @@ for index = 1, messageCount do
     words[index] = 'running'
   else
     local tail = ARGV[at + 4]
-    local seq = nextNumber()
-    local topic = topicAt(tonumber(ARGV[at + 1]))
+    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
     add(payloads, id, seq .. topic .. tail)
-    await(id, seq .. topic .. sub(tail, 1, 1), whenDue(ARGV[at + 3]))
+    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
     words[index] = value and 'replaced' or 'stored'
   end
 end
 flush()
+for index, count in pairs(stored) do
+  tally(topicOf[index], 1, count)
+end
 writeTallies()
 wake()
 return words
@@ -1418,7 +1496,7 @@ return words
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '5a25e171d7add2cd1a6d86c9d729a5e8592176d8',
+  sha: 'ae912d4998457159165882f225c035176869ac4f',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1446,6 +1524,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -1458,27 +1539,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -1534,25 +1620,26 @@ local earliest = math.huge
 local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
   end
   return lines[line]
 end
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -1621,7 +1708,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '1bd181c477677a51394a71a71e44815cca814c05',
+  sha: '0b78744985f75aaebbb2c01e401ed7fedfb57721',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1649,6 +1736,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -1661,27 +1751,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -1737,25 +1832,26 @@ local earliest = math.huge
 local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
   end
   return lines[line]
 end
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -1792,9 +1888,9 @@ local function reschedule(id, moment)
   end
   endWaiting(id, stamp, score)
   if sub(moment, 1, 1) == '@' then
-    await(id, stamp, math.max(1, tonumber(sub(moment, 2))))
+    awaitAgain(id, stamp, math.max(1, tonumber(sub(moment, 2))))
   else
-    await(id, stamp, dueAfter(tonumber(moment)))
+    awaitAgain(id, stamp, dueAfter(tonumber(moment)))
   end
   writeWaiting() -- At once, so that the same id later in this batch finds it.
   return 'rescheduled'
@@ -1811,7 +1907,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'efc255072987053cf38ddaa002d6d49c73e843df',
+  sha: '77a46ae70bd5b52b91adde51ad98963b5b19686f',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1839,6 +1935,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -1851,27 +1950,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -1927,25 +2031,26 @@ local earliest = math.huge
 local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
   end
   return lines[line]
 end
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -1989,7 +2094,7 @@ local function revive(id)
   end
   tally(sub(value, 7, 12), 3, -1)
   forget(id)
-  await(id, sub(value, 1, 13), math.floor(now))
+  awaitAgain(id, sub(value, 1, 13), math.floor(now))
   return 'revived'
 end
 local words = {}
@@ -2005,7 +2110,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'a8c90cb8cd8da4e60d522cf69f49b9e205c2e91b',
+  sha: '051df388396cd149b9c0ec56567d92a573e38e54',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -2033,6 +2138,9 @@ end
 local function number(value)
   return pack(NUMBER, value)
 end
+local function text(value)
+  return string.format('%.0f', value)
+end
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -2045,27 +2153,32 @@ local function add(to, first, second)
   end
   to.size = size
 end
-local function send(from)
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end
 local moved = {}
 local nameOf = {}
@@ -2121,25 +2234,26 @@ local earliest = math.huge
 local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
   end
   return lines[line]
 end
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -2175,61 +2289,61 @@ local function forget(id)
 end
 local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
-local at = 3
+local size, at = 0, 3
 while at <= #ARGV do
-  local size = #ids + 1
+  size = size + 1
   ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
   at = at + 3 + OPERANDS[ARGV[at + 2]]
 end
-if #ids == 0 then
+if size == 0 then
   return {}
 end
-local endedLeases = batch('ZREM', LEASES)
-local endedRuns = batch('HDEL', RUNNING)
-local goneBodies = batch('HDEL', PAYLOAD)
-local goneFailures = batch('HDEL', FAILURES)
+local ended = batch('ZREM', LEASES)
+local gone = batch('HDEL', PAYLOAD)
 local newFailures = batch('HSET', FAILURES)
 local deaths = batch('ZADD', DEAD)
 local function settle(id, kind, record, operand)
   local stamp = sub(record, 11, 23)
-  if kind == 'ack' then
-    add(goneBodies, id)
-    if hasFailures then
-      add(goneFailures, id)
-    end
-  elseif kind == 'release' then
-    await(id, stamp, (unpackNumber(NUMBER, record)))
+  local dueAt, attempt = unpackNumber('>I6I4', record)
+  if kind == 'release' then
+    awaitAgain(id, stamp, dueAt)
   elseif kind == 'retry' then
-    local _, attempt = unpackNumber('>I6I4', record)
     add(newFailures, id, failure(attempt, 0, '', ARGV[operand + 1]))
-    await(id, stamp, dueAfter(tonumber(ARGV[operand])))
+    awaitAgain(id, stamp, dueAfter(tonumber(ARGV[operand])))
   else
-    local dueAt, attempt = unpackNumber('>I6I4', record)
     add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
-    add(deaths, math.floor(now), id)
+    add(deaths, text(math.floor(now)), id)
     tally(sub(stamp, 7, 12), 3, 1)
   end
 end
 local records = call('HMGET', RUNNING, unpack(ids))
-local ended = {}
-local words = {}
-for index, id in ipairs(ids) do
-  local record = records[index]
-  if record and not ended[id] and sub(record, 24) == tokens[index] then
-    ended[id] = true -- The same lease again in this batch is lost.
-    add(endedLeases, id)
-    add(endedRuns, id)
-    tally(sub(record, 17, 22), 2, -1)
-    settle(id, kinds[index], record, operands[index])
+local isEnded, endedOf, words = {}, {}, {}
+for index = 1, size do
+  local id, record = ids[index], records[index]
+  if record and not isEnded[id] and sub(record, 24) == tokens[index] then
+    isEnded[id] = true -- The same lease again in this batch is lost.
+    add(ended, id)
+    local topic = sub(record, 17, 22)
+    endedOf[topic] = (endedOf[topic] or 0) + 1
+    if kinds[index] == 'ack' then
+      add(gone, id)
+    else
+      settle(id, kinds[index], record, operands[index])
+    end
     words[index] = 'settled'
   else
     words[index] = 'lost'
   end
 end
-send(endedLeases)
-send(endedRuns)
-send(goneBodies)
-send(goneFailures)
+for topic, count in pairs(endedOf) do
+  tally(topic, 2, -count)
+end
+sendAs(ended, 'HDEL', RUNNING)
+send(ended)
+if hasFailures then
+  sendAs(gone, 'HDEL', FAILURES)
+end
+send(gone)
 send(newFailures)
 send(deaths)
 writeWaiting()

@@ -42,33 +42,38 @@ if #ARGV >= 8 then
   for index, name in ipairs(names) do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {} }
+      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {}, size = 0, given = 0 }
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
   end
 end
 
+-- The messages looked at, a number each, as columns: a table for each would cost more than all the rest.
+local ids, members, dueAts, values, inPending, seen = {}, {}, {}, {}, {}, 0
+-- Those to hand out, and for whom.
+local chosen, chosenFor, chosenSize = {}, {}, 0
+
 local budget = { bytes = READ_BYTES_MAX, messages = EXAMINE_MAX }
 local isAnyPending = call('ZCARD', PENDING) > 0
 local knownLines = {}
 local isNewLine = false
 local orphans = 0
-local chosen = {}
 local isMore = false
 local nextAt = math.huge
 
-local leavings, leavingPendings, asides, newPendings = {}, batch('ZREM', PENDING), {}, batch('ZADD', PENDING)
+local leavingPendings, newPendings = batch('ZREM', PENDING), batch('ZADD', PENDING)
+local leavings, asides = {}, {}
 for _, priority in ipairs(PRIORITIES) do
   leavings[priority] = batch('ZREM', DELAYS[priority])
   asides[priority] = batch('ZADD', DELAYS[priority])
 end
 
 local function isBefore(a, b)
-  if a.dueAt ~= b.dueAt then
-    return a.dueAt < b.dueAt
+  if dueAts[a] ~= dueAts[b] then
+    return dueAts[a] < dueAts[b]
   end
-  return unpackNumber(NUMBER, a.seq) < unpackNumber(NUMBER, b.seq)
+  return unpackNumber(NUMBER, members[a]) < unpackNumber(NUMBER, members[b])
 end
 
 local function firstOfLine(topic, priority)
@@ -77,144 +82,136 @@ local function firstOfLine(topic, priority)
 end
 
 local function setAside(message, priority)
-  local line = message.topic .. priority
+  local line = sub(values[message], 7, 12) .. priority
   if not knownLines[line] then
     knownLines[line] = true
-    isNewLine = isNewLine or not firstOfLine(message.topic, priority)
+    isNewLine = isNewLine or not firstOfLine(sub(line, 1, 6), priority)
   end
   isAnyPending = true
-  add(asides[priority], message.dueAt - ASIDE, message.seq .. message.id)
-  add(newPendings, 0, line .. number(message.dueAt) .. message.seq .. message.id)
+  add(asides[priority], text(dueAts[message] - ASIDE), members[message])
+  add(newPendings, '0', line .. number(dueAts[message]) .. members[message])
 end
 
-local function choose(message, want, priority)
-  if message.pending then
-    add(leavingPendings, message.pending)
+local function choose(message, want, leaving)
+  chosenSize = chosenSize + 1
+  chosen[chosenSize], chosenFor[chosenSize] = message, want
+  add(leaving, members[message])
+  if inPending[message] then
+    add(leavingPendings, inPending[message])
   end
-  add(leavings[priority], message.seq .. message.id)
-  message.name, message.priority = want.name, priority
-  chosen[#chosen + 1] = message
-  want.left = want.left - 1
+  want.left, want.given = want.left - 1, want.given + 1
   left = left - 1
 end
 
--- The due end of the delay set from `offset` on, with bodies. The second value: whether that was all of it.
+-- A body that is not there: somebody deleted or evicted it, and nothing is left to hand out.
+local function drop(message, leaving)
+  orphans = orphans + 1
+  add(leaving, members[message])
+  if inPending[message] then
+    add(leavingPendings, inPending[message])
+  end
+end
+
+-- The due end of the delay set from `offset` on. Returns its first and last message, and whether that was all.
 local function look(priority, offset, size)
   local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', offset, size)
-  local ids, values, window = {}, {}, {}
+  local first, last = seen + 1, seen
   for index = 1, #found, 2 do
-    ids[#ids + 1] = sub(found[index], 7)
+    last = last + 1
+    local member = found[index]
+    members[last], ids[last], dueAts[last] = member, sub(member, 7), tonumber(found[index + 1])
   end
-  local read = readValues(ids, 1, values, budget)
-  budget.messages = budget.messages - read
-  for index = 1, read do
-    local member, value = found[index * 2 - 1], values[index]
-    if value then
-      local dueAt = tonumber(found[index * 2])
-      window[#window + 1] =
-        { id = ids[index], seq = sub(member, 1, 6), dueAt = dueAt, topic = sub(value, 7, 12), value = value }
-    else
-      add(leavings[priority], member)
-      orphans = orphans + 1
-    end
-  end
-  return window, read == #ids and #ids < size
+  seen = readBodies(ids, first, last, values, budget)
+  budget.messages = budget.messages - (seen - first + 1)
+  return first, seen, seen == last and #found < size * 2
 end
 
 -- What a wanted topic has in line, up to the frontier, as far as it could be handed out.
 local function inLine(want, priority, frontier)
   local line = want.topic .. priority
-  local size = math.min(want.left, left)
-  local members =
-    call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. pendingEnd, 'LIMIT', 0, size)
-  local found, ids, values = {}, {}, {}
-  for index, member in ipairs(members) do
-    local message = { id = sub(member, 20), seq = sub(member, 14, 19), pending = member, topic = want.topic }
-    message.dueAt = unpackNumber(NUMBER, member, 8)
+  local found =
+    call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. pendingEnd, 'LIMIT', 0, math.min(want.left, left))
+  local first, last = seen + 1, seen
+  for _, member in ipairs(found) do
+    local message = last + 1
+    ids[message], members[message], inPending[message] = sub(member, 20), sub(member, 14), member
+    dueAts[message] = unpackNumber(NUMBER, member, 8)
     if frontier and isBefore(frontier, message) then
       break
     end
-    found[index], ids[index] = message, message.id
+    last = message
   end
-  local read = readValues(ids, 1, values, budget)
-  local kept = {}
-  for index = 1, read do
-    if values[index] then
-      found[index].value = values[index]
-      kept[#kept + 1] = found[index]
-    else
-      add(leavingPendings, found[index].pending)
-      add(leavings[priority], found[index].seq .. found[index].id)
-      orphans = orphans + 1
-    end
-  end
-  return kept
+  seen = readBodies(ids, first, last, values, budget)
+  return first, seen
 end
 
-local function merge(line, window)
-  if #line == 0 then
-    return window
-  end
-  local merged, a, b = {}, 1, 1
-  while a <= #line or b <= #window do
-    if b > #window or (a <= #line and isBefore(line[a], window[b])) then
-      merged[#merged + 1] = line[a]
-      a = a + 1
+-- The messages first..last, which stand in line, and those that the window brought, in one order.
+local function merge(first, last, want)
+  local merged, size, at = {}, 0, 1
+  while first <= last or at <= want.size do
+    size = size + 1
+    if at > want.size or (first <= last and isBefore(first, want.found[at])) then
+      merged[size] = first
+      first = first + 1
     else
-      merged[#merged + 1] = window[b]
-      b = b + 1
+      merged[size] = want.found[at]
+      at = at + 1
     end
   end
-  return merged
-end
-
-local function write(priority)
-  send(leavings[priority])
-  send(leavingPendings)
-  send(asides[priority])
-  send(newPendings)
+  want.found, want.size = merged, size
 end
 
 -- Looks through one window; returns how many messages of it stay where they are, and whether the set is done with.
 local function claimWindow(priority, offset, size)
-  local window, isAll = look(priority, offset, size)
-  local frontier = not isAll and window[#window] or nil
+  local first, last, isAll = look(priority, offset, size)
+  local frontier = not isAll and last >= first and last or nil
   local stay = 0
   local function passOver(message)
-    if message.dueAt <= now then
+    if dueAts[message] <= now then
       setAside(message, priority)
     else
       stay = stay + 1
-      nextAt = math.min(nextAt, message.dueAt)
+      nextAt = math.min(nextAt, dueAts[message])
     end
   end
 
-  for _, message in ipairs(window) do
-    local want = wantOf[message.topic]
+  local leaving = leavings[priority]
+  for message = first, last do
+    local value = values[message]
+    local want = value and wantOf[sub(value, 7, 12)]
     if want then
-      want.found[#want.found + 1] = message
-    else
+      want.size = want.size + 1
+      want.found[want.size] = message
+    elseif value then
       passOver(message)
+    else
+      drop(message, leaving)
     end
   end
   for _, want in ipairs(wants) do
-    local candidates = want.found
-    want.found = {}
     if isAnyPending and want.left > 0 and left > 0 and (isAll or frontier) then
-      candidates = merge(inLine(want, priority, frontier), candidates)
+      local lineFirst, lineLast = inLine(want, priority, frontier)
+      merge(lineFirst, lineLast, want)
     end
-    for _, message in ipairs(candidates) do
-      if want.left > 0 and left > 0 then
-        choose(message, want, priority)
-      elseif not message.pending then
+    for index = 1, want.size do
+      local message = want.found[index]
+      if not values[message] then
+        drop(message, leaving)
+      elseif want.left > 0 and left > 0 then
+        choose(message, want, leaving)
+      elseif not inPending[message] then
         isMore = true
         if left > 0 then
           passOver(message)
         end
       end
     end
+    want.size = 0
   end
-  write(priority)
+  send(leaving)
+  send(leavingPendings)
+  send(asides[priority])
+  send(newPendings)
   return stay, isAll
 end
 
@@ -232,26 +229,30 @@ for _, priority in ipairs(PRIORITIES) do
   end
 end
 
-if #chosen > 0 then
-  local endsAt = math.ceil(now + leaseMs)
-  token = string.format('%.0f', call('INCR', SEQUENCE)) .. '.' .. nonce
+if chosenSize > 0 then
+  beginGrants(nonce, leaseMs)
   local failures = {}
   if call('EXISTS', FAILURES) == 1 then
-    local ids = {}
-    for index, message in ipairs(chosen) do
-      ids[index] = message.id
+    local chosenIds = {}
+    for index = 1, chosenSize do
+      chosenIds[index] = ids[chosen[index]]
     end
-    failures = call('HMGET', FAILURES, unpack(ids))
+    failures = call('HMGET', FAILURES, unpack(chosenIds))
   end
-  for index, message in ipairs(chosen) do
-    local attempt = failures[index] and unpackNumber('>I4', failures[index]) or 0
-    local record = pack('>I6I4', message.dueAt, attempt + 1) .. sub(message.value, 1, 13)
-    grant(message.id, record, message.name, message.value, endsAt)
-    tally(message.topic, 1, -1)
-    tally(message.topic, 2, 1)
+  for index = 1, chosenSize do
+    local message = chosen[index]
+    local dueAt, value = dueAts[message], values[message]
+    local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
+    local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
+    grant(ids[message], record, chosenFor[index].name, dueAt, attempt, value)
   end
-  send(leases)
-  send(runs)
+  writeGrants()
+  for _, want in ipairs(wants) do
+    if want.given > 0 then
+      tally(want.topic, 1, -want.given)
+      tally(want.topic, 2, want.given)
+    end
+  end
   writeTallies()
 end
 

@@ -12,12 +12,11 @@ local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 
 local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local values = {}
-local read = readValues(ids, 1, values, { bytes = READ_BYTES_MAX })
+local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
 local orphans = {}
 
 if read > 0 then
   local records = call('HMGET', RUNNING, unpack(ids, 1, read))
-  local endsAt = math.ceil(now + leaseMs)
   for index = 1, read do
     if not records[index] or not values[index] then
       orphans[#orphans + 1] = ids[index]
@@ -27,15 +26,15 @@ if read > 0 then
     call('ZREM', LEASES, unpack(orphans))
     call('HDEL', RUNNING, unpack(orphans))
   end
-  token = string.format('%.0f', call('INCR', SEQUENCE)) .. '.' .. nonce
+  beginGrants(nonce, leaseMs)
   for index = 1, read do
     local record, value = records[index], values[index]
     if record and value then
-      grant(ids[index], sub(record, 1, 23), topicName(sub(record, 17, 22)), value, endsAt)
+      local dueAt, attempt = unpackNumber('>I6I4', record)
+      grant(ids[index], sub(record, 1, 23) .. token, topicName(sub(record, 17, 22)), dueAt, attempt, value)
     end
   end
-  send(leases)
-  send(runs)
+  writeGrants()
 end
 
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')

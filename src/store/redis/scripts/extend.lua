@@ -15,7 +15,7 @@ if #ids == 0 then
   return {}
 end
 
-local endsAt = math.ceil(now + tonumber(ARGV[3]))
+local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local records = call('HMGET', RUNNING, unpack(ids))
 local leases = batch('ZADD', LEASES)
 local words = {}

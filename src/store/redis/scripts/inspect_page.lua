@@ -148,7 +148,7 @@ local function show(entries)
   for index, entry in ipairs(entries) do
     ids[index] = entry.id
   end
-  local read = readValues(ids, 1, values, budget)
+  local read = readBodies(ids, 1, #ids, values, budget)
   for index = 1, read do
     local value = values[index]
     if #found == limit * 9 then

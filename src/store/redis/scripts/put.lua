@@ -38,12 +38,14 @@ local function nextNumber()
 end
 
 local newTopics = batch('HSET', TOPIC_NUMBERS)
+local stored = {}
 local function topicAt(index)
   if not topicOf[index] then
     topicOf[index] = nextNumber()
     nameOf[topicOf[index]] = names[index]
     add(newTopics, names[index], topicOf[index])
   end
+  stored[index] = (stored[index] or 0) + 1
   return topicOf[index]
 end
 
@@ -69,18 +71,25 @@ local function discard(id, value)
   return true
 end
 
-local function whenDue(text)
-  if sub(text, 1, 1) == '@' then
-    return math.max(1, tonumber(sub(text, 2)))
+-- Batches mostly share their delay.
+local lastMoment, lastDueAt
+local function whenDue(moment)
+  if moment ~= lastMoment then
+    lastMoment = moment
+    if sub(moment, 1, 1) == '@' then
+      lastDueAt = math.max(1, tonumber(sub(moment, 2)))
+    else
+      lastDueAt = dueAfter(tonumber(moment))
+    end
   end
-  return dueAfter(tonumber(text))
+  return lastDueAt
 end
 
 local ids, existing = {}, {}
 for index = 1, messageCount do
   ids[index] = ARGV[firstMessage + (index - 1) * 5]
 end
-readValues(ids, 1, existing, { bytes = math.huge })
+readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
 
 local words, met = {}, {}
 for index = 1, messageCount do
@@ -102,15 +111,17 @@ for index = 1, messageCount do
     words[index] = 'running'
   else
     local tail = ARGV[at + 4]
-    local seq = nextNumber()
-    local topic = topicAt(tonumber(ARGV[at + 1]))
+    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
     add(payloads, id, seq .. topic .. tail)
-    await(id, seq .. topic .. sub(tail, 1, 1), whenDue(ARGV[at + 3]))
+    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
     words[index] = value and 'replaced' or 'stored'
   end
 end
 
 flush()
+for index, count in pairs(stored) do
+  tally(topicOf[index], 1, count)
+end
 writeTallies()
 wake()
 return words

@@ -19,9 +19,9 @@ local function reschedule(id, moment)
   end
   endWaiting(id, stamp, score)
   if sub(moment, 1, 1) == '@' then
-    await(id, stamp, math.max(1, tonumber(sub(moment, 2))))
+    awaitAgain(id, stamp, math.max(1, tonumber(sub(moment, 2))))
   else
-    await(id, stamp, dueAfter(tonumber(moment)))
+    awaitAgain(id, stamp, dueAfter(tonumber(moment)))
   end
   writeWaiting() -- At once, so that the same id later in this batch finds it.
   return 'rescheduled'

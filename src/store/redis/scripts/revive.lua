@@ -17,7 +17,7 @@ local function revive(id)
   end
   tally(sub(value, 7, 12), 3, -1)
   forget(id)
-  await(id, sub(value, 1, 13), math.floor(now))
+  awaitAgain(id, sub(value, 1, 13), math.floor(now))
   return 'revived'
 end
 

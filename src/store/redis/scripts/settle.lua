@@ -13,65 +13,65 @@
 local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
 
 local ids, tokens, kinds, operands = {}, {}, {}, {}
-local at = 3
+local size, at = 0, 3
 while at <= #ARGV do
-  local size = #ids + 1
+  size = size + 1
   ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
   at = at + 3 + OPERANDS[ARGV[at + 2]]
 end
-if #ids == 0 then
+if size == 0 then
   return {}
 end
 
-local endedLeases = batch('ZREM', LEASES)
-local endedRuns = batch('HDEL', RUNNING)
-local goneBodies = batch('HDEL', PAYLOAD)
-local goneFailures = batch('HDEL', FAILURES)
+local ended = batch('ZREM', LEASES)
+local gone = batch('HDEL', PAYLOAD)
 local newFailures = batch('HSET', FAILURES)
 local deaths = batch('ZADD', DEAD)
 
 local function settle(id, kind, record, operand)
   local stamp = sub(record, 11, 23)
-  if kind == 'ack' then
-    add(goneBodies, id)
-    if hasFailures then
-      add(goneFailures, id)
-    end
-  elseif kind == 'release' then
-    await(id, stamp, (unpackNumber(NUMBER, record)))
+  local dueAt, attempt = unpackNumber('>I6I4', record)
+  if kind == 'release' then
+    awaitAgain(id, stamp, dueAt)
   elseif kind == 'retry' then
-    local _, attempt = unpackNumber('>I6I4', record)
     add(newFailures, id, failure(attempt, 0, '', ARGV[operand + 1]))
-    await(id, stamp, dueAfter(tonumber(ARGV[operand])))
+    awaitAgain(id, stamp, dueAfter(tonumber(ARGV[operand])))
   else
-    local dueAt, attempt = unpackNumber('>I6I4', record)
     add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
-    add(deaths, math.floor(now), id)
+    add(deaths, text(math.floor(now)), id)
     tally(sub(stamp, 7, 12), 3, 1)
   end
 end
 
 local records = call('HMGET', RUNNING, unpack(ids))
-local ended = {}
-local words = {}
-for index, id in ipairs(ids) do
-  local record = records[index]
-  if record and not ended[id] and sub(record, 24) == tokens[index] then
-    ended[id] = true -- The same lease again in this batch is lost.
-    add(endedLeases, id)
-    add(endedRuns, id)
-    tally(sub(record, 17, 22), 2, -1)
-    settle(id, kinds[index], record, operands[index])
+local isEnded, endedOf, words = {}, {}, {}
+for index = 1, size do
+  local id, record = ids[index], records[index]
+  if record and not isEnded[id] and sub(record, 24) == tokens[index] then
+    isEnded[id] = true -- The same lease again in this batch is lost.
+    add(ended, id)
+    local topic = sub(record, 17, 22)
+    endedOf[topic] = (endedOf[topic] or 0) + 1
+    if kinds[index] == 'ack' then
+      add(gone, id)
+    else
+      settle(id, kinds[index], record, operands[index])
+    end
     words[index] = 'settled'
   else
     words[index] = 'lost'
   end
 end
+for topic, count in pairs(endedOf) do
+  tally(topic, 2, -count)
+end
 
-send(endedLeases)
-send(endedRuns)
-send(goneBodies)
-send(goneFailures)
+sendAs(ended, 'HDEL', RUNNING)
+send(ended)
+if hasFailures then
+  sendAs(gone, 'HDEL', FAILURES)
+end
+send(gone)
 send(newFailures)
 send(deaths)
 writeWaiting()

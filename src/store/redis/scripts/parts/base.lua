@@ -55,6 +55,11 @@ local function number(value)
   return pack(NUMBER, value)
 end
 
+-- Numbers become text here once: Redis would print each argument that is a number with 17 digits, which is slow.
+local function text(value)
+  return string.format('%.0f', value)
+end
+
 local function batch(command, key)
   return { command = command, key = key, size = 0 }
 end
@@ -69,27 +74,35 @@ local function add(to, first, second)
   to.size = size
 end
 
-local function send(from)
+-- Sends a batch, and keeps it for another command that wants the same.
+local function sendAs(from, command, key)
   for first = 1, from.size, SPREAD_MAX do
-    call(from.command, from.key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
   end
+end
+
+local function send(from)
+  sendAs(from, from.command, from.key)
   from.size = 0
 end
 
--- The values of these ids, in order, until the byte limit; `false` where there is none. Returns how many were read.
-local function readValues(ids, from, into, budget)
-  local read = from - 1
-  while read < #ids and budget.bytes > 0 do
-    local last = math.min(read + READ_CHUNK, #ids)
-    local values = call('HMGET', PAYLOAD, unpack(ids, read + 1, last))
-    for index = 1, #values do
-      local value = values[index]
-      into[read + index] = value
+-- Reads the bodies of ids[from..to] into the same places of `values`, as far as the budget goes; `false` where there
+-- is none. Returns the last place read.
+local function readBodies(ids, from, to, values, budget)
+  local bytes = budget.bytes
+  local last = from - 1
+  while last < to and bytes > 0 do
+    local first = last + 1
+    last = math.min(last + READ_CHUNK, to)
+    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
+    for index = 1, last - first + 1 do
+      local value = read[index]
+      values[first + index - 1] = value
       if value then
-        budget.bytes = budget.bytes - #value
+        bytes = bytes - #value
       end
     end
-    read = last
   end
-  return read
+  budget.bytes = bytes
+  return last
 end

@@ -26,9 +26,6 @@ local isAnyPending = call('ZCARD', PENDING) > 0
 local lines = {}
 
 local function hasLine(topic, priority)
-  if not isAnyPending then
-    return false
-  end
   local line = topic .. priority
   if lines[line] == nil then
     lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\255', 'LIMIT', 0, 1) > 0
@@ -36,17 +33,23 @@ local function hasLine(topic, priority)
   return lines[line]
 end
 
--- Begins to wait: `stamp` is seq+topic+priority, the first 13 bytes of the payload.
-local function await(id, stamp, dueAt)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, 1)
-  if dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], dueAt - ASIDE, seq .. id)
-    add(pendings, 0, topic .. priority .. number(dueAt) .. seq .. id)
+-- Begins to wait. The caller counts it: `tally(topic, 1, 1)`.
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
     return
   end
-  add(delays[priority], dueAt, seq .. id)
-  earliest = math.min(earliest, dueAt)
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
+end
+
+-- The same for one whose stamp is known: seq+topic+priority, the first 13 bytes of its payload.
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
 
 local function writeWaiting()
