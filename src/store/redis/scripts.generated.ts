@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'f7591cad37b612951090f00a7113691aee304717',
+  sha: 'ed564b304a049243c1bcfdfe540a084f9f6bc4b1',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -74,6 +74,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -105,9 +108,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -117,6 +120,7 @@ local runs = batch('HSET', RUNNING)
 local rows = {}
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
@@ -375,7 +379,7 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'fb1a4f831f776718a62b0055c03241bd4d0e4913',
+  sha: '21e07d7d9421d0e30a7abc916f9fc9fe130a272c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -445,6 +449,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -476,9 +483,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -488,6 +495,7 @@ local runs = batch('HSET', RUNNING)
 local rows = {}
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
@@ -549,7 +557,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'fca756293bbd565ef9be306ac29a46e9f66fabbe',
+  sha: 'cd7a11aa18044222b2c28c2dab7157775f1c8e6c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -618,6 +626,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
@@ -656,7 +667,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '48e50066c296cc343524035e1d4f16204657fafc',
+  sha: '601ba69755f7308b9f8a3b3deba33463a4ab924b',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -725,6 +736,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local ids = {}
 for index = 4, #ARGV, 2 do
@@ -746,6 +760,7 @@ for index, id in ipairs(ids) do
     words[index] = 'lost'
   end
 end
+writeEvenWhenFull()
 send(leases)
 return words
 `,
@@ -753,7 +768,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '2654cff617d93e5f5d5efd70bf20962d3638c90c',
+  sha: 'f00ace0af455fd7cba4c7c2f2cf48206309f944f',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -822,6 +837,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local moved = {}
 local nameOf = {}
@@ -854,9 +872,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -911,7 +929,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'e7d079cd97f58e0cbaf9160817e48c2fb862f73c',
+  sha: 'cc802f97ef40582b1f4a6d64e065c04d6bd4a2e6',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -981,6 +999,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1012,9 +1033,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1210,7 +1231,7 @@ return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'e1928dd43cc35d8e785435ede769de2b0e8b2e72',
+  sha: 'b9fd9a21dce947a50a1ca3c0c959280c18fd7bbe',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1280,6 +1301,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1311,9 +1335,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1496,7 +1520,7 @@ return words
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'ae912d4998457159165882f225c035176869ac4f',
+  sha: '5c53e783db5ea97147065d215cae83b8193493ef',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1566,6 +1590,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1597,9 +1624,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1708,7 +1735,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '0b78744985f75aaebbb2c01e401ed7fedfb57721',
+  sha: '435b59e3be2d0d01c354d506eda802b6059fc6e3',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1778,6 +1805,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1809,9 +1839,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1907,7 +1937,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '77a46ae70bd5b52b91adde51ad98963b5b19686f',
+  sha: 'accacf733042eda9d5f419c5ca1fe91ea2712bea',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1977,6 +2007,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -2008,9 +2041,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -2110,7 +2143,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '051df388396cd149b9c0ec56567d92a573e38e54',
+  sha: 'e4f138c98f93f9f2a1cd60cf328f5222f7d25808',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -2180,6 +2213,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -2211,9 +2247,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}

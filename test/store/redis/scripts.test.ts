@@ -136,6 +136,16 @@ describe('put', () => {
     }))
 })
 
+test('put: a new topic whose only message is replaced in the same batch leaves no trace', () =>
+  withStore(async ({ store, look }) => {
+    await store.put([message('a', { topic: 'brief' }), message('a', { ifExists: 'replace' })])
+    expect(await look()).toMatchObject({
+      topics: { '#4': `1 waiting 0 running 0 dead ${TOPIC}` },
+      topic_numbers: { [TOPIC]: '#4' },
+    })
+    expect(Object.keys((await look())['topic_numbers'] ?? {})).toEqual([TOPIC])
+  }))
+
 describe('claim_due', () => {
   test('moves a message from waiting to running in one step', () =>
     withStore(async (subject) => {

@@ -9,6 +9,7 @@ local rows = {}
 local token, endsAt
 
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
