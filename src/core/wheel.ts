@@ -38,6 +38,8 @@ const NONE = -1
 export class TimingWheel {
   #now: number
   #size = 0
+  /** A bucket whose fall the budget cut short. Until it is empty it goes before all others: nobody knows what is in it. */
+  #falling = NONE
 
   // Per entry. `bucket` is NONE for an entry that is not placed.
   #dueAt = new Float64Array(0)
@@ -93,8 +95,8 @@ export class TimingWheel {
   nextAt(): number | undefined {
     const bucket = this.#firstOccupied()
     if (bucket === NONE) return undefined
-    if (this.#stale[bucket] === 1) this.#refreshEarliest(bucket)
-    return this.#earliest[bucket]
+    if (this.#falling === NONE) return this.#earliestIn(bucket)
+    return Math.min(this.#earliestIn(bucket), this.#earliestIn(this.#falling))
   }
 
   /**
@@ -104,13 +106,15 @@ export class TimingWheel {
   advance(to: number, budget: number, expire: (entry: number) => void): boolean {
     let left = budget
     for (;;) {
-      const bucket = this.#firstOccupied()
+      const bucket = this.#falling === NONE ? this.#firstOccupied() : this.#falling
       const startsAt = bucket === NONE ? Infinity : this.#startOf(bucket)
       if (startsAt > to) break
       this.#now = startsAt
       left =
         bucket < RING_SIZE ? this.#expireBucket(bucket, left, expire) : this.#dropBucket(bucket, left, expire)
-      if (left <= 0 && this.#first[bucket] !== NONE) return false
+      const isEmptied = this.#first[bucket] === NONE
+      this.#falling = isEmptied || bucket < RING_SIZE ? NONE : bucket
+      if (!isEmptied) return false
     }
     if (to > this.#now) this.#now = Math.floor(to)
     return true
@@ -204,6 +208,12 @@ export class TimingWheel {
       if (bits !== 0) return word * 32 + (31 - Math.clz32(bits & -bits))
     }
     return NONE
+  }
+
+  #earliestIn(bucket: number): number {
+    if (this.#first[bucket] === NONE) return Infinity
+    if (this.#stale[bucket] === 1) this.#refreshEarliest(bucket)
+    return this.#earliest[bucket] as number
   }
 
   #refreshEarliest(bucket: number): void {

@@ -19,16 +19,18 @@
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../core/log.ts'
 import type { MessageState, PriorityRank } from '../core/message.ts'
+import type { NextAnswer } from '../core/schedule.ts'
 import type { Random } from '../random.ts'
 
 export interface Store {
   readonly capabilities: Capabilities
 
-  /** Called once, before any other verb. */
+  /** Called before any other verb; again is fine, and does nothing. */
   open(): Promise<void>
   /** Ends every connection; calls under way reject with STORE_CLOSED. Idempotent; never hangs. */
   close(): Promise<void>
 
+  /** Never sent twice by the engine on its own: `duplicate` would then be said of our own message. */
   put(messages: readonly NewMessage[]): Promise<PutResult[]>
   /** `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). */
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
@@ -130,10 +132,7 @@ export type ClaimReply = { readonly leases: readonly Lease[]; readonly next: Nex
  * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up.
  * Speaks only of what this request could be handed: what is overdue for other topics does not count.
  */
-export type Next =
-  | { readonly state: 'NO_TASK' }
-  | { readonly state: 'WAITING'; readonly ms: number }
-  | { readonly state: 'EXPIRED' }
+export type Next = NextAnswer
 
 export type LeaseRef = { readonly id: string; readonly token: string; readonly topic: string }
 

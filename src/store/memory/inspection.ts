@@ -1,19 +1,17 @@
 /** Looking at the memory engine without changing it: single messages, pages and counts. */
 import { UsageError } from '../../core/errors.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { TimingWheel } from '../../core/wheel.ts'
 import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../store.ts'
 import type { Leases } from './leases.ts'
 import { RUNNING, WAITING, type MessageTable } from './table.ts'
-import type { Topics } from './topics.ts'
+import type { Waiting } from './waiting.ts'
 
 /** How many slots one page looks at before it is handed out short. */
 const SCAN_MAX = 10_000
 
 export type Parts = {
   readonly table: MessageTable
-  readonly topics: Topics
-  readonly wheel: TimingWheel
+  readonly waiting: Waiting
   readonly leases: Leases
 }
 
@@ -40,19 +38,19 @@ function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now:
   return { items }
 }
 
-/** The wheel must have been advanced to now: what is still in it is delayed, what else waits is ready. */
-export function count({ table, topics, wheel, leases }: Parts): Counts {
+/** What waits must have been advanced to now. */
+export function count({ table, waiting, leases }: Parts): Counts {
   const byTopic = new Map<string, TopicCounts>()
-  let waiting = 0
-  let earliest = wheel.nextAt() ?? Infinity
-  for (const topic of topics.all()) {
+  let total = 0
+  let earliest = waiting.nextAt() ?? Infinity
+  for (const topic of waiting.topics.all()) {
     if (topic.waiting + topic.running + topic.dead === 0) continue
-    waiting += topic.waiting
+    total += topic.waiting
     byTopic.set(topic.name, { waiting: topic.waiting, running: topic.running, dead: topic.dead })
     for (const line of topic.lines) earliest = Math.min(earliest, line.firstDueAt() ?? Infinity)
   }
-  const delayed = wheel.size
-  const states = { delayed, ready: waiting - delayed, running: leases.size, dead: table.deadCount }
+  const { delayed } = waiting
+  const states = { delayed, ready: total - delayed, running: leases.size, dead: table.deadCount }
   const topicCounts = Object.fromEntries(byTopic)
   return earliest === Infinity
     ? { states, topics: topicCounts }
@@ -77,8 +75,8 @@ function view(parts: Parts, slot: number, now: number): StoredMessage {
   }
 }
 
-function topicName({ table, topics }: Parts, slot: number): string {
-  return topics.numbered(table.topic[slot] as number).name
+function topicName({ table, waiting }: Parts, slot: number): string {
+  return waiting.topics.numbered(table.topic[slot] as number).name
 }
 
 function stateAt(table: MessageTable, slot: number, now: number): MessageState {

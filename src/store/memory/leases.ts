@@ -4,6 +4,8 @@
  */
 import { TimingWheel } from '../../core/wheel.ts'
 
+const LAPSE_MAX = 10_000
+
 type Held = { readonly slot: number; readonly token: string; endsAt: number }
 
 export class Leases {
@@ -61,9 +63,9 @@ export class Leases {
     this.#free.push(number)
   }
 
-  /** Notes what ended by `now`, at most `budget` at once; false when there is more. */
-  advance(now: number, budget: number): boolean {
-    return this.#wheel.advance(now, budget, (number) => this.#lapsed.add(number))
+  /** Notes what ended by `now`; false when there was too much for one call. */
+  advance(now: number): boolean {
+    return this.#wheel.advance(now, LAPSE_MAX, (number) => this.#lapsed.add(number))
   }
 
   /** The slot whose lease ended first, if any has. */

@@ -33,6 +33,10 @@ export class ReadyLine {
     return this.#dueAt[0]
   }
 
+  isEmpty(): boolean {
+    return this.firstDueAt() === undefined
+  }
+
   pop(): number | undefined {
     this.#dropGhosts()
     const slot = this.#slots[0]

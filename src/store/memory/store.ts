@@ -9,17 +9,15 @@
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, UsageError, assertNever } from '../../core/errors.ts'
 import { PRIORITIES } from '../../core/message.ts'
-import { TimingWheel } from '../../core/wheel.ts'
 import type * as contract from '../store.ts'
 import { count, inspect, type Parts } from './inspection.ts'
 import { Leases } from './leases.ts'
+import type { ReadyLine } from './line.ts'
 import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
-import { Topics, lineOf, type Topic } from './topics.ts'
+import type { Topic, Topics } from './topics.ts'
+import { Waiting } from './waiting.ts'
 
 const BATCH_MAX = 10_000
-/** How many messages one call moves from the wheel to the lines; a longer backlog is moved in several calls. */
-const MOVE_MAX = 50_000
-
 export class MemoryStore implements contract.Store {
   readonly capabilities: contract.Capabilities = {
     engine: 'memory',
@@ -32,22 +30,18 @@ export class MemoryStore implements contract.Store {
 
   readonly #clock: Clock
   readonly #table = new MessageTable()
-  readonly #topics = new Topics((slot, dueAt, order) => this.#isInLine(slot, dueAt, order))
-  readonly #wheel: TimingWheel
+  readonly #waiting: Waiting
+  readonly #topics: Topics
   readonly #leases: Leases
-  readonly #parts: Parts
   readonly #listeners = new Set<() => void>()
-  /** The latest moment until which a claimer was told that it may sleep. What is due before it must wake them. */
-  #promisedAt = Infinity
-  #mustWake = false
   #latest = 0
   #closed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#wheel = new TimingWheel(this.#now())
+    this.#waiting = new Waiting(this.#table, this.#now())
+    this.#topics = this.#waiting.topics
     this.#leases = new Leases(this.#now())
-    this.#parts = { table: this.#table, topics: this.#topics, wheel: this.#wheel, leases: this.#leases }
   }
 
   async open(): Promise<void> {}
@@ -85,9 +79,9 @@ export class MemoryStore implements contract.Store {
       const slot = this.#table.slotOf(id)
       if (slot === undefined || this.#table.state(slot) === DEAD) return 'missing'
       if (this.#table.state(slot) === RUNNING) return 'running'
-      this.#wheel.cancel(slot)
+      this.#waiting.leave(slot)
       this.#table.dueAt[slot] = dueAtOf(when, now)
-      this.#await(slot)
+      this.#waiting.enter(slot)
       return 'rescheduled'
     })
     this.#wakeSleepers()
@@ -145,14 +139,14 @@ export class MemoryStore implements contract.Store {
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
     this.#admit('ids' in query ? query.ids.length : query.limit)
-    return inspect(this.#parts, query, this.#now())
+    return inspect(this.#parts(), query, this.#now())
   }
 
   async count(): Promise<contract.Counts> {
     this.#admit(0)
     const now = this.#now()
-    while (!this.#advance(now));
-    return count(this.#parts)
+    while (!this.#waiting.advance(now));
+    return count(this.#parts())
   }
 
   async doctor(): Promise<contract.Finding[]> {
@@ -184,7 +178,7 @@ export class MemoryStore implements contract.Store {
 
   #claimDue(request: contract.ClaimDue): contract.ClaimReply {
     const now = this.#now()
-    const isMoved = this.#advance(now)
+    const isMoved = this.#waiting.advance(now)
     const wanted = request.wants.map(({ topic, limit }) => ({
       topic: this.#topics.named(topic),
       left: limit,
@@ -193,26 +187,28 @@ export class MemoryStore implements contract.Store {
     for (const priority of PRIORITIES.keys()) {
       for (const want of wanted) {
         const line = want.topic?.lines[priority]
-        while (line !== undefined && want.left > 0 && leases.length < request.limit) {
-          const slot = line.pop()
-          if (slot === undefined) break
-          leases.push(this.#lease(slot, now, request.leaseMs))
-          want.left -= 1
-        }
+        if (line === undefined) continue
+        const room = Math.min(want.left, request.limit - leases.length)
+        want.left -= this.#leaseFrom(line, room, now, request.leaseMs, leases)
       }
     }
-    if (
-      !isMoved ||
-      wanted.some(({ topic }) => topic?.lines.some((line) => line.firstDueAt() !== undefined))
-    ) {
-      return { leases, next: { state: 'EXPIRED' } }
+    const isMoreDue = !isMoved || wanted.some(({ topic }) => topic?.lines.some((line) => !line.isEmpty()))
+    return { leases, next: isMoreDue ? { state: 'EXPIRED' } : this.#waiting.promise(now) }
+  }
+
+  /** Moves up to `room` messages from a line to `leases`; answers how many. */
+  #leaseFrom(line: ReadyLine, room: number, now: number, leaseMs: number, leases: contract.Lease[]): number {
+    for (let taken = 0; taken < room; taken += 1) {
+      const slot = line.pop()
+      if (slot === undefined) return taken
+      leases.push(this.#lease(slot, now, leaseMs))
     }
-    return { leases, next: this.#promise(this.#wheel.nextAt(), now) }
+    return room
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
     const now = this.#now()
-    const isMoved = this.#leases.advance(now, MOVE_MAX)
+    const isMoved = this.#leases.advance(now)
     const leases: contract.Lease[] = []
     while (leases.length < request.limit) {
       const slot = this.#leases.firstLapsed()
@@ -281,31 +277,7 @@ export class MemoryStore implements contract.Store {
   #beginWaiting(slot: number): void {
     this.#table.setState(slot, WAITING)
     this.#topicOf(slot).waiting += 1
-    this.#await(slot)
-  }
-
-  /** Into the wheel if its moment is to come, into its line if not. */
-  #await(slot: number): void {
-    const dueAt = this.#table.dueAt[slot] as number
-    if (dueAt > this.#wheel.now) this.#wheel.place(slot, dueAt)
-    else this.#enterLine(slot)
-    if (dueAt < this.#promisedAt) {
-      this.#promisedAt = dueAt
-      this.#mustWake = true
-    }
-  }
-
-  #enterLine(slot: number): void {
-    const line = lineOf(this.#topicOf(slot), this.#table.priority(slot))
-    line.push(slot, this.#table.dueAt[slot] as number, this.#table.order[slot] as number)
-  }
-
-  #isInLine(slot: number, dueAt: number, order: number): boolean {
-    return (
-      this.#table.state(slot) === WAITING &&
-      this.#table.dueAt[slot] === dueAt &&
-      this.#table.order[slot] === order
-    )
+    this.#waiting.enter(slot)
   }
 
   /** A waiting or dead one leaves for good. Its ghost in a line is recognised there. */
@@ -314,14 +286,10 @@ export class MemoryStore implements contract.Store {
     if (this.#table.state(slot) === DEAD) {
       topic.dead -= 1
     } else {
-      this.#wheel.cancel(slot)
+      this.#waiting.leave(slot)
       topic.waiting -= 1
     }
     this.#table.drop(slot)
-  }
-
-  #advance(to: number): boolean {
-    return this.#wheel.advance(to, MOVE_MAX, (slot) => this.#enterLine(slot))
   }
 
   #slotHeldBy({ id, token }: contract.LeaseRef): number | undefined {
@@ -333,15 +301,13 @@ export class MemoryStore implements contract.Store {
     return this.#topics.numbered(this.#table.topic[slot] as number)
   }
 
-  #promise(at: number | undefined, now: number): contract.Next {
-    this.#promisedAt = Math.max(this.#promisedAt, at ?? Infinity)
-    return nextAfter(at, now)
+  #wakeSleepers(): void {
+    if (!this.#waiting.takeWake()) return
+    for (const listener of this.#listeners) listener()
   }
 
-  #wakeSleepers(): void {
-    if (!this.#mustWake) return
-    this.#mustWake = false
-    for (const listener of this.#listeners) listener()
+  #parts(): Parts {
+    return { table: this.#table, waiting: this.#waiting, leases: this.#leases }
   }
 
   /** The store's time never goes back, even if the wall clock does: what came out of the wheel stays due. */

@@ -186,6 +186,12 @@ export const storageTests: readonly ConformanceTest[] = [
     assert.ok(leases.length > 0 && leases.length <= many.length)
   }),
 
+  test('opening twice is fine', async ({ store }) => {
+    await store.put([message('a')])
+    await store.open()
+    assert.equal(await placeOf(store, 'a'), 'ready')
+  }),
+
   test('a closed store refuses calls, and closing twice is fine', async ({ store }) => {
     await store.close()
     await store.close()

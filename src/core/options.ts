@@ -1,0 +1,163 @@
+/** Options as users write them, checked at the door and turned into settings that the rest of the code can trust. */
+import { parseDuration, TIMER_MS_MAX, DAY_MS, type Duration } from './duration.ts'
+import type { RetryPolicy } from './backoff.ts'
+import { UsageError, describe } from './errors.ts'
+
+export type RetryOptions = {
+  /** How many retries after the first attempt. Default: as many as `delays` has, or 3. */
+  limit?: number
+  /** The wait before each retry; the last one repeats. */
+  delays?: readonly Duration[]
+  /** Growing waits: `base`, `base x factor`, ... up to `cap`; `jitter` (0 to 1) is the share left to chance. */
+  exponential?: { base: Duration; factor?: number; cap?: Duration; jitter?: number }
+}
+
+export type HandleOptions = {
+  /** How many of this topic run at once in this process. Default: the queue's `concurrency`. */
+  concurrency?: number
+  /** How long one attempt may take before its signal aborts and it counts as failed. Default: the queue's. */
+  timeout?: Duration
+  /** Default: the queue's. */
+  retry?: RetryOptions
+}
+
+export const RETRY_LIMIT_MAX = 1_000_000
+export const CONCURRENCY_MAX = 100_000
+
+const MINUTE_MS = 60_000
+
+/** Three retries, after 1, 5 and 30 minutes. */
+export const RETRY_DEFAULT: RetryPolicy = { limit: 3, waits: [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS] }
+const EXPONENTIAL_DEFAULT = { factor: 2, cap: DAY_MS, jitter: 0.2 } as const
+
+export type HandleSettings = {
+  readonly concurrency: number
+  readonly timeoutMs: number
+  readonly retry: RetryPolicy
+}
+
+export function parseHandleOptions(options: unknown, defaults: HandleSettings): HandleSettings {
+  if (options === undefined) return defaults
+  const { concurrency, timeout, retry } = checkRecord(options, 'options', ['concurrency', 'timeout', 'retry'])
+  return {
+    concurrency: concurrency === undefined ? defaults.concurrency : parseConcurrency(concurrency),
+    timeoutMs: timeout === undefined ? defaults.timeoutMs : parseTimeout(timeout),
+    retry: retry === undefined ? defaults.retry : parseRetry(retry),
+  }
+}
+
+export function parseConcurrency(value: unknown): number {
+  return parseInteger(value, 'concurrency', { min: 1, max: CONCURRENCY_MAX })
+}
+
+export function parseTimeout(value: unknown): number {
+  return parseDuration(value, 'timeout', { min: 1, max: TIMER_MS_MAX })
+}
+
+export function parseRetry(value: unknown): RetryPolicy {
+  const { limit, delays, exponential } = checkRecord(value, 'retry', ['limit', 'delays', 'exponential'])
+  if (delays !== undefined && exponential !== undefined) {
+    throw new UsageError('OPTION_INVALID', 'retry has both "delays" and "exponential"; give one of them.', {
+      value,
+    })
+  }
+  const waits = exponential === undefined ? parseDelays(delays) : parseExponential(exponential)
+  const limitDefault = Array.isArray(delays) ? delays.length : RETRY_DEFAULT.limit
+  return {
+    limit:
+      limit === undefined
+        ? limitDefault
+        : parseInteger(limit, 'retry.limit', { min: 0, max: RETRY_LIMIT_MAX }),
+    waits,
+  }
+}
+
+function parseDelays(value: unknown): readonly number[] {
+  if (value === undefined) return RETRY_DEFAULT.waits as readonly number[]
+  if (!Array.isArray(value) || value.length === 0 || value.length > 1000) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `retry.delays is ${describe(value)}; give a list of 1 to 1000 durations like ["1m", "5m"]. For no retries use limit: 0.`,
+      { value },
+    )
+  }
+  return value.map((delay, i) => parseDuration(delay, `retry.delays[${i}]`))
+}
+
+function parseExponential(value: unknown): RetryPolicy['waits'] {
+  const { base, factor, cap, jitter } = checkRecord(value, 'retry.exponential', [
+    'base',
+    'factor',
+    'cap',
+    'jitter',
+  ])
+  return {
+    baseMs: parseDuration(base, 'retry.exponential.base', { min: 1, max: DAY_MS }),
+    factor: parseNumber(factor ?? EXPONENTIAL_DEFAULT.factor, 'retry.exponential.factor', {
+      min: 1,
+      max: 100,
+    }),
+    capMs: parseDuration(cap ?? EXPONENTIAL_DEFAULT.cap, 'retry.exponential.cap', {
+      min: 1,
+      max: 365 * DAY_MS,
+    }),
+    jitter: parseNumber(jitter ?? EXPONENTIAL_DEFAULT.jitter, 'retry.exponential.jitter', { min: 0, max: 1 }),
+  }
+}
+
+/** An object with none but the allowed keys. `name` is what the user calls it. */
+export function checkRecord<K extends string>(
+  value: unknown,
+  name: string,
+  allowed: readonly K[],
+): Partial<Record<K, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new UsageError('OPTION_INVALID', `${name} is ${describe(value)}; give an object.`, { value })
+  }
+  for (const key of Object.keys(value)) {
+    if (!(allowed as readonly string[]).includes(key)) {
+      throw new UsageError(
+        'OPTION_UNKNOWN',
+        `${name} has no option ${describe(key)}; there are: ${allowed.join(', ')}.`,
+        { value: key },
+      )
+    }
+  }
+  return value
+}
+
+export function parseInteger(value: unknown, name: string, range: { min: number; max: number }): number {
+  if (Number.isSafeInteger(value)) return parseNumber(value, name, range)
+  throw new UsageError(
+    'OPTION_INVALID',
+    `${name} is ${describe(value)}; give a whole number from ${range.min} to ${range.max}.`,
+    { value },
+  )
+}
+
+export function parseNumber(
+  value: unknown,
+  name: string,
+  { min, max }: { min: number; max: number },
+): number {
+  if (typeof value === 'number' && value >= min && value <= max) return value
+  throw new UsageError(
+    'OPTION_INVALID',
+    `${name} is ${describe(value)}; give a number from ${min} to ${max}.`,
+    {
+      value,
+    },
+  )
+}
+
+export function parseOneOf<T extends string>(value: unknown, name: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value)
+  if (found !== undefined) return found
+  throw new UsageError(
+    'OPTION_INVALID',
+    `${name} is ${describe(value)}; give one of: ${choices.join(', ')}.`,
+    {
+      value,
+    },
+  )
+}

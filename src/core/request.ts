@@ -1,0 +1,239 @@
+/** What a caller asks for in `produce`, `reschedule`, `list`, `revive` and `purge`, checked and normalised. */
+import { encodePolicy, type MessagePolicy } from './codec.ts'
+import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
+import { UsageError, describe } from './errors.ts'
+import {
+  checkId,
+  checkTopic,
+  MESSAGE_STATES,
+  PRIORITIES,
+  priorityRank,
+  type MessageState,
+  type Priority,
+  type PriorityRank,
+} from './message.ts'
+import {
+  checkRecord,
+  parseInteger,
+  parseOneOf,
+  parseRetry,
+  parseTimeout,
+  type RetryOptions,
+} from './options.ts'
+
+/** When: after a time, or at a moment. Not both; neither means now. */
+export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }
+
+export type ProduceOptions = When & {
+  /** Your own id makes producing idempotent. 1 to 200 bytes. */
+  id?: string
+  /** What to do when the id exists: leave it (default), replace it unless it runs, or fail. */
+  ifExists?: IfExists
+  priority?: Priority
+  /** Not started within this time after it is due: to the dead letters, reason "expired". */
+  ttl?: Duration
+  /** Overrides the topic's and the queue's. */
+  retry?: RetryOptions
+  /** Overrides the topic's and the queue's. */
+  timeout?: Duration
+}
+
+export type IfExists = 'keep' | 'replace' | 'fail'
+
+export type ParsedWhen = { readonly delayMs: number } | { readonly at: number }
+
+export type ParsedProduce = {
+  readonly id: string | undefined
+  readonly when: ParsedWhen
+  readonly ifExists: IfExists
+  readonly priority: PriorityRank
+  readonly meta: string
+}
+
+const NOW: ParsedWhen = { delayMs: 0 }
+const PLAIN: ParsedProduce = { id: undefined, when: NOW, ifExists: 'keep', priority: 1, meta: '' }
+const PRODUCE_KEYS = ['delay', 'at', 'id', 'ifExists', 'priority', 'ttl', 'retry', 'timeout'] as const
+
+export function parseProduce(options: unknown, now: number): ParsedProduce {
+  if (options === undefined) return PLAIN
+  const given = checkRecord(options, 'options', PRODUCE_KEYS)
+  return {
+    id: given.id === undefined ? undefined : checkId(given.id),
+    when: parseWhen(given.delay, given.at, now),
+    ifExists:
+      given.ifExists === undefined
+        ? 'keep'
+        : parseOneOf(given.ifExists, 'ifExists', ['keep', 'replace', 'fail']),
+    priority:
+      given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
+    meta:
+      given.ttl === undefined && given.retry === undefined && given.timeout === undefined
+        ? ''
+        : encodePolicy(parsePolicy(given.ttl, given.retry, given.timeout)),
+  }
+}
+
+function parsePolicy(ttl: unknown, retry: unknown, timeout: unknown): MessagePolicy {
+  return {
+    ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
+    ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
+    ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
+  }
+}
+
+function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {
+  if (at === undefined) return delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') }
+  if (delay === undefined) return { at: parseMoment(at, 'at', now) }
+  throw new UsageError(
+    'DELAY_AND_AT',
+    `delay is ${describe(delay)} and at is ${describe(at)}; give one of them.`,
+    {
+      value: { delay, at },
+    },
+  )
+}
+
+/** For `reschedule`, where "now" must be said: a forgotten option would start the message at once. */
+export function parseReschedule(options: unknown, now: number): ParsedWhen {
+  const { delay, at } = checkRecord(options, 'options', ['delay', 'at'])
+  if (delay === undefined && at === undefined) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      'reschedule needs { delay } or { at }; for now use { delay: 0 }.',
+      {
+        value: options,
+      },
+    )
+  }
+  return parseWhen(delay, at, now)
+}
+
+export type ListOptions = {
+  /** Default: all, one after the other. */
+  state?: MessageState
+  topic?: string
+  /** 1 to 1000, default 100. A page may be shorter while `cursor` says that there is more. */
+  limit?: number
+  /** From the page before. */
+  cursor?: string
+}
+
+export type ParsedList = {
+  readonly states: readonly MessageState[]
+  readonly topic: string | undefined
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
+const LIST_LIMIT_DEFAULT = 100
+const LIST_LIMIT_MAX = 1_000
+
+/** A cursor says in which state to go on, and where the engine stood there. */
+export function parseList(options: unknown): ParsedList {
+  const { state, topic, limit, cursor } = checkRecord(options ?? {}, 'options', [
+    'state',
+    'topic',
+    'limit',
+    'cursor',
+  ])
+  const wanted = state === undefined ? MESSAGE_STATES : [parseOneOf(state, 'state', MESSAGE_STATES)]
+  const resumed = cursor === undefined ? { states: wanted, cursor: undefined } : resume(wanted, cursor)
+  return {
+    ...resumed,
+    topic: topic === undefined ? undefined : checkTopic(topic),
+    limit:
+      limit === undefined
+        ? LIST_LIMIT_DEFAULT
+        : parseInteger(limit, 'limit', { min: 1, max: LIST_LIMIT_MAX }),
+  }
+}
+
+function resume(states: readonly MessageState[], value: unknown): Pick<ParsedList, 'states' | 'cursor'> {
+  const [state, ...rest] = typeof value === 'string' ? value.split('.') : []
+  const from = states.findIndex((candidate) => candidate === state)
+  if (from === -1) {
+    throw new UsageError(
+      'CURSOR_INVALID',
+      `cursor is ${describe(value)}; give the cursor of the page before.`,
+      { value },
+    )
+  }
+  const inner = rest.join('.')
+  return { states: states.slice(from), cursor: inner === '' ? undefined : inner }
+}
+
+export function makeCursor(state: MessageState, cursor: string | undefined): string {
+  return `${state}.${cursor ?? ''}`
+}
+
+/** By id, or everything in a state, perhaps of one topic. */
+export type Filter = { ids: readonly string[] } | { state: MessageState; topic?: string }
+
+export type ParsedFilter =
+  { readonly ids: readonly string[] } | { readonly state: MessageState; readonly topic: string | undefined }
+
+export const IDS_MAX = 10_000
+
+export function parseFilter(value: unknown, states: readonly MessageState[]): ParsedFilter {
+  const { ids, state, topic } = checkRecord(value, 'filter', ['ids', 'state', 'topic'])
+  if (ids !== undefined && state === undefined && topic === undefined) return { ids: checkIds(ids) }
+  if (ids !== undefined || state === undefined) {
+    throw new UsageError(
+      'FILTER_INVALID',
+      'a filter is { ids } or { state, topic? }; it never means "everything".',
+      {
+        value,
+      },
+    )
+  }
+  return {
+    state: parseOneOf(state, 'state', states),
+    topic: topic === undefined ? undefined : checkTopic(topic),
+  }
+}
+
+export function checkIds(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) {
+    throw new UsageError('ID_INVALID', `ids is ${describe(value)}; give an array of ids.`, { value })
+  }
+  if (value.length > IDS_MAX) {
+    throw new UsageError('BATCH_TOO_LARGE', `${value.length} ids in one call; allowed: ${IDS_MAX}.`, {
+      value: value.length,
+    })
+  }
+  return value.map(checkId)
+}
+
+/** The most messages that one `produceMany` takes. */
+export const PRODUCE_MANY_MAX = 10_000
+
+export function checkEntries(entries: unknown): void {
+  if (!Array.isArray(entries)) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `produceMany got ${describe(entries)}; give an array of messages.`,
+      {
+        value: entries,
+      },
+    )
+  }
+  if (entries.length > PRODUCE_MANY_MAX) {
+    throw new UsageError(
+      'BATCH_TOO_LARGE',
+      `${entries.length} messages in one call; allowed: ${PRODUCE_MANY_MAX}.`,
+      {
+        value: entries.length,
+      },
+    )
+  }
+  for (const [i, entry] of entries.entries()) {
+    if (typeof entry === 'object' && entry !== null) continue
+    throw new UsageError(
+      'OPTION_INVALID',
+      `message ${i} is ${describe(entry)}; give { topic, payload, ... }.`,
+      {
+        value: entry,
+      },
+    )
+  }
+}

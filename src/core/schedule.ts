@@ -1,0 +1,153 @@
+/**
+ * The scheduler as a machine: `step(state, event) -> [state, command]`. Pure; `runtime/scheduler` owns the timer and
+ * does what the commands say.
+ *
+ *              start              answer: more is due, or a wake-up came meanwhile
+ *      idle ─────────► reading ◄──────────┐
+ *                      │ ▲ │ └────────────┘
+ *        answer: later │ │ │ failure, or an empty-handed EXPIRED too often
+ *                      ▼ │ ▼
+ *     wake, room ► waiting  resting ── timer only: neither wake nor room cuts a pause short
+ *     or timer         │
+ *        answer: full  ▼             stop: from everywhere to `stopped`, for good
+ *                  saturated ── room ──► reading
+ *
+ * Arm, read, wait: in `reading` a wake-up is remembered (`woken`), so that one which comes between the store's
+ * look and its answer is never forgotten. Waits are computed anew from each answer, and never exceed the fallback
+ * interval, so that a lost wake-up costs at most that (P9). Failures rest longer and longer, and never spin.
+ */
+import { exponentialMs, type Exponential } from './backoff.ts'
+import { TIMER_MS_MAX } from './duration.ts'
+import { assertNever } from './errors.ts'
+
+/** What a claim says about the future; the store's contract has the same words. */
+export type NextAnswer =
+  | { readonly state: 'NO_TASK' }
+  | { readonly state: 'WAITING'; readonly ms: number }
+  | { readonly state: 'EXPIRED' }
+
+export type ScheduleState =
+  | { readonly name: 'idle' }
+  | { readonly name: 'reading'; readonly woken: boolean; readonly failures: number; readonly barren: number }
+  | { readonly name: 'waiting' }
+  | { readonly name: 'saturated' }
+  | { readonly name: 'resting'; readonly failures: number; readonly barren: number }
+  | { readonly name: 'stopped' }
+
+export type ScheduleEvent =
+  | { readonly kind: 'start' }
+  /** Something may be due sooner than the last answer said. */
+  | { readonly kind: 'wake' }
+  /** Something that was held back for want of room can now be asked for. */
+  | { readonly kind: 'room' }
+  | { readonly kind: 'timer' }
+  /** `got`: how many messages came; `room`: whether there is room for more. */
+  | { readonly kind: 'answer'; readonly next: NextAnswer; readonly got: number; readonly room: boolean }
+  /** `chance`: uniform in [0, 1), to spread the pauses of many processes. */
+  | { readonly kind: 'failure'; readonly chance: number }
+  | { readonly kind: 'stop' }
+
+export type ScheduleCommand =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'wait'; readonly ms: number }
+  /** Only an event ends this: no timer is set. */
+  | { readonly kind: 'halt' }
+  /** Go on with whatever is under way. */
+  | { readonly kind: 'none' }
+
+export type ScheduleLimits = {
+  /** The longest wait, whatever the store says. */
+  readonly fallbackMs: number
+}
+
+type Step = readonly [ScheduleState, ScheduleCommand]
+
+const FAILURE_PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 5_000, jitter: 0.3 }
+/** EXPIRED without a message is legal (the store moved something out of the way), but not for ever at full speed. */
+const BARREN_FREE = 16
+const BARREN_PAUSE: Exponential = { baseMs: 1, factor: 2, capMs: 100, jitter: 0 }
+
+const READ: ScheduleCommand = { kind: 'read' }
+const HALT: ScheduleCommand = { kind: 'halt' }
+const NONE: ScheduleCommand = { kind: 'none' }
+const FRESH_READING: ScheduleState = { name: 'reading', woken: false, failures: 0, barren: 0 }
+
+export const IDLE: ScheduleState = { name: 'idle' }
+
+export function step(state: ScheduleState, event: ScheduleEvent, limits: ScheduleLimits): Step {
+  if (event.kind === 'stop') return [{ name: 'stopped' }, HALT]
+  switch (state.name) {
+    case 'idle':
+      return event.kind === 'start' ? [FRESH_READING, READ] : [state, NONE]
+    case 'reading':
+      return stepReading(state, event, limits)
+    case 'waiting':
+      return endsWaiting(event) ? [FRESH_READING, READ] : [state, NONE]
+    case 'saturated':
+      return event.kind === 'room' ? [FRESH_READING, READ] : [state, NONE]
+    case 'resting':
+      if (event.kind !== 'timer') return [state, NONE]
+      return [{ name: 'reading', woken: false, failures: state.failures, barren: state.barren }, READ]
+    case 'stopped':
+      return [state, NONE]
+    default:
+      return assertNever(state)
+  }
+}
+
+function endsWaiting({ kind }: ScheduleEvent): boolean {
+  return kind === 'wake' || kind === 'room' || kind === 'timer'
+}
+
+type Reading = Extract<ScheduleState, { name: 'reading' }>
+
+function stepReading(state: Reading, event: ScheduleEvent, limits: ScheduleLimits): Step {
+  switch (event.kind) {
+    case 'wake':
+    case 'room':
+      return [state.woken ? state : { ...state, woken: true }, NONE]
+    case 'answer':
+      return stepAnswer(state, event, limits)
+    case 'failure': {
+      const failures = state.failures + 1
+      const ms = exponentialMs(FAILURE_PAUSE, failures, event.chance)
+      return [
+        { name: 'resting', failures, barren: 0 },
+        { kind: 'wait', ms },
+      ]
+    }
+    case 'start':
+    case 'timer':
+    case 'stop':
+      return [state, NONE]
+    default:
+      return assertNever(event)
+  }
+}
+
+function stepAnswer(
+  state: Reading,
+  event: Extract<ScheduleEvent, { kind: 'answer' }>,
+  limits: ScheduleLimits,
+): Step {
+  if (!event.room) return [{ name: 'saturated' }, HALT]
+  if (event.next.state === 'EXPIRED') return stepExpired(state, event.got)
+  if (state.woken) return [FRESH_READING, READ]
+  return [{ name: 'waiting' }, { kind: 'wait', ms: waitMs(event.next, limits) }]
+}
+
+function stepExpired(state: Reading, got: number): Step {
+  if (got > 0) return [FRESH_READING, READ]
+  const barren = state.barren + 1
+  if (barren <= BARREN_FREE) return [{ name: 'reading', woken: false, failures: 0, barren }, READ]
+  const ms = exponentialMs(BARREN_PAUSE, barren - BARREN_FREE, 0)
+  return [
+    { name: 'resting', failures: 0, barren },
+    { kind: 'wait', ms },
+  ]
+}
+
+function waitMs(next: Exclude<NextAnswer, { state: 'EXPIRED' }>, { fallbackMs }: ScheduleLimits): number {
+  const longest = Math.min(fallbackMs, TIMER_MS_MAX)
+  return next.state === 'NO_TASK' ? longest : Math.max(0, Math.min(next.ms, longest))
+}

@@ -1,0 +1,26 @@
+export { Punctual } from './open.ts'
+export type { PunctualOptions } from './settings.ts'
+export type { CancelResult, ProduceEntry } from './queue.ts'
+export type { FoundMessage, MessagePage } from './inspection.ts'
+export type { Stats } from './stats.ts'
+export type { AnyTopics } from './topics.ts'
+
+export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODES } from './core/errors.ts'
+export type { ErrorCode } from './core/errors.ts'
+export { RetryIn, DeadLetter } from './core/outcome.ts'
+export type { Duration, Moment } from './core/duration.ts'
+export type { MessageState, Priority } from './core/message.ts'
+export type { HandleOptions, RetryOptions } from './core/options.ts'
+export type { Filter, IfExists, ListOptions, ProduceOptions, When } from './core/request.ts'
+export type { StandardSchema } from './core/schema.ts'
+export type { LatenessPercentiles } from './core/lateness.ts'
+export type { Logger } from './core/log.ts'
+
+export type { Handler, Message } from './runtime/handler.ts'
+export type { EventName, Listener, QueueEvents } from './runtime/events.ts'
+export type { StopReport } from './runtime/stopping.ts'
+
+export type { Clock, Timer } from './clock.ts'
+export type { Random } from './random.ts'
+/** For engine authors; the suite that goes with it is in `punctual/testing`. */
+export type * from './store/store.ts'

@@ -1,0 +1,48 @@
+/**
+ * The composition root: the only file that knows every engine. An engine is loaded when a queue asks for it, so that
+ * nobody pays for those they do not use.
+ */
+import { UsageError, describe } from './core/errors.ts'
+import type { TopicSchemas } from './core/schema.ts'
+import { Queue } from './queue.ts'
+import { parseSettings, type PunctualOptions, type Settings } from './settings.ts'
+import type { Store, StoreContext } from './store/store.ts'
+import type { AnyTopics, NoSchemas } from './topics.ts'
+
+type Engine = (url: string, context: StoreContext) => Promise<Store>
+
+const ENGINES: Readonly<Record<string, Engine>> = {
+  'memory:': async (_url, { clock }) => {
+    const { MemoryStore } = await import('./store/memory/store.ts')
+    return new MemoryStore(clock)
+  },
+}
+
+/**
+ * A delayed-message queue.
+ *
+ *   const queue = new Punctual<{ 'order.close': { orderId: number } }>()
+ *   await queue.produce('order.close', { orderId: 42 }, { delay: '30m' })
+ */
+export class Punctual<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Queue<T, S> {
+  constructor(options?: string | PunctualOptions<S>) {
+    const settings = parseSettings(options)
+    super(settings, makerFor(settings))
+  }
+}
+
+/** Fails here, in the constructor, when no engine understands the URL. */
+function makerFor(settings: Settings): () => Promise<Store> {
+  const { store: given } = settings
+  if (typeof given !== 'string') return () => Promise.resolve(given)
+  const scheme = /^[a-z+]+:/.exec(given)?.[0] ?? ''
+  const engine = ENGINES[scheme]
+  if (engine === undefined) {
+    throw new UsageError(
+      'STORE_URL_INVALID',
+      `store is ${describe(given)}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
+      { value: given },
+    )
+  }
+  return () => engine(given, settings)
+}

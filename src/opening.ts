@@ -1,0 +1,45 @@
+/**
+ * The store, opened on first use. Everybody who asks meanwhile shares the one opening; one that failed is tried anew
+ * by the next who asks. A store that the user brought is left open at the end: whoever makes it, closes it.
+ */
+import type { Store } from './store/store.ts'
+
+export class Opening {
+  readonly #make: () => Promise<Store>
+  readonly #isOurs: boolean
+  readonly #onOpen: (store: Store) => void
+  #store: Promise<Store> | undefined
+
+  constructor(make: () => Promise<Store>, isOurs: boolean, onOpen: (store: Store) => void) {
+    this.#make = make
+    this.#isOurs = isOurs
+    this.#onOpen = onOpen
+  }
+
+  open(): Promise<Store> {
+    this.#store ??= this.#open().catch((error: unknown) => {
+      this.#store = undefined
+      throw error
+    })
+    return this.#store
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#store
+    if (opening === undefined || !this.#isOurs) return
+    const store = await opening.catch(() => undefined) // One that never opened needs no closing.
+    await store?.close()
+  }
+
+  async #open(): Promise<Store> {
+    const store = await this.#make()
+    try {
+      await store.open()
+    } catch (error) {
+      if (this.#isOurs) await store.close()
+      throw error
+    }
+    this.#onOpen(store)
+    return store
+  }
+}

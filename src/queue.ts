@@ -1,0 +1,326 @@
+/**
+ * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
+ * needs no `start()`.
+ */
+import { decodePayload, encodePayload } from './core/codec.ts'
+import { parseDuration, TIMER_MS_MAX, type Duration } from './core/duration.ts'
+import { UsageError, describe, invariant } from './core/errors.ts'
+import { makeId } from './core/id.ts'
+import { LatenessGauge } from './core/lateness.ts'
+import { checkId, checkTopic } from './core/message.ts'
+import { checkRecord, parseHandleOptions, type HandleOptions, type HandleSettings } from './core/options.ts'
+import {
+  checkEntries,
+  checkIds,
+  parseFilter,
+  parseList,
+  parseProduce,
+  parseReschedule,
+  type Filter,
+  type ListOptions,
+  type ProduceOptions,
+  type When,
+} from './core/request.ts'
+import { validate, type TopicSchemas } from './core/schema.ts'
+import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
+import { Opening } from './opening.ts'
+import { Events, type EventName, type Listener } from './runtime/events.ts'
+import type { Handler } from './runtime/handler.ts'
+import { Lane, Lanes } from './runtime/lanes.ts'
+import { Producer, type Draft } from './runtime/producer.ts'
+import { Runtime } from './runtime/runtime.ts'
+import { stopInOrder, whenAborted, type StopReport } from './runtime/stopping.ts'
+import type { Settings } from './settings.ts'
+import { untilSignalled } from './signals.ts'
+import { readStats, type Stats } from './stats.ts'
+import type { Finding, RescheduleResult, Store } from './store/store.ts'
+import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
+
+/** One of many for `produceMany`. */
+export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
+
+export type CancelResult = 'cancelled' | 'running' | 'missing'
+
+export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> {
+  readonly #settings: Settings
+  readonly #opening: Opening
+  readonly #events: Events
+  readonly #lanes: Lanes
+  readonly #gauge: LatenessGauge
+  readonly #hurry = new AbortController()
+  #producer: Producer | undefined
+  #runtime: Runtime | undefined
+  #starting: Promise<void> | undefined
+  #stopping: Promise<StopReport> | undefined
+  readonly #stopBegins = new AbortController()
+
+  constructor(settings: Settings, makeStore: () => Promise<Store>) {
+    this.#settings = settings
+    this.#opening = new Opening(makeStore, typeof settings.store === 'string', (store) => {
+      this.#producer = new Producer(store, settings.clock, settings.random)
+    })
+    this.#events = new Events(settings.logger)
+    this.#lanes = new Lanes(settings.concurrency)
+    this.#gauge = new LatenessGauge(settings.clock.monotonic())
+  }
+
+  /** Stores a message until its moment; resolves to its id once the store has it safe. */
+  produce<K extends TopicName<T, S>>(
+    topic: K,
+    ...[payload, options]: ProduceArguments<PayloadIn<T, S, K>, ProduceOptions>
+  ): Promise<string> {
+    try {
+      this.#assertNotStopped()
+      const draft = this.#draft(topic, payload, options)
+      if (this.#producer !== undefined && this.#settings.schemas === undefined)
+        return this.#producer.produce(draft)
+      return this.#produceChecked(draft)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /**
+   * Many at once: all are checked before any is stored. Should some be refused by their `ifExists`, the call rejects
+   * and the others are stored.
+   */
+  async produceMany<K extends TopicName<T, S>>(
+    entries: readonly { [Topic in K]: ProduceEntry<Topic, PayloadIn<T, S, Topic>> }[K][],
+  ): Promise<string[]> {
+    this.#assertNotStopped()
+    checkEntries(entries)
+    const drafts = entries.map((entry) => {
+      const { topic, payload, ...options } = entry
+      return this.#draft(topic, payload, options)
+    })
+    await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    return (await this.#openProducer()).produceMany(drafts)
+  }
+
+  /** Takes a message back before it starts. */
+  async cancel(id: string): Promise<CancelResult> {
+    const [result] = await (await this.#open()).remove([checkId(id)], 'waiting')
+    return result === 'removed' ? 'cancelled' : (result ?? 'missing')
+  }
+
+  /** Moves a message that has not started to another moment. */
+  async reschedule(id: string, when: When): Promise<RescheduleResult> {
+    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
+    const [result] = await (await this.#open()).reschedule([move])
+    return result ?? 'missing'
+  }
+
+  async get(id: string): Promise<FoundMessage | undefined> {
+    return find(await this.#open(), checkId(id))
+  }
+
+  async list(options?: ListOptions): Promise<MessagePage> {
+    const parsed = parseList(options)
+    return list(await this.#open(), parsed)
+  }
+
+  /** Dead messages start anew, due now; answers how many. */
+  async revive(which: readonly string[] | Filter): Promise<number> {
+    const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
+    return revive(await this.#open(), filter)
+  }
+
+  /** Removes messages that do not run; answers how many. */
+  async purge(filter: Filter): Promise<number> {
+    const parsed = parseFilter(filter, ['delayed', 'ready', 'dead'])
+    return purge(await this.#open(), parsed)
+  }
+
+  async stats(): Promise<Stats> {
+    return readStats(await this.#open(), this.#gauge.percentiles(this.#settings.clock.monotonic()))
+  }
+
+  /** What an operator should know about the store. */
+  async doctor(): Promise<Finding[]> {
+    return (await this.#open()).doctor()
+  }
+
+  /** Says what to do with the messages of a topic. Before or after `start()`. */
+  handle<K extends TopicName<T, S>>(
+    topic: K,
+    handler: Handler<PayloadOut<T, S, K>>,
+    options?: HandleOptions,
+  ): this {
+    this.#assertNotStopped()
+    this.#checkTopic(topic)
+    if (typeof handler !== 'function') {
+      throw new UsageError(
+        'HANDLER_INVALID',
+        `the handler of "${topic}" is ${describe(handler)}; give a function.`,
+        {
+          value: handler,
+        },
+      )
+    }
+    if (this.#lanes.get(topic) !== undefined) {
+      throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
+        value: topic,
+      })
+    }
+    const settings = parseHandleOptions(options, this.#handleDefaults())
+    this.#lanes.add(new Lane(topic, handler as Handler, settings, this.#settings.schemas?.get(topic)))
+    this.#runtime?.lanesChanged()
+    return this
+  }
+
+  on<K extends EventName>(name: K, listener: Listener<K>): this {
+    this.#events.on(name, listener)
+    return this
+  }
+
+  off<K extends EventName>(name: K, listener: Listener<K>): this {
+    this.#events.off(name, listener)
+    return this
+  }
+
+  /** Begins to run handlers; resolves once the store is open. */
+  start(): Promise<void> {
+    if (this.#stopping !== undefined) return Promise.reject(stoppedError())
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      this.#starting = undefined
+      throw error
+    })
+    return this.#starting
+  }
+
+  /** Ends in order, within its timeout and a few seconds, whatever happens. A second call shares the first. */
+  stop(options?: { timeout?: Duration }): Promise<StopReport> {
+    if (this.#stopping === undefined) {
+      const timeoutMs = this.#parseStopTimeout(options)
+      this.#stopping = this.#stop(timeoutMs)
+    }
+    return this.#stopping
+  }
+
+  /** Starts, waits for SIGINT or SIGTERM, stops. A second signal no longer waits for handlers. */
+  async run(): Promise<StopReport> {
+    const signals = untilSignalled(() => this.#hurry.abort())
+    try {
+      await this.start()
+      await Promise.race([signals.first, whenAborted(this.#stopBegins.signal)])
+      return await this.stop()
+    } finally {
+      signals.end()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  async #start(): Promise<void> {
+    const store = await this.#open()
+    const { clock, random, leaseMs, fallbackMs, lateAfterMs } = this.#settings
+    const runtime = new Runtime({
+      clock,
+      random,
+      store,
+      leaseMs,
+      fallbackMs,
+      lateAfterMs,
+      events: this.#events,
+      lanes: this.#lanes,
+      gauge: this.#gauge,
+    })
+    this.#assertNotStopped() // While the store opened.
+    this.#runtime = runtime
+    runtime.start()
+  }
+
+  #stop(timeoutMs: number): Promise<StopReport> {
+    this.#stopBegins.abort()
+    const runtime = this.#runtime
+    return stopInOrder(
+      {
+        clock: this.#settings.clock,
+        consumers: runtime?.consumers,
+        quiet: async () => runtime?.quiet(),
+        settle: async () => Promise.all([this.#producer?.drain(), runtime?.settle()]),
+        endSettling: () => runtime?.endSettling(),
+        close: () => this.#opening.close(),
+      },
+      timeoutMs,
+      this.#hurry.signal,
+    )
+  }
+
+  #open(): Promise<Store> {
+    this.#assertNotStopped()
+    return this.#opening.open()
+  }
+
+  async #openProducer(): Promise<Producer> {
+    await this.#open()
+    invariant(this.#producer !== undefined, 'an open store has a producer')
+    return this.#producer
+  }
+
+  /** Everything that can be said about a message without asking the store or a schema. */
+  #draft(topic: unknown, payload: unknown, options: unknown): Draft {
+    const { clock, random, payloadLimit } = this.#settings
+    const now = clock.now()
+    const { id, when, ifExists, priority, meta } = parseProduce(options, now)
+    return {
+      message: {
+        id: id ?? makeId(now, random.next(), random.next()),
+        topic: this.#checkTopic(topic),
+        body: encodePayload(payload, payloadLimit),
+        meta,
+        priority,
+        when,
+        ifExists: ifExists === 'replace' ? 'replace' : 'keep',
+      },
+      ifExists,
+      hasOwnId: id !== undefined,
+    }
+  }
+
+  async #produceChecked(draft: Draft): Promise<string> {
+    await this.#checkSchema(draft)
+    return (await this.#openProducer()).produce(draft)
+  }
+
+  /** The payload as the handler will read it: see `core/schema`. */
+  async #checkSchema({ message }: Draft): Promise<void> {
+    const schema = this.#settings.schemas?.get(message.topic)
+    if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
+  }
+
+  #checkTopic(value: unknown): string {
+    const topic = checkTopic(value)
+    const { schemas } = this.#settings
+    if (schemas === undefined || schemas.has(topic)) return topic
+    throw new UsageError(
+      'TOPIC_UNKNOWN',
+      `"${topic}" is not declared; there are: ${[...schemas.keys()].join(', ')}.`,
+      {
+        value,
+      },
+    )
+  }
+
+  #handleDefaults(): HandleSettings {
+    const { concurrency, timeoutMs, retry } = this.#settings
+    return { concurrency, timeoutMs, retry }
+  }
+
+  #parseStopTimeout(options: unknown): number {
+    if (options === undefined) return this.#settings.stopTimeoutMs
+    const { timeout } = checkRecord(options, 'options', ['timeout'])
+    if (timeout === undefined) return this.#settings.stopTimeoutMs
+    return parseDuration(timeout, 'timeout', { min: 0, max: TIMER_MS_MAX })
+  }
+
+  #assertNotStopped(): void {
+    if (this.#stopping !== undefined) throw stoppedError()
+  }
+}
+
+function stoppedError(): UsageError {
+  return new UsageError('QUEUE_STOPPED', 'this queue was stopped; make a new one.')
+}

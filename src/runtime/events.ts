@@ -1,0 +1,70 @@
+/** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
+import type { Logger } from '../core/log.ts'
+
+type About = { readonly id: string; readonly topic: string; readonly attempt: number }
+
+export type QueueEvents = {
+  /** Done, and the store knows it. */
+  completed: About & { readonly latenessMs: number; readonly durationMs: number }
+  /** An attempt failed; `retrying` or `dead` follows once the store knows what is next. */
+  failed: About & { readonly error: unknown }
+  retrying: About & { readonly delayMs: number; readonly error: string }
+  dead: About & { readonly reason: string; readonly error: string }
+  /** Started later than `lateAfter` allows. */
+  late: About & { readonly latenessMs: number }
+  /**
+   * The lease went to somebody else, or may have. `maybeSettled`: an answer of the store was lost on the way, so
+   * this may also mean that the message was settled as it should.
+   */
+  lost: About & { readonly maybeSettled: boolean }
+  /** Something in the background failed; punctual goes on by itself. */
+  error: Error
+}
+
+export type EventName = keyof QueueEvents
+export type Listener<K extends EventName> = (event: QueueEvents[K]) => void
+
+export class Events {
+  readonly #listeners = new Map<EventName, Set<(event: never) => void>>()
+  readonly #logger: Logger
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  on<K extends EventName>(name: K, listener: Listener<K>): void {
+    const listeners = this.#listeners.get(name) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(name, listeners)
+  }
+
+  off<K extends EventName>(name: K, listener: Listener<K>): void {
+    const listeners = this.#listeners.get(name)
+    listeners?.delete(listener)
+    if (listeners?.size === 0) this.#listeners.delete(name)
+  }
+
+  /** Lets hot paths skip making an event that nobody hears. */
+  hears(name: EventName): boolean {
+    return this.#listeners.has(name)
+  }
+
+  emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
+    const listeners = this.#listeners.get(name) as Set<Listener<K>> | undefined
+    if (listeners === undefined) return
+    for (const listener of listeners) {
+      try {
+        listener(event)
+      } catch (error) {
+        this.#logger.error(`a listener of "${name}" threw: ${String(error)}`)
+      }
+    }
+  }
+
+  /** Background trouble: to the listeners of `error`, or to the log if there are none. */
+  report(what: string, error: unknown): void {
+    const trouble = error instanceof Error ? error : new Error(String(error))
+    if (this.hears('error')) this.emit('error', trouble)
+    else this.#logger.error(`${what}: ${trouble.message}`)
+  }
+}

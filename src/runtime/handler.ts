@@ -1,0 +1,24 @@
+/** What users write: a handler, and the message it is given. */
+import type { Duration } from '../core/duration.ts'
+
+export type Message<Payload = unknown> = {
+  readonly id: string
+  readonly topic: string
+  readonly payload: Payload
+  /** Epoch milliseconds. */
+  readonly dueAt: number
+  /** From `dueAt` to the start of the handler. */
+  readonly latenessMs: number
+  /** 1 for the first. */
+  readonly attempt: number
+  /** Aborts at the timeout, at the end of a stop, and when the lease was lost: work done after that may be repeated. */
+  readonly signal: AbortSignal
+  /**
+   * More time: the timeout begins anew (with `by`, if given) and the lease is renewed at once. False when the lease
+   * is lost. Leases are kept alive anyway; this is for a handler that is slow and knows it.
+   */
+  readonly extend: (by?: Duration) => Promise<boolean>
+}
+
+/** Return: done. Throw: retried by policy; `RetryIn` and `DeadLetter` steer. */
+export type Handler<Payload = unknown> = (message: Message<Payload>) => unknown

@@ -1,0 +1,108 @@
+/**
+ * Keeps leases alive: three times per lease, all that need it, in batches. Tells the consumers of every lease that is
+ * lost, and of those that are over by our clock while the store does not answer.
+ */
+import type { Clock, Timer } from '../clock.ts'
+import type { Store } from '../store/store.ts'
+import type { Run } from './run.ts'
+
+/** After a failure the next try comes sooner: a tenth of the lease, but never more often than this. */
+const RETRY_MS_MIN = 250
+
+export type KeeperParts = {
+  readonly clock: Clock
+  readonly store: Store
+  readonly leaseMs: number
+  readonly runs: () => ReadonlySet<Run>
+  readonly onLost: (run: Run) => void
+  readonly onDoubt: (run: Run) => void
+  readonly onFailure: (error: unknown) => void
+}
+
+export class Keeper {
+  readonly #parts: KeeperParts
+  #timer: Timer | undefined
+  #isRunning = false
+  #isTicking = false
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#isRunning = true
+  }
+
+  stop(): void {
+    this.#isRunning = false
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  /** There is something to watch over. Sleeps while there is not. */
+  watch(): void {
+    if (this.#timer === undefined && !this.#isTicking) this.#plan(this.#parts.leaseMs / 3)
+  }
+
+  /** Extends one lease at once. */
+  async renew(run: Run): Promise<boolean> {
+    await this.#extend([run])
+    return run.phase === 'running'
+  }
+
+  #plan(delayMs: number): void {
+    if (!this.#isRunning) return
+    this.#timer = this.#parts.clock.schedule(delayMs, () => {
+      this.#timer = undefined
+      void this.#tick()
+    })
+  }
+
+  /** Never rejects. */
+  async #tick(): Promise<void> {
+    const { leaseMs, onFailure, runs, store } = this.#parts
+    this.#isTicking = true
+    let nextMs = leaseMs / 3
+    try {
+      const needy = this.#needy()
+      const { batchMax } = store.capabilities
+      for (let from = 0; from < needy.length; from += batchMax) {
+        await this.#extend(needy.slice(from, from + batchMax))
+      }
+    } catch (error) {
+      onFailure(error)
+      this.#doubtTheOverdue()
+      nextMs = Math.max(RETRY_MS_MIN, leaseMs / 10)
+    } finally {
+      this.#isTicking = false
+      if (runs().size > 0) this.#plan(nextMs)
+    }
+  }
+
+  async #extend(runs: readonly Run[]): Promise<void> {
+    const { clock, leaseMs, onLost, store } = this.#parts
+    const sentAt = clock.monotonic()
+    const results = await store.extend(
+      runs.map(({ lease: { id, token, topic } }) => ({ id, token, topic })),
+      leaseMs,
+    )
+    for (const [i, run] of runs.entries()) {
+      if (run.phase === 'over') continue
+      if (results[i] === 'extended') run.leaseEndsAt = sentAt + leaseMs
+      // One that is just being settled is gone because of that, most likely; the settler hears what is true.
+      else if (run.phase !== 'settling') onLost(run)
+    }
+  }
+
+  #needy(): Run[] {
+    const { clock, leaseMs, runs } = this.#parts
+    const soon = clock.monotonic() + (leaseMs * 3) / 4
+    return [...runs()].filter((run) => run.leaseEndsAt < soon)
+  }
+
+  #doubtTheOverdue(): void {
+    const { clock, onDoubt, runs } = this.#parts
+    const now = clock.monotonic()
+    for (const run of runs()) if (run.phase === 'running' && run.leaseEndsAt <= now) onDoubt(run)
+  }
+}

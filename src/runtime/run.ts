@@ -1,0 +1,72 @@
+/**
+ * One leased message in this process, from the claim to the settlement.
+ *
+ *   held ──its moment──► queued ──a free slot──► running ──ended──► settling ──► over
+ *     └────────────────────┴── stop: released ──────┴── timeout, stop: given up ────┘
+ *
+ *   held      leased ahead of its moment, waits for it here
+ *   queued    due, waits for a free slot
+ *   running   the handler has it
+ *   settling  the outcome is on its way to the store
+ *   over      nothing more will be written for it
+ */
+import type { MessagePolicy } from '../core/codec.ts'
+import type { Lease } from '../store/store.ts'
+import type { Lane } from './lanes.ts'
+
+export type RunPhase = 'held' | 'queued' | 'running' | 'settling' | 'over'
+
+export class Run {
+  readonly lease: Lease
+  readonly lane: Lane
+  readonly policy: MessagePolicy
+  /** Monotonic; when the store handed it out, as seen here: never before the store's own moment. */
+  readonly receivedAt: number
+  /** Monotonic; counted from before the claim was sent, so that it never ends later than the store thinks. */
+  leaseEndsAt: number
+  phase: RunPhase = 'queued'
+  /** Monotonic. */
+  startedAt = 0
+  durationMs = 0
+  latenessMs = 0
+  timeoutMs = 0
+  isTimedOut = false
+  /** Its worker stops. */
+  isStopped = false
+  /** Whether it takes one of the lane's slots. */
+  hasSlot = false
+  #controller: AbortController | undefined
+  #abortReason: Error | undefined
+
+  constructor(lease: Lease, lane: Lane, policy: MessagePolicy, receivedAt: number, leaseEndsAt: number) {
+    this.lease = lease
+    this.lane = lane
+    this.policy = policy
+    this.receivedAt = receivedAt
+    this.leaseEndsAt = leaseEndsAt
+  }
+
+  /** Monotonic: its moment. What was leased late may start at once. */
+  get startsAt(): number {
+    return this.receivedAt - Math.min(0, this.lease.latenessMs)
+  }
+
+  /** Made when asked for: most handlers never look at it, and it costs more than the rest of the run. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason)
+    }
+    return this.#controller.signal
+  }
+
+  get isAborted(): boolean {
+    return this.#abortReason !== undefined
+  }
+
+  abort(reason: Error): void {
+    if (this.#abortReason !== undefined) return
+    this.#abortReason = reason
+    this.#controller?.abort(reason)
+  }
+}

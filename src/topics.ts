@@ -1,0 +1,24 @@
+/**
+ * The types that tie a payload to its topic. A queue knows its topics in one of two ways: from a type that the user
+ * gives (`new Punctual<Topics>()`), or from schemas (`new Punctual({ topics: { ... } })`); else any text is a topic.
+ */
+import type { SchemaInput, SchemaOutput, TopicSchemas } from './core/schema.ts'
+
+export type AnyTopics = Record<string, unknown>
+/** No schemas: what `keyof` finds nothing in. */
+export type NoSchemas = { readonly [topic in never]: never }
+
+export type TopicName<T, S> = [keyof S] extends [never] ? keyof T & string : keyof S & string
+
+/** What `produce` takes. */
+export type PayloadIn<T, S, K> = K extends keyof S ? SchemaInput<S[K]> : K extends keyof T ? T[K] : never
+
+/** What the handler gets. */
+export type PayloadOut<T, S, K> = K extends keyof S ? SchemaOutput<S[K]> : K extends keyof T ? T[K] : never
+
+/** The payload may be left out where `undefined` is one. */
+export type ProduceArguments<Payload, Options> = undefined extends Payload
+  ? [payload?: Payload, options?: Options]
+  : [payload: Payload, options?: Options]
+
+export type { TopicSchemas }

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment } from '../../src/core/duration.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+describe('durations', () => {
+  it('reads every unit', () => {
+    const cases = {
+      '250ms': 250,
+      '30s': 30_000,
+      '5m': 300_000,
+      '48h': 172_800_000,
+      '7d': 604_800_000,
+      '1.5h': 5_400_000,
+    }
+    for (const [text, ms] of Object.entries(cases)) expect(parseDuration(text, 'delay')).toBe(ms)
+    expect(parseDuration(0, 'delay')).toBe(0)
+    expect(parseDuration(0.2, 'delay')).toBe(1)
+  })
+
+  it('what it writes it reads back', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: DELAY_MS_MAX }), (ms) => {
+        expect(parseDuration(formatDuration(ms), 'delay')).toBe(ms)
+      }),
+    )
+    expect(formatDuration(90_000)).toBe('90s')
+    expect(formatDuration(172_800_000)).toBe('2d')
+  })
+
+  it.each(['', '5', 'm', '5 m', '-5m', '5M', '1e3s', '5min', ' 5m', '٥m', 'Infinitym'])(
+    'refuses the text %j',
+    (text) => {
+      expect(() => parseDuration(text, 'lease')).toThrow(
+        expect.objectContaining({ code: 'DURATION_INVALID' }),
+      )
+    },
+  )
+
+  it.each([null, undefined, {}, [], true, 5n, Symbol('x'), () => 5])(
+    'refuses a value that is no duration',
+    (value) => {
+      expect(() => parseDuration(value, 'delay')).toThrow(
+        expect.objectContaining({ code: 'DURATION_INVALID', value }),
+      )
+    },
+  )
+
+  it.each([-1, NaN, Infinity, -Infinity, DELAY_MS_MAX + 1, '36526d', Number.MAX_VALUE])(
+    'refuses the delay %s',
+    (value) => {
+      expect(() => parseDuration(value, 'delay')).toThrow(
+        expect.objectContaining({ code: 'DELAY_OUT_OF_RANGE', value }),
+      )
+    },
+  )
+
+  it('says what is allowed, and what else might be meant', () => {
+    expect(() => parseDuration(-5, 'delay')).toThrow(
+      'delay is -5; allowed: 0ms to 36525d. For a date use "at".',
+    )
+  })
+})
+
+describe('moments', () => {
+  it('takes a Date or epoch milliseconds, the past too', () => {
+    expect(parseMoment(new Date('2030-01-01T09:00:00Z'), 'at', NOW)).toBe(Date.UTC(2030, 0, 1, 9))
+    expect(parseMoment(NOW - 5, 'at', NOW)).toBe(NOW - 5)
+    expect(parseMoment(NOW + 0.25, 'at', NOW)).toBe(NOW + 1)
+  })
+
+  it.each([new Date(NaN), NaN, '2030-01-01', null, {}, 5n])('refuses %s', (value) => {
+    expect(() => parseMoment(value, 'at', NOW)).toThrow(expect.objectContaining({ code: 'MOMENT_INVALID' }))
+  })
+
+  it.each([Infinity, -1, NOW + DELAY_MS_MAX + 1, new Date('9999-12-31'), new Date(8.64e15)])(
+    'refuses %s',
+    (value) => {
+      expect(() => parseMoment(value, 'at', NOW)).toThrow(
+        expect.objectContaining({ code: 'MOMENT_OUT_OF_RANGE' }),
+      )
+    },
+  )
+})

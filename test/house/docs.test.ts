@@ -1,0 +1,57 @@
+/** The documents keep step with the code. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ERROR_CODES } from '../../src/core/errors.ts'
+import { MESSAGE_STATES } from '../../src/core/message.ts'
+import { TRANSITIONS } from '../../src/core/transition.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+describe('documents', () => {
+  it('docs/errors.md lists every code, and none that does not exist', () => {
+    const listed = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code ?? '')
+    expect(listed.toSorted()).toEqual(Object.keys(ERROR_CODES).toSorted())
+  })
+
+  it('every code is used somewhere', () => {
+    const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('errors.ts'))
+      .map((file) => read(join('src', file)))
+      .join('\n')
+    const unused = Object.keys(ERROR_CODES).filter(
+      (code) => code !== 'INVARIANT' && !sources.includes(`'${code}'`),
+    )
+    expect(unused).toEqual([])
+  })
+
+  it('docs/states.md shows the transition table as it is', () => {
+    const rows = [...read('docs/states.md').matchAll(/^\| `(\w+)` +\| `(\w+)` +\| `(\w+)`/gm)]
+    const shown = rows.map(([, place, verb, target]) => `${place} ${verb} ${target}`)
+    const actual = Object.entries(TRANSITIONS).flatMap(([place, row]) =>
+      Object.entries(row).map(([verb, target]) => `${place} ${verb} ${target}`),
+    )
+    expect(shown.toSorted()).toEqual(actual.toSorted())
+    for (const state of MESSAGE_STATES) expect(read('docs/states.md')).toContain(state)
+  })
+
+  it('docs/guarantees.md explains each promise', () => {
+    const text = read('docs/guarantees.md')
+    for (let i = 1; i <= 11; i += 1) expect(text).toMatch(new RegExp(`^## P${i}\\b`, 'm'))
+  })
+
+  it('every link between documents leads somewhere', () => {
+    const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+    for (const file of readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })) {
+      if (file.endsWith('.md')) documents.push(join('docs', file))
+    }
+    const broken = documents.flatMap((document) =>
+      [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+        .map(([, link]) => join(dirname(document), link ?? ''))
+        .filter((target) => !existsSync(join(ROOT, target)))
+        .map((target) => `${document} -> ${target}`),
+    )
+    expect(broken).toEqual([])
+  })
+})

@@ -1,0 +1,123 @@
+/** House rules as tests: which room may use which, where time and chance are read, what a file may look like. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const SRC = join(ROOT, 'src')
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ path: file.replaceAll('\\', '/'), text: readFileSync(join(SRC, file), 'utf8') }))
+
+/** Arrows point one way: a room may use those on its right, and itself. */
+const MAY_USE: Record<string, readonly string[]> = {
+  core: [],
+  'clock.ts': ['core'],
+  'random.ts': [],
+  'store/store.ts': ['core', 'clock.ts', 'random.ts'],
+  'store/memory': ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  'store/file': ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  'store/redis': ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  runtime: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  queue: ['runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  'open.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/store.ts', 'core'],
+  'index.ts': ['open.ts', 'queue', 'runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  testing: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
+}
+
+const QUEUE_FILES = [
+  'queue.ts',
+  'settings.ts',
+  'topics.ts',
+  'inspection.ts',
+  'stats.ts',
+  'signals.ts',
+  'opening.ts',
+]
+
+function roomOf(path: string): string {
+  if (QUEUE_FILES.includes(path)) return 'queue'
+  const rooms = Object.keys(MAY_USE).toSorted((a, b) => b.length - a.length)
+  const room = rooms.find((name) => path === name || path.startsWith(`${name}/`))
+  if (room === undefined)
+    throw new Error(`src/${path} is in no known room: give it one here and in docs/architecture.md`)
+  return room
+}
+
+function importsOf({ path, text }: (typeof files)[number]): string[] {
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?'(\.[^']+)'/g)].map(
+    ([, specifier]) => specifier ?? '',
+  )
+  return specifiers.map((specifier) =>
+    relative(SRC, resolve(SRC, dirname(path), specifier)).replaceAll('\\', '/'),
+  )
+}
+
+/** Code without comments and texts: what only talks about a thing does not use it. */
+function code(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\/\/.*$/gm, '')
+    .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
+}
+
+function offenders(pattern: RegExp, isExempt: (path: string) => boolean): string[] {
+  return files.filter(({ path, text }) => !isExempt(path) && pattern.test(code(text))).map(({ path }) => path)
+}
+
+describe('house rules', () => {
+  it('arrows between rooms point one way', () => {
+    const wrong: string[] = []
+    for (const file of files) {
+      const room = roomOf(file.path)
+      for (const used of importsOf(file)) {
+        const target = roomOf(used)
+        if (target !== room && !MAY_USE[room]?.includes(target)) wrong.push(`${file.path} uses ${used}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it('time is read only in clock.ts', () => {
+    const time = /\b(?:Date\.now|performance\.now|setTimeout|setInterval|process\.hrtime|new Date\(\))/
+    expect(offenders(time, (path) => path === 'clock.ts' || path.startsWith('testing/'))).toEqual([])
+  })
+
+  it('chance is read only in random.ts', () => {
+    expect(
+      offenders(/\b(?:Math\.random|randomBytes|randomUUID|randomInt)\b/, (path) => path === 'random.ts'),
+    ).toEqual([])
+  })
+
+  it('core is pure: no IO, no promises but the schema’s', () => {
+    const impure = /\bprocess\.|\bconsole\.|node:(?!assert)|\bPromise\b|\basync\b/
+    expect(offenders(impure, (path) => !path.startsWith('core/') || path === 'core/schema.ts')).toEqual([])
+  })
+
+  it('no policy in engines', () => {
+    const policy = files.filter(({ path }) => path.startsWith('store/'))
+    const uses = policy.filter((file) =>
+      importsOf(file).some((used) => /core\/(outcome|backoff|options|request)/.test(used)),
+    )
+    // An engine may pause between reconnects; what becomes of a message is not its business.
+    expect(uses.map(({ path }) => path).filter((path) => !path.includes('connection'))).toEqual([])
+  })
+
+  it('the runtime sees no engine', () => {
+    const seen = files.filter(({ path }) => path.startsWith('runtime/')).flatMap(importsOf)
+    expect(seen.filter((used) => used.startsWith('store/') && used !== 'store/store.ts')).toEqual([])
+  })
+
+  it('no file of the source has grown beyond what one reads at a sitting', () => {
+    const long = files.filter(
+      ({ path, text }) => !path.includes('generated') && text.split('\n').length > 350,
+    )
+    expect(long.map(({ path }) => path)).toEqual([])
+  })
+
+  it('no any, no enum, no ts-ignore, no default export', () => {
+    const forbidden = /:\s*any\b|\bas any\b|@ts-ignore|^\s*(?:export )?enum\b|^export default/m
+    expect(offenders(forbidden, () => false)).toEqual([])
+  })
+})

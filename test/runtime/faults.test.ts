@@ -1,0 +1,319 @@
+import { describe, expect, it } from 'vitest'
+import { takeCensus, type StoreVerb } from '../../src/testing/index.ts'
+import { gate, makeWorld, record } from './world.ts'
+
+const SOON = { retry: { delays: ['1s'], limit: 20 } } as const
+
+describe('a bad line to the store', () => {
+  it('P9: with every wake-up lost, a message is late by at most the fallback interval', async () => {
+    const { clock, store, queue: make } = makeWorld()
+    const queue = make({ fallback: '2s' })
+    const lateness: number[] = []
+    queue.handle('t', ({ latenessMs }) => void lateness.push(latenessMs))
+    await queue.start()
+    await clock.settle()
+    store.isDeaf = true
+    for (let i = 0; i < 20; i += 1) {
+      await queue.produce('t', i, { delay: i * 37 })
+      await clock.advance(313)
+    }
+    await clock.advance('5s')
+    expect(lateness).toHaveLength(20)
+    expect(Math.max(...lateness)).toBeLessThanOrEqual(2_000)
+  })
+
+  it('P9: a wake-up that comes while a claim is under way is not forgotten', async () => {
+    const { clock, store, queue: make } = makeWorld()
+    const queue = make({ fallback: '1h' })
+    const lateness: number[] = []
+    queue.handle('t', ({ latenessMs }) => void lateness.push(latenessMs))
+    // Every claim's answer is on its way for a second: whatever is produced meanwhile, it does not contain.
+    store.fate = (verb) => (verb === 'claim' ? { kind: 'delay', ms: 1_000 } : undefined)
+    await queue.start()
+    for (let i = 0; i < 10; i += 1) {
+      await queue.produce('t', i)
+      await clock.advance(450)
+    }
+    await clock.advance('10s')
+    expect(lateness).toHaveLength(10)
+    expect(Math.max(...lateness)).toBeLessThanOrEqual(2_000)
+  })
+
+  it('P2: a settlement whose reply was lost is not taken for a failure of the handler', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make()
+    const seen = record(queue)
+    let ran = 0
+    queue.handle('t', () => void (ran += 1))
+    let isLost = false
+    store.fate = (verb) => {
+      if (verb !== 'settle' || isLost) return undefined
+      isLost = true
+      return { kind: 'lose' }
+    }
+    await queue.start()
+    await queue.produce('t', null)
+    await clock.advance('1h')
+    expect(ran).toBe(1)
+    expect(seen.map(({ name }) => name)).toEqual(['error', 'lost'])
+    expect(seen[1]?.event).toMatchObject({ maybeSettled: true })
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P2: a settlement that was refused is tried again until it arrives', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make()
+    let ran = 0
+    let refusals = 5
+    queue.handle('t', () => void (ran += 1))
+    store.fate = (verb) => (verb === 'settle' && refusals-- > 0 ? { kind: 'refuse' } : undefined)
+    await queue.start()
+    await queue.produce('t', null)
+    await clock.advance('1m')
+    expect(ran).toBe(1)
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P2: the store is away for a minute: nothing is lost, nothing spins, and all goes on by itself', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make()
+    const done = new Set<unknown>()
+    queue.handle('t', ({ payload }) => void done.add(payload), SOON)
+    await queue.start()
+    for (let i = 0; i < 50; i += 1) await queue.produce('t', i, { delay: i * 2_000 })
+    await clock.advance('10s')
+    store.fate = () => ({ kind: 'refuse' })
+    const before = store.calls.length
+    await clock.advance('60s')
+    // Claims, lapsed claims, settlements and extensions, each with growing pauses up to some seconds.
+    expect(store.calls.length - before).toBeLessThan(150)
+    expect(done.size).toBe(6)
+    store.fate = () => undefined
+    await clock.advance('60s')
+    expect(done.size).toBe(50)
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P2, P6: a claim whose reply was lost lapses, counts as an attempt, and comes again', async () => {
+    const { clock, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s' })
+    const attempts: number[] = []
+    let isLost = false
+    store.fate = (verb, argument) => {
+      if (verb !== 'claim' || isLost || (argument as { from: string }).from !== 'due') return undefined
+      isLost = true
+      return { kind: 'lose' }
+    }
+    queue.handle('t', ({ attempt }) => void attempts.push(attempt), SOON)
+    await queue.produce('t', null)
+    await queue.start()
+    await clock.advance('9s')
+    expect(attempts).toEqual([])
+    await clock.advance('10s')
+    expect(attempts).toEqual([2])
+  })
+
+  it('P5: a produce whose call was doubled on the way stores one message', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make()
+    store.fate = (verb) => (verb === 'put' ? { kind: 'duplicate' } : undefined)
+    const ids = [
+      await queue.produce('t', 1),
+      await queue.produce('t', 2),
+      await queue.produce('t', 3, { id: 'mine' }),
+    ]
+    await clock.settle()
+    expect(new Set(ids).size).toBe(3)
+    expect((await takeCensus(memory)).total).toBe(3)
+  })
+
+  it('produce fails with a typed error when the store is away, and the next one works', async () => {
+    const { store, queue: make } = makeWorld()
+    const queue = make()
+    store.fate = () => ({ kind: 'refuse' })
+    await expect(queue.produce('t', 1)).rejects.toMatchObject({
+      name: 'UnavailableError',
+      code: 'STORE_UNAVAILABLE',
+    })
+    store.fate = () => undefined
+    await expect(queue.produce('t', 1)).resolves.toMatch(/.+/)
+  })
+
+  it.each(['claim', 'settle', 'extend'] as StoreVerb[])(
+    'random trouble with %s loses nothing and repeats nothing for ever',
+    async (verb) => {
+      const { clock, memory, store, queue: make } = makeWorld()
+      const queue = make({ lease: '5s' })
+      let step = 0
+      const kinds = [
+        { kind: 'refuse' },
+        { kind: 'lose' },
+        { kind: 'delay', ms: 700 },
+        { kind: 'duplicate' },
+      ] as const
+      store.fate = (called) => {
+        step += 1
+        return called === verb && step % 3 !== 0 ? kinds[step % kinds.length] : undefined
+      }
+      const done = new Map<unknown, number>()
+      queue.handle(
+        't',
+        async ({ payload }) => {
+          await new Promise<void>((resolve) => clock.schedule(300, resolve))
+          done.set(payload, (done.get(payload) ?? 0) + 1)
+        },
+        SOON,
+      )
+      await queue.start()
+      for (let i = 0; i < 30; i += 1) await queue.produce('t', i, { delay: i * 100 })
+      await clock.advance('2m')
+      store.fate = () => undefined
+      await clock.advance('2m')
+      expect(done.size).toBe(30)
+      expect((await takeCensus(memory)).total).toBe(0)
+    },
+  )
+})
+
+describe('leases', () => {
+  it('P3: a slow handler keeps its message as long as it works', async () => {
+    const { clock, memory, queue: make } = makeWorld()
+    const [first, second] = [make({ lease: '10s' }), make({ lease: '10s' })]
+    const finished = gate()
+    let started = 0
+    for (const queue of [first, second]) {
+      queue.handle(
+        'slow',
+        async () => {
+          started += 1
+          await finished.opened
+        },
+        { timeout: '1h' },
+      )
+      await queue.start()
+    }
+    await first.produce('slow', null)
+    await clock.advance('5m')
+    expect(started).toBe(1)
+    finished.open()
+    await clock.settle()
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P4: a lease lost while the handler runs aborts it, and its end writes nothing', async () => {
+    const { clock, memory, queue: make } = makeWorld()
+    const queue = make({ lease: '10s' })
+    const seen = record(queue)
+    const end = gate()
+    const aborted: string[] = []
+    queue.handle('t', async ({ signal }) => {
+      signal.addEventListener('abort', () => aborted.push((signal.reason as Error).message))
+      await end.opened
+    })
+    await queue.start()
+    const id = await queue.produce('t', null)
+    await clock.settle()
+    // Somebody else takes it over, as a reaper does after a pause of this process.
+    const [held] = (await memory.inspect({ ids: [id] })).items
+    clock.jump(11_000)
+    const [stolen] = (await memory.claim({ from: 'lapsed', limit: 1, leaseMs: 60_000 })).leases
+    expect([held?.id, stolen?.id]).toEqual([id, id])
+    await clock.advance('4s')
+    expect(aborted[0]).toMatch('its lease was lost')
+    end.open()
+    await clock.settle()
+    expect(seen.map(({ name }) => name)).toEqual(['lost'])
+    expect((await memory.inspect({ ids: [id] })).items[0]).toMatchObject({ state: 'running', attempt: 1 })
+  })
+
+  it('P2: an outage longer than the lease makes the handler stop, and what it then returns still counts if nobody else came', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s' })
+    let isAborted = false
+    const end = gate()
+    queue.handle('t', async ({ signal }) => {
+      signal.addEventListener('abort', () => (isAborted = true))
+      await end.opened
+    })
+    await queue.start()
+    await queue.produce('t', null)
+    await clock.settle()
+    store.fate = () => ({ kind: 'refuse' })
+    await clock.advance('9s')
+    expect(isAborted).toBe(false)
+    await clock.advance('3s')
+    expect(isAborted).toBe(true)
+    end.open()
+    await clock.settle()
+    store.fate = () => undefined
+    await clock.advance('3s')
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P6, P8: a worker that dies is noticed, its attempt counted, and its message run by another', async () => {
+    const { clock, memory, queue: make } = makeWorld()
+    const queue = make({ lease: '10s' })
+    const seen = record(queue)
+    const attempts: number[] = []
+    // The dead worker: claimed, and never heard of again.
+    await queue.produce('t', null, { retry: { delays: ['1s'] } })
+    const wants = [{ topic: 't', limit: 1 }]
+    await memory.claim({ from: 'due', wants, limit: 1, leaseMs: 10_000, leadMs: 0 })
+    queue.handle('t', ({ attempt }) => void attempts.push(attempt))
+    await queue.start()
+    await clock.advance('20s')
+    expect(attempts).toEqual([2])
+    expect(seen.map(({ name }) => name)).toEqual(['retrying', 'completed'])
+  })
+
+  it('P6: a message that kills every worker ends among the dead letters', async () => {
+    const { clock, memory, queue: make } = makeWorld()
+    const queue = make({ lease: '1s', retry: { delays: ['1s', '1s', '1s'] } })
+    const id = await queue.produce('killer', null)
+    // This process handles another topic: it reaps what others leave, but leaves the policy to those who know it.
+    const bystander = make({ lease: '1s' })
+    bystander.handle('other', () => {})
+    await bystander.start()
+    const claim = async (): Promise<number> => {
+      const wants = [{ topic: 'killer', limit: 1 }]
+      return (await memory.claim({ from: 'due', wants, limit: 1, leaseMs: 1_000, leadMs: 0 })).leases.length
+    }
+    for (let i = 0; i < 4; i += 1) {
+      expect(await claim()).toBe(1)
+      await clock.advance('10s')
+    }
+    let ran = 0
+    queue.handle('killer', () => void (ran += 1))
+    await queue.start()
+    await clock.advance('1m')
+    expect(ran).toBe(0)
+    expect(await queue.get(id)).toMatchObject({ state: 'dead', reason: 'lapsed' })
+  })
+
+  it('P3: after the whole process slept through its lease, nothing waiting is started on the old promise', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s', concurrency: 1 })
+    const hold = gate()
+    const started: unknown[] = []
+    queue.handle('t', async ({ payload }) => {
+      started.push(payload)
+      if (payload === 'slow') await hold.opened
+    })
+    await queue.start()
+    // Shows that it is fast, so that more is fetched ahead.
+    await queue.produce('t', 'quick')
+    await clock.settle()
+    for (const payload of ['slow', 'a', 'b']) await queue.produce('t', payload, { id: payload })
+    await clock.settle()
+    expect((await takeCensus(memory)).places.get('a')).toBe('running')
+    store.fate = (verb) => (verb === 'extend' ? { kind: 'refuse' } : undefined)
+    await clock.advance('12s')
+    hold.open()
+    await clock.settle()
+    store.fate = () => undefined
+    await clock.advance('1m')
+    // (`slow` itself was aborted and comes again: that is what leases are for.)
+    expect(started.filter((payload) => payload !== 'slow')).toEqual(['quick', 'a', 'b'])
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+})

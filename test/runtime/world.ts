@@ -1,0 +1,51 @@
+/** A small world for tests: one virtual clock, one memory store behind a line that can fail, and queues on it. */
+import { onTestFinished } from 'vitest'
+import { Punctual, type PunctualOptions, type QueueEvents, type EventName } from '../../src/index.ts'
+import { MemoryStore } from '../../src/store/memory/store.ts'
+import type { Capabilities, Store } from '../../src/store/store.ts'
+import { FaultyStore, SeededRandom, VirtualClock } from '../../src/testing/index.ts'
+
+export type World = {
+  readonly clock: VirtualClock
+  /** Without the bad line: what really is in the store. */
+  readonly memory: Store
+  readonly store: FaultyStore
+  readonly queue: (options?: PunctualOptions) => Punctual
+}
+
+/** By default the store poses as one that is shared and whose wake-ups may be lost, as Redis is. */
+export function makeWorld(capabilities: Partial<Capabilities> = { wakes: 'hint', shared: true }): World {
+  const clock = new VirtualClock()
+  const memory = new MemoryStore(clock)
+  const store = new FaultyStore(memory, clock, capabilities)
+  return {
+    clock,
+    memory,
+    store,
+    queue: (options) => {
+      const queue = new Punctual({ store, clock, random: new SeededRandom(1), logger: false, ...options })
+      onTestFinished(async () => {
+        store.fate = () => undefined
+        const stopping = queue.stop({ timeout: 0 })
+        await clock.advance('10s')
+        await stopping
+      })
+      return queue
+    },
+  }
+}
+
+/** Everything that happens, in order. */
+export function record(queue: Punctual): { name: EventName; event: QueueEvents[EventName] }[] {
+  const seen: { name: EventName; event: QueueEvents[EventName] }[] = []
+  const names: EventName[] = ['completed', 'failed', 'retrying', 'dead', 'late', 'lost', 'error']
+  for (const name of names) queue.on(name, (event) => seen.push({ name, event }))
+  return seen
+}
+
+/** A promise with its ends outside, for handlers that wait until the test lets them go. */
+export function gate(): { opened: Promise<void>; open: () => void } {
+  const ends: (() => void)[] = []
+  const opened = new Promise<void>((resolve) => ends.push(resolve))
+  return { opened, open: () => ends[0]?.() }
+}
