@@ -74,7 +74,13 @@ export class FileStore implements contract.Store {
   async open(): Promise<void> {
     if (this.#closing !== undefined) throw closedError()
     this.#opening ??= this.#openOnce()
-    this.#opened = await this.#opening
+    try {
+      this.#opened = await this.#opening
+    } catch (error) {
+      // What was in the way may be gone when it is tried again.
+      this.#opening = undefined
+      throw error
+    }
   }
 
   close(): Promise<void> {
