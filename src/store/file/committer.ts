@@ -82,17 +82,19 @@ export class Committer {
 
   async #commitGroup(): Promise<void> {
     let group: Job[] = []
-    let isDone = false
+    let isWritten = false
     try {
       await this.#transact((ledger) => {
         // The group is formed inside: whoever comes before the lock is ours still gets a seat.
         group = this.#nextGroup()
         for (const job of group) job.run(ledger)
-        isDone = true
+        ledger.close()
+        isWritten = true
       })
       for (const job of group) job.resolve()
     } catch (error) {
-      if (group.length > 1 && !isDone) await this.#commitEach(group)
+      // Once all is written, what fails is the disk, and it fails for all of them.
+      if (group.length > 1 && !isWritten) await this.#commitEach(group)
       else await this.#fail(group, error)
     }
   }
@@ -100,7 +102,10 @@ export class Committer {
   async #commitEach(group: readonly Job[]): Promise<void> {
     for (const job of group) {
       try {
-        await this.#transact(job.run)
+        await this.#transact((ledger) => {
+          job.run(ledger)
+          ledger.close()
+        })
         job.resolve()
       } catch (error) {
         await this.#fail([job], error)
@@ -114,7 +119,6 @@ export class Committer {
     await tree.transaction(() => {
       const ledger = new Ledger(tree)
       run(ledger)
-      ledger.close()
       beforeCommit()
       wakes = ledger.wakes
     })

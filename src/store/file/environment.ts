@@ -129,7 +129,7 @@ export async function acquireEnvironment(
   try {
     return await shared.environment
   } catch (error) {
-    open.delete(directory)
+    if (open.get(directory) === shared) open.delete(directory)
     throw error
   }
 }

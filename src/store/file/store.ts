@@ -74,7 +74,13 @@ export class FileStore implements contract.Store {
   async open(): Promise<void> {
     if (this.#closing !== undefined) throw closedError()
     this.#opening ??= this.#openOnce()
-    this.#opened = await this.#opening
+    try {
+      this.#opened = await this.#opening
+    } catch (error) {
+      // What was in the way may be gone when it is tried again.
+      this.#opening = undefined
+      throw error
+    }
   }
 
   close(): Promise<void> {
@@ -126,13 +132,13 @@ export class FileStore implements contract.Store {
 
   async count(): Promise<contract.Counts> {
     const { environment, queue } = this.#use()
-    await moveMarks(environment, queue, () => this.#now())
+    await this.#explained(() => moveMarks(environment, queue, () => this.#now()))
     return this.#look(count)
   }
 
   async doctor(): Promise<contract.Finding[]> {
     const { environment, channel } = this.#use()
-    return checkup(environment, channel, () => this.#view())
+    return this.#explained(() => checkup(environment, channel, () => this.#view()))
   }
 
   /**
@@ -202,9 +208,13 @@ export class FileStore implements contract.Store {
   }
 
   async #look<T>(read: (view: View) => T): Promise<T> {
-    const view = this.#view()
+    return this.#explained(() => read(this.#view()))
+  }
+
+  /** Whatever the library throws on the way leaves as one of our errors. */
+  async #explained<T>(read: () => T | Promise<T>): Promise<T> {
     try {
-      return read(view)
+      return await read()
     } catch (error) {
       throw await explainFailure(error, this.#options.directory)
     }

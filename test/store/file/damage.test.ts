@@ -31,7 +31,8 @@ afterAll(async () => {
 })
 
 test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`, async () => {
-  const { size } = await stat(path.join(original, 'data.mdb'))
+  // Without the hole at its end, in which there is nothing to hit.
+  const size = (await stat(path.join(original, 'data.mdb'))).blocks * 512
   for (let flip = 0; flip < FLIPS; flip += 1) {
     const offset = ((SEED * 7919 + flip * 104_729) * 31) % size
     const copy = await copyOf(original)
