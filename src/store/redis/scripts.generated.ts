@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'ed564b304a049243c1bcfdfe540a084f9f6bc4b1',
+  sha: '02b91c0948fb42a8d6849aba9bae025460b35340',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -125,13 +125,11 @@ local function beginGrants(nonce, leaseMs)
   endsAt = text(math.ceil(now + leaseMs))
 end
 local granted = 0
-local function grant(id, record, topic, dueAt, attempt, value)
-  local pair = granted * 2
-  leases[pair + 1], leases[pair + 2] = endsAt, id
-  runs[pair + 1], runs[pair + 2] = id, record
-  local row = granted * 5
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
-  rows[row + 5] = sub(value, 13)
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
   granted = granted + 1
 end
 local function writeGrants()
@@ -142,8 +140,8 @@ end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
-local function claimed(nextTime, orphans)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
 end
 local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
@@ -159,16 +157,17 @@ if #ARGV >= 8 then
     names[#names + 1] = ARGV[index]
   end
   local numbers = call('HMGET', TOPIC_NUMBERS, unpack(names))
-  for index, name in ipairs(names) do
+  for index = 1, #names do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {}, size = 0, given = 0 }
+      local want = { topic = topic, place = (index - 1) .. ' ', left = tonumber(ARGV[7 + index * 2]) }
+      want.found, want.size, want.given = {}, 0, 0
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
   end
 end
-local ids, members, dueAts, values, inPending, seen = {}, {}, {}, {}, {}, 0
+local ids, members, dueAts, dueTexts, values, inPending, seen = {}, {}, {}, {}, {}, {}, 0
 local chosen, chosenFor, chosenSize = {}, {}, 0
 local budget = { bytes = READ_BYTES_MAX, messages = EXAMINE_MAX }
 local isAnyPending = call('ZCARD', PENDING) > 0
@@ -226,7 +225,8 @@ local function look(priority, offset, size)
   for index = 1, #found, 2 do
     last = last + 1
     local member = found[index]
-    members[last], ids[last], dueAts[last] = member, sub(member, 7), tonumber(found[index + 1])
+    local dueText = found[index + 1]
+    members[last], ids[last], dueAts[last], dueTexts[last] = member, sub(member, 7), tonumber(dueText), dueText
   end
   seen = readBodies(ids, first, last, values, budget)
   budget.messages = budget.messages - (seen - first + 1)
@@ -341,7 +341,8 @@ if chosenSize > 0 then
     local dueAt, value = dueAts[message], values[message]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
     local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
-    grant(ids[message], record, chosenFor[index].name, dueAt, attempt, value)
+    local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
+    grant(ids[message], record, head, value)
   end
   writeGrants()
   for _, want in ipairs(wants) do
@@ -371,15 +372,15 @@ if isNewLine then
   redis.pcall('PUBLISH', ARGV[2], publisher)
 end
 if isMore then
-  return claimed('EXPIRED', orphans)
+  return claimed('EXPIRED', orphans, {})
 end
-return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans)
+return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans, {})
 `,
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '21e07d7d9421d0e30a7abc916f9fc9fe130a272c',
+  sha: '7c54e0256391dfcfff0a0b2b0e8cc07af1f389cd',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -500,13 +501,11 @@ local function beginGrants(nonce, leaseMs)
   endsAt = text(math.ceil(now + leaseMs))
 end
 local granted = 0
-local function grant(id, record, topic, dueAt, attempt, value)
-  local pair = granted * 2
-  leases[pair + 1], leases[pair + 2] = endsAt, id
-  runs[pair + 1], runs[pair + 2] = id, record
-  local row = granted * 5
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
-  rows[row + 5] = sub(value, 13)
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
   granted = granted + 1
 end
 local function writeGrants()
@@ -517,14 +516,22 @@ end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
-local function claimed(nextTime, orphans)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
 end
 local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local values = {}
 local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
 local orphans = {}
+local names, placeOf = {}, {}
+local function placeOfTopic(topic)
+  if not placeOf[topic] then
+    placeOf[topic] = tostring(#names)
+    names[#names + 1] = topicName(topic)
+  end
+  return placeOf[topic]
+end
 if read > 0 then
   local records = call('HMGET', RUNNING, unpack(ids, 1, read))
   for index = 1, read do
@@ -541,17 +548,18 @@ if read > 0 then
     local record, value = records[index], values[index]
     if record and value then
       local dueAt, attempt = unpackNumber('>I6I4', record)
-      grant(ids[index], sub(record, 1, 23) .. token, topicName(sub(record, 17, 22)), dueAt, attempt, value)
+      local head = placeOfTopic(sub(record, 17, 22)) .. ' ' .. text(dueAt) .. ' ' .. attempt .. ' '
+      grant(ids[index], sub(record, 1, 23) .. token, head, value)
     end
   end
   writeGrants()
 end
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if not first[2] then
-  return claimed('NO_TASK', #orphans)
+  return claimed('NO_TASK', #orphans, names)
 end
 local restMs = tonumber(first[2]) - now
-return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans)
+return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 `,
 }
 
@@ -1231,7 +1239,7 @@ return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'b9fd9a21dce947a50a1ca3c0c959280c18fd7bbe',
+  sha: 'b35271448c7026dd1078117af82737724cbda607',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1412,8 +1420,8 @@ local function forget(id)
   end
 end
 local topicCount = tonumber(ARGV[3])
-local firstMessage = 4 + topicCount
-local messageCount = (#ARGV - firstMessage + 1) / 5
+local messageCount = tonumber(ARGV[4 + topicCount])
+local firstRun = 5 + topicCount
 local names, topicOf = {}, {}
 for index = 1, topicCount do
   names[index] = ARGV[3 + index]
@@ -1478,13 +1486,21 @@ local function whenDue(moment)
   return lastDueAt
 end
 local ids, existing = {}, {}
-for index = 1, messageCount do
-  ids[index] = ARGV[firstMessage + (index - 1) * 5]
+local at = firstRun
+while at <= #ARGV do
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    ids[#ids + 1] = ARGV[place]
+  end
+  at = last + 2
 end
 readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
-local words, met = {}, {}
-for index = 1, messageCount do
-  local at = firstMessage + (index - 1) * 5
+local exceptions, met = {}, {}
+local function except(index, word)
+  exceptions[#exceptions + 1] = index
+  exceptions[#exceptions + 1] = word
+end
+local function putOne(index, topicIndex, ifExists, dueAt, tail)
   local id = ids[index]
   local value = existing[index]
   if met[id] then
@@ -1492,21 +1508,30 @@ for index = 1, messageCount do
     value = call('HGET', PAYLOAD, id)
   end
   met[id] = true
-  local isKept = value and ARGV[at + 2] == 'keep'
-  if not isKept then
-    reserve()
+  if value and ifExists == 'keep' then
+    return except(index, 'duplicate')
   end
-  if isKept then
-    words[index] = 'duplicate'
-  elseif value and not discard(id, value) then
-    words[index] = 'running'
-  else
-    local tail = ARGV[at + 4]
-    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
-    add(payloads, id, seq .. topic .. tail)
-    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
-    words[index] = value and 'replaced' or 'stored'
+  reserve()
+  if value then
+    if not discard(id, value) then
+      return except(index, 'running')
+    end
+    except(index, 'replaced')
   end
+  local seq, topic = nextNumber(), topicAt(topicIndex)
+  add(payloads, id, seq .. topic .. tail)
+  await(id, seq, topic, sub(tail, 1, 1), dueAt)
+end
+local index = 0
+at = firstRun
+while at <= #ARGV do
+  local topicIndex, ifExists, dueAt = tonumber(ARGV[at]), ARGV[at + 1], whenDue(ARGV[at + 2])
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    index = index + 1
+    putOne(index, topicIndex, ifExists, dueAt, ARGV[place + 1])
+  end
+  at = last + 2
 end
 flush()
 for index, count in pairs(stored) do
@@ -1514,7 +1539,7 @@ for index, count in pairs(stored) do
 end
 writeTallies()
 wake()
-return words
+return exceptions
 `,
 }
 
@@ -2143,7 +2168,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'e4f138c98f93f9f2a1cd60cf328f5222f7d25808',
+  sha: 'bfd7622df14764c6ba42db0e03ecc58ff422715c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -2323,13 +2348,23 @@ local function forget(id)
     call('HDEL', FAILURES, id)
   end
 end
-local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
+local OPERANDS = { release = 0, retry = 2, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
 while at <= #ARGV do
-  size = size + 1
-  ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
-  at = at + 3 + OPERANDS[ARGV[at + 2]]
+  local kind, token = ARGV[at], ARGV[at + 1]
+  if kind == 'ack' then
+    local count = tonumber(ARGV[at + 2])
+    for place = at + 3, at + 2 + count do
+      size = size + 1
+      ids[size], tokens[size] = ARGV[place], token
+    end
+    at = at + 3 + count
+  else
+    size = size + 1
+    ids[size], tokens[size], kinds[size], operands[size] = ARGV[at + 2], token, kind, at + 3
+    at = at + 3 + OPERANDS[kind]
+  end
 end
 if size == 0 then
   return {}
@@ -2353,24 +2388,27 @@ local function settle(id, kind, record, operand)
   end
 end
 local records = call('HMGET', RUNNING, unpack(ids))
-local isEnded, endedOf, words = {}, {}, {}
+local isEnded, endedOf, lost = {}, {}, {}
+local endedSize, goneSize = 0, 0
 for index = 1, size do
   local id, record = ids[index], records[index]
   if record and not isEnded[id] and sub(record, 24) == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.
-    add(ended, id)
+    endedSize = endedSize + 1
+    ended[endedSize] = id
     local topic = sub(record, 17, 22)
     endedOf[topic] = (endedOf[topic] or 0) + 1
-    if kinds[index] == 'ack' then
-      add(gone, id)
-    else
+    if kinds[index] then
       settle(id, kinds[index], record, operands[index])
+    else
+      goneSize = goneSize + 1
+      gone[goneSize] = id
     end
-    words[index] = 'settled'
   else
-    words[index] = 'lost'
+    lost[#lost + 1] = index
   end
 end
+ended.size, gone.size = endedSize, goneSize
 for topic, count in pairs(endedOf) do
   tally(topic, 2, -count)
 end
@@ -2385,6 +2423,6 @@ send(deaths)
 writeWaiting()
 writeTallies()
 wake()
-return words
+return lost
 `,
 }
