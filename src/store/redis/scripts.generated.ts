@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'ed564b304a049243c1bcfdfe540a084f9f6bc4b1',
+  sha: 'd9de4d59668200073f494b3226db0eae80e15c12',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -247,6 +247,9 @@ local function inLine(want, priority, frontier)
     last = message
   end
   seen = readBodies(ids, first, last, values, budget)
+  for message = seen + 1, first + #found - 1 do
+    inPending[message] = nil
+  end
   return first, seen
 end
 local function merge(first, last, want)
