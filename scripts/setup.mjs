@@ -23,14 +23,17 @@ export function checkNode() {
   process.exit(1)
 }
 
-/** Installs exactly what the lock file says, when that is not what is installed. */
+/**
+ * Installs what the lock file says, when that is not what is installed. Not `npm ci`: it refuses a lock file written where
+ * the registry did not offer the binaries of every other platform.
+ */
 export function installDependencies() {
   checkNode()
   const lock = join(ROOT, 'package-lock.json')
   const installed = join(ROOT, 'node_modules', '.package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
   say('installing dependencies')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
 /** Builds dist/ when a source is newer than it. */

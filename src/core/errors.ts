@@ -34,6 +34,9 @@ export const ERROR_CODES = {
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
   STORE_FULL: 'the store is out of memory or disk and takes no more messages',
+  STORE_CORRUPT: 'the files of the store are damaged',
+  STORE_FOREIGN: 'a directory that is not a store of punctual',
+  STORE_TOO_NEW: 'a store that a newer version of punctual made',
   STORE_REFUSED:
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
