@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '02b91c0948fb42a8d6849aba9bae025460b35340',
+  sha: 'ec18d4b29b69399688591761e7d942a4989b1fa5',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -247,6 +247,9 @@ local function inLine(want, priority, frontier)
     last = message
   end
   seen = readBodies(ids, first, last, values, budget)
+  for message = seen + 1, first + #found - 1 do
+    inPending[message] = nil
+  end
   return first, seen
 end
 local function merge(first, last, want)

@@ -82,3 +82,32 @@ test('P4: a lease lives through the restart: its holder may finish, and tokens g
   expect(await store.settle([ack(b)])).toEqual(['lost'])
   await store.close()
 })
+
+test('LOADING: while the server reads its files calls say so, and afterwards everything is there', async () => {
+  await server.admin(['FLUSHALL'])
+  const store = storeAt(server.url, freshQueue(), { callTimeout: '500ms' })
+  await store.put(Array.from({ length: 1000 }, (_, i) => message(`m${i}`)))
+  const fill = "for i = 1, 2000 do redis.call('SET', 'filler:' .. i, string.rep('x', 100)) end"
+  await server.admin(['EVAL', fill, '0'])
+  await server.admin(['BGREWRITEAOF'])
+  await until('the log is a snapshot now', async () =>
+    /aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0/.test(
+      String(await server.admin(['INFO', 'persistence'])),
+    ),
+  )
+  await server.kill()
+  // Microseconds for each key, and a look at the sockets every few keys.
+  await server.launch(['--key-load-delay', '1500', '--loading-process-events-interval-bytes', '1024'])
+  const refusals: string[] = []
+  await until('the store is back', async () => {
+    try {
+      return (await store.count()).states.ready === 1000
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+      refusals.push(String(error))
+      return false
+    }
+  })
+  expect(refusals.join('\n')).toContain('still loading')
+  await store.close()
+})

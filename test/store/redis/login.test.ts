@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -129,6 +130,17 @@ describe('passwords and users', () => {
     const findings = await store.doctor()
     expect(findings.map(({ what }) => what).join()).toContain('may not ask for CONFIG')
     await store.close()
+  })
+
+  test('P9: without the right to the channel messages still flow', async () => {
+    const rights = ['resetchannels', '~punctual:*', '+@all', '-@admin']
+    await server.admin(['ACL', 'SETUSER', 'deaf', 'on', `>${PASSWORD}`, ...rights])
+    const log: string[] = []
+    const url = `redis://deaf:${ENCODED}@127.0.0.1:${server.port}`
+    const store = openRedisStore(url, context(freshQueue(), systemClock, log))
+    store.onWake(() => undefined)
+    await until('the log tells why there are no wake-ups', () => log.some((line) => line.includes('NOPERM')))
+    await walksThrough(store)
   })
 
   test('a missing right is named', async () => {

@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { assertNever } from '../../../src/core/errors.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
-import type { Lease, NewMessage, Settlement, Store } from '../../../src/store/store.ts'
+import type { Lease, NewMessage, Next, Settlement, Store } from '../../../src/store/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { RedisServer } from './server.ts'
@@ -82,15 +82,10 @@ async function take(store: Store, one: Step): Promise<unknown> {
       return store.put(one.messages)
     case 'claim': {
       const wants = [{ topic: one.topic, limit: one.limit }]
-      const { leases } = await store.claim({
-        from: 'due',
-        wants,
-        limit: one.limit,
-        leaseMs: LEASE_MS,
-        leadMs: 0,
-      })
+      const request = { from: 'due', wants, limit: one.limit, leaseMs: LEASE_MS, leadMs: 0 } as const
+      const { leases, next } = await store.claim(request)
       const settled = await store.settle(settlements(leases, one.settle))
-      return { leases: withoutTokens(leases), settled }
+      return { leases: withoutTokens(leases), settled, next }
     }
     case 'lapsed': {
       // All of them: which of several that end together goes first is the engine's own choice.
@@ -136,6 +131,19 @@ function withoutTokens(leases: readonly Lease[]): unknown[] {
   return leases.map(({ token, ...rest }) => ({ ...rest, hasToken: token.length > 0 }))
 }
 
+/**
+ * Redis looks at a few messages at a time, so that it may say EXPIRED, ask at once, where memory knows that nothing
+ * is there; never the other way round.
+ */
+function withNextOf(actual: unknown, expected: unknown): unknown {
+  const isCautious = isClaim(actual) && isClaim(expected) && actual.next.state === 'EXPIRED'
+  return isCautious ? { ...expected, next: actual.next } : expected
+}
+
+function isClaim(answer: unknown): answer is { readonly next: Next } {
+  return typeof answer === 'object' && answer !== null && 'next' in answer
+}
+
 test('P1 to P8: a random life goes the same way in Redis as in memory', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
@@ -147,7 +155,7 @@ test('P1 to P8: a random life goes the same way in Redis as in memory', async ()
         for (const one of steps) {
           if (one.kind === 'advance') await clock.advance(one.ms)
           const [expected, actual] = [await take(memory, one), await take(redis, one)]
-          expect(actual).toEqual(expected)
+          expect(actual).toEqual(withNextOf(actual, expected))
         }
         const [expected, actual] = [await takeCensus(memory), await takeCensus(redis)]
         expect(actual.places).toEqual(expected.places)

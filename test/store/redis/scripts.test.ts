@@ -7,6 +7,7 @@ import {
   claimDue,
   claimLapsed,
   claimOne,
+  claimReply,
   dead,
   message,
   release,
@@ -202,6 +203,19 @@ describe('claim_due', () => {
       await claimDue(store, 10, ['other'])
       await store.put([message('b')])
       expect((await look())['delay_tasks']).toEqual({ '#1 a': 'aside 1500', '#3 b': 'aside 1500' })
+    }))
+
+  test('next: what stays behind a merged line is not forgotten', () =>
+    withStore(async ({ store, at }) => {
+      await store.put([message('x', { when: { at: 995 } }), message('y', { when: { at: 1010 } })])
+      await claimDue(store, 10, ['other'])
+      await store.put([message('b', { topic: 'b', when: { at: 990 } })])
+      at(1020)
+      // The first window shows only b; x stands in line beyond it, and is met again beside y in the second.
+      const first = await claimReply(store, 1)
+      expect(first.leases.map(({ id }) => id)).toEqual(['x'])
+      expect(first.next).toEqual({ state: 'EXPIRED' })
+      expect((await claimReply(store, 1)).leases.map(({ id }) => id)).toEqual(['y'])
     }))
 
   test('a message whose body was deleted by somebody is dropped, not handed out for ever', () =>

@@ -144,6 +144,10 @@ local function inLine(want, priority, frontier)
     last = message
   end
   seen = readBodies(ids, first, last, values, budget)
+  -- Whoever gets these numbers next does not stand in line.
+  for message = seen + 1, first + #found - 1 do
+    inPending[message] = nil
+  end
   return first, seen
 end
 
