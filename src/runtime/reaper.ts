@@ -41,7 +41,7 @@ export class Reaper {
     this.#scheduler = new Scheduler({
       clock,
       random,
-      limits: { fallbackMs: parts.store.capabilities.shared ? fallbackMs : TIMER_MS_MAX },
+      limits: { fallbackMs: parts.store.capabilities.shared ? fallbackMs : TIMER_MS_MAX, slackMs: 0 },
       read: () => this.#reap(),
       onFailure,
     })
