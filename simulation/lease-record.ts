@@ -1,0 +1,42 @@
+/** One lease as the ledger remembers it: who got it, and what its holder made of it. */
+import type { LeaseRef } from '../src/store/store.ts'
+import type { Owner } from './timeline.ts'
+
+/** A process, as far as the ledger must know it. */
+export interface Holder extends Owner {
+  readonly name: string
+  /** Simulated time of its call of `stop()`. */
+  readonly stopBeganAt: number | undefined
+}
+
+/** How a handler ended. `RetryIn` is an error like any other here. */
+export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter'
+
+export type LeaseRecord = LeaseRef & {
+  readonly from: 'due' | 'lapsed'
+  readonly holder: Holder
+  readonly attempt: number
+  readonly dueAt: number
+  /** Of the message: its own, or its topic's. */
+  readonly policy: LeasePolicy
+  /** By the store's clock. */
+  endsAt: number
+  /** Whether the reply that carries it has reached its holder. */
+  isDelivered: boolean
+  /** Whether its holder was told that it is lost. */
+  isLost: boolean
+  /** Whether its holder has tried to settle it, whatever came of it. */
+  isAnswered: boolean
+  /** Simulated time. */
+  startedAt: number | undefined
+  endedAt: number | undefined
+  ended: HandlerEnd | undefined
+  /** The handler asked for more time. */
+  hasExtended: boolean
+}
+
+export type LeasePolicy = {
+  readonly limit: number
+  readonly timeoutMs: number
+  readonly ttlMs: number | undefined
+}

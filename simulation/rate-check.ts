@@ -1,0 +1,46 @@
+/**
+ * Nobody spins (P10): however badly the store behaves, a process calls it only so often. What it has a reason for
+ * (messages that came, wake-ups, a user's calls) is allowed on top.
+ */
+import type { World } from './world.ts'
+
+const WINDOW_MS = 1_000
+const CALLS_MAX = 80
+const CALLS_PER_REASON = 4
+
+export class RateCheck {
+  readonly #world: World
+  readonly #name: string
+  #beganAt = 0
+  #calls = 0
+  #reasons = 0
+  #total = 0
+
+  constructor(world: World, name: string) {
+    this.#world = world
+    this.#name = name
+  }
+
+  get total(): number {
+    return this.#total
+  }
+
+  allow(reasons: number): void {
+    this.#reasons += reasons
+  }
+
+  /** True when this call is one too many: who is never answered can no longer spin. */
+  count(verb: string): boolean {
+    const { timeline, violations } = this.#world
+    this.#total += 1
+    if (timeline.now - this.#beganAt >= WINDOW_MS) {
+      this.#beganAt = timeline.now
+      this.#calls = 0
+      this.#reasons = 0
+    }
+    this.#calls += 1
+    if (this.#calls <= CALLS_MAX + CALLS_PER_REASON * this.#reasons) return false
+    violations.add('P10', `${this.#name} spins: ${this.#calls} calls within a second, the last a ${verb}`)
+    return true
+  }
+}
