@@ -152,6 +152,8 @@ export class Consumers {
       run.lane.enqueue(run)
     }
     this.#pump()
+    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
+    this.#parts.onRoom()
   }
 
   /** Starts whatever may start. A handler that ends at once comes back here; the loop under way goes on with it. */
