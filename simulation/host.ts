@@ -54,10 +54,14 @@ export class Host {
     this.process?.die('by signal')
   }
 
-  /** `stop()` in order; a new process follows. */
+  /** `stop()` in order; a new process follows. A frozen one hears of it when it thaws. */
   stop(): void {
     const process = this.process
-    if (process === undefined || process.stopBeganAt !== undefined) return
+    if (process !== undefined) this.#world.timeline.after(0, process, () => this.#stop(process))
+  }
+
+  #stop(process: SimulatedProcess): void {
+    if (process.stopBeganAt !== undefined) return
     const { timeline, tally, history, violations } = this.#world
     history.note(process.name, () => 'stops')
     tally.stops += 1

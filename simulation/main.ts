@@ -60,12 +60,23 @@ async function runMany(from: number, seeds: number): Promise<number> {
 
 function judge({ seed, violations }: Simulation, lines: readonly string[]): number {
   if (violations.length === 0) return 0
-  if (lines.length > HISTORY_LINES) say(`... ${lines.length - HISTORY_LINES} lines before these`)
-  say(lines.slice(-HISTORY_LINES).join('\n'))
+  const concerned = lines.filter((line) => concerns(line, violations))
+  if (concerned.length > HISTORY_LINES) say('...')
+  say(concerned.slice(-HISTORY_LINES).join('\n'))
   say(`seed ${seed} breaks promises:`)
   for (const violation of violations.slice(0, 10)) say(`  ${violation}`)
   say(`again: npm run simulate -- --seed ${seed} --trace`)
   return 1
+}
+
+/** The lines about what the violations name: a message, a process. Claims that came to nothing are left out. */
+function concerns(line: string, violations: readonly string[]): boolean {
+  if (/^\S+ \S+ +\S+ +(claim|extend) /.test(line)) return false
+  if (/^\S+ \S+ +(VIOLATION|weather|store) /.test(line)) return true
+  const named = violations
+    .flatMap((violation) => violation.split(/[ ",;:]+/))
+    .filter((word) => /\d|^own/.test(word))
+  return named.some((word) => word.length > 3 && line.includes(word))
 }
 
 function say(text: string): void {
