@@ -3,7 +3,7 @@
  * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
-import { UsageError, assertNever } from '../src/core/errors.ts'
+import { UnavailableError, UsageError, assertNever } from '../src/core/errors.ts'
 import { MESSAGE_STATES, type MessageState } from '../src/core/message.ts'
 import type * as contract from '../src/store/store.ts'
 
@@ -31,6 +31,7 @@ export class ModelStore implements contract.Store {
   /** The latest moment until which a claimer may sleep: what is due before it must wake them. */
   #promisedAt = Infinity
   #mustWake = false
+  #isClosed = false
 
   constructor(now: () => number, { batchMax, leadMs }: { batchMax: number; leadMs: number }) {
     this.#now = now
@@ -46,7 +47,10 @@ export class ModelStore implements contract.Store {
 
   async open(): Promise<void> {}
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#listeners.clear()
+  }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
@@ -121,7 +125,7 @@ export class ModelStore implements contract.Store {
     }
     this.#admit(query.limit)
     const { state, topic, limit, cursor } = query
-    const from = cursor === undefined ? -1 : Number(cursor)
+    const from = cursor === undefined ? -1 : parseCursor(cursor)
     const rest = [...this.#entries.values()]
       .filter((entry) => entry.order > from && this.#stateOf(entry) === state)
       .filter(({ message }) => topic === undefined || message.topic === topic)
@@ -133,6 +137,7 @@ export class ModelStore implements contract.Store {
   }
 
   async count(): Promise<contract.Counts> {
+    this.#admit(0)
     const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
     const topics: Record<string, { waiting: number; running: number; dead: number }> = {}
     let nextDueAt = Infinity
@@ -318,12 +323,21 @@ export class ModelStore implements contract.Store {
   }
 
   #admit(entries: number): void {
+    if (this.#isClosed) throw new UnavailableError('STORE_CLOSED', 'the model is closed; make a new one.')
     const { batchMax } = this.capabilities
     if (entries > batchMax)
       throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${batchMax}.`, {
         value: entries,
       })
   }
+}
+
+/** The order of the last message on the page before. */
+function parseCursor(cursor: string): number {
+  if (/^\d+$/.test(cursor)) return Number(cursor)
+  throw new UsageError('CURSOR_INVALID', `cursor is "${cursor}"; give the cursor of the page before.`, {
+    value: cursor,
+  })
 }
 
 /** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */

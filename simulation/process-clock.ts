@@ -38,7 +38,8 @@ export class ProcessClock implements Clock {
       if (isSet) this.#pending -= 1
       isSet = false
     }
-    const waitMs = Math.max(0, Math.min(delayMs, TIMER_MS_MAX)) + lagMs
+    // Whole milliseconds, as the system's timers are set.
+    const waitMs = Math.ceil(Math.max(0, Math.min(delayMs, TIMER_MS_MAX))) + lagMs
     const planned = this.#world.timeline.after(waitMs, this.#owner, () => {
       clear()
       run()
