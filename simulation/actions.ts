@@ -18,6 +18,13 @@ export type ActionKind =
   | 'purge'
   | 'purge all'
   | 'look'
+  | 'many at once'
+
+type SingleKind = Exclude<ActionKind, 'many at once'>
+
+/** How many actions share one turn of the event loop, and of which kinds: those that wake sleepers. */
+const MANY = 4
+const CHANGES = ['produce', 'produce many', 'produce again', 'reschedule', 'revive all'] as const
 
 /** How many of the ids are drawn from a small set, so that they meet again. */
 const OWN_IDS = 30
@@ -48,6 +55,13 @@ export class Actions {
     this.#world.tally.actions += 1
     process.link.rate.allow(3)
     this.#world.history.note(process.name, () => `(${kind})`)
+    if (kind === 'many at once') {
+      process.link.rate.allow(3 * MANY)
+      for (let i = 0; i < MANY; i += 1) this.#begin(this.#chance.pick(CHANGES), process)
+    } else this.#begin(kind, process)
+  }
+
+  #begin(kind: SingleKind, process: SimulatedProcess): void {
     this.#perform(kind, process).catch((error: unknown) => this.#judge(kind, process, error))
   }
 
@@ -60,7 +74,7 @@ export class Actions {
     this.#world.violations.add('P5', `${process.name}: ${kind} rejects with ${String(error)}`)
   }
 
-  async #perform(kind: ActionKind, { queue }: SimulatedProcess): Promise<void> {
+  async #perform(kind: SingleKind, { queue }: SimulatedProcess): Promise<void> {
     switch (kind) {
       case 'produce':
         return this.#produce(queue, this.#options())
@@ -122,8 +136,7 @@ export class Actions {
   async #look(queue: Queue): Promise<void> {
     await queue.get(this.#someId())
     await queue.stats()
-    const limit = Math.min(10, this.#world.plan.batchMax)
-    await queue.list({ limit })
+    await queue.list()
   }
 
   #options(): ProduceOptions {

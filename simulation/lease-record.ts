@@ -7,6 +7,9 @@ export interface Holder extends Owner {
   readonly name: string
   /** Simulated time of its call of `stop()`. */
   readonly stopBeganAt: number | undefined
+  readonly stopEndedAt: number | undefined
+  /** Simulated time until which it had trouble with its line, or stood still. */
+  readonly troubledAt: number
 }
 
 /** How a handler ended. `RetryIn` is an error like any other here. */
@@ -19,6 +22,8 @@ export type LeaseRecord = LeaseRef & {
   readonly dueAt: number
   /** Of the message: its own, or its topic's. */
   readonly policy: LeasePolicy
+  /** Simulated time. */
+  readonly grantedAt: number
   /** By the store's clock. */
   endsAt: number
   /** Whether the reply that carries it has reached its holder. */

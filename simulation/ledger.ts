@@ -27,6 +27,8 @@ export type LedgerParts = {
   readonly violations: Violations
   /** Simulated time. */
   readonly elapsed: () => number
+  /** Simulated time when the store's clock was last set forward; -1 for never. */
+  readonly jumpedAt: () => number
   readonly leadMs: number
   readonly policyOf: (topic: string) => LeasePolicy
 }
@@ -234,6 +236,7 @@ export class Ledger {
       endsAt,
       attempt: known.attempt,
       dueAt: known.dueAt,
+      grantedAt: this.#parts.elapsed(),
       policy: {
         limit: own.retry?.limit ?? topical.limit,
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,
@@ -272,6 +275,16 @@ export class Ledger {
     }
     if (lease.endsAt > now)
       violations.add('P3', `${message.id} is taken over ${lease.endsAt - now} ms before its lease ends`)
+    if (this.#isWell(lease))
+      violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
+  }
+
+  /** Whether its holder had every chance to keep it. */
+  #isWell({ holder, grantedAt }: LeaseRecord): boolean {
+    const { troubledAt, isDead, stopEndedAt } = holder
+    return (
+      !isDead && stopEndedAt === undefined && troubledAt < grantedAt && this.#parts.jumpedAt() < grantedAt
+    )
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {

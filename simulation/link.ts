@@ -36,8 +36,9 @@ export class Link implements contract.Store {
     this.#chance = chance
     this.#remote = new AuditedStore(world, process)
     this.rate = new RateCheck(world, process.name)
-    const isRemote = plan.engine !== 'memory'
-    this.capabilities = isRemote ? { ...store.capabilities, shared: true, wakes: 'hint' } : store.capabilities
+    this.capabilities = plan.isRemote
+      ? { ...store.capabilities, shared: true, wakes: 'hint' }
+      : store.capabilities
   }
 
   open(): Promise<void> {
@@ -110,7 +111,7 @@ export class Link implements contract.Store {
 
   onWake(listener: () => void): () => void {
     const { plan, timeline, tally, weather } = this.#world
-    if (plan.engine === 'memory') return this.#remote.onWake(listener)
+    if (!plan.isRemote) return this.#remote.onWake(listener)
     const arrive = (): void => {
       this.rate.allow(1)
       listener()
@@ -143,9 +144,15 @@ export class Link implements contract.Store {
 
   #send<T>(verb: string, fate: Fate, effect: () => Promise<T>): Promise<T> {
     const { timeline, history } = this.#world
+    const answer = (afterMs: number, act: () => void): void => {
+      timeline.after(afterMs, this.#process, () => {
+        if (fate !== 'pass') this.#process.noteTrouble()
+        act()
+      })
+    }
     return new Promise((resolve, reject) => {
       const fail = (afterMs: number): void => {
-        timeline.after(afterMs, this.#process, () => {
+        answer(afterMs, () => {
           history.note(this.#process.name, () => `${verb} fails (${fate})`)
           reject(unavailable(verb))
         })
@@ -155,11 +162,11 @@ export class Link implements contract.Store {
         const acting = fate === 'duplicate' ? effect().then(effect) : effect()
         if (!isHeard) fail(this.#lostAfterMs(fate))
         acting.then(
-          (reply) => isHeard && timeline.after(this.#returnMs(fate), this.#process, () => resolve(reply)),
-          (error: unknown) =>
-            isHeard && timeline.after(this.#returnMs(fate), this.#process, () => reject(asError(error))),
+          (reply) => isHeard && answer(this.#returnMs(fate), () => resolve(reply)),
+          (error: unknown) => isHeard && answer(this.#returnMs(fate), () => reject(asError(error))),
         )
       }
+      if (fate !== 'pass') this.#process.noteTrouble()
       // Sent is sent: what is on its way arrives, even if its sender dies meanwhile.
       if (fate === 'refuse') fail(this.#latencyMs())
       else if (fate === 'silence' && this.#chance.happens(0.5)) fail(this.#world.plan.patienceMs)
@@ -168,7 +175,8 @@ export class Link implements contract.Store {
   }
 
   #fate(): Fate {
-    const { tally, weather } = this.#world
+    const { tally, weather, plan } = this.#world
+    if (!plan.isRemote) return 'pass'
     const { refuse, lose, duplicate, slow } = weather.faults
     const outage = weather.outageOf(this.#process.host)
     if (outage === 'refusing' || this.#chance.happens(refuse)) {

@@ -9,10 +9,11 @@ import type { HandlerKind } from './handlers.ts'
 import type { ActionKind } from './actions.ts'
 
 /**
- * `memory`: the memory engine inside one process, as its users have it. `memory, remote`: the same engine behind a
- * network, shared. `model`: the model of a server that leases ahead.
+ * `memory`: the memory engine inside one process, as its users have it. `memory, slow`: the same, but each call takes
+ * a while, as on a disk; its wake-ups are still sure. `memory, remote`: the same engine behind a network, shared by
+ * many. `model`: the model of a server that leases ahead.
  */
-export type EngineKind = 'memory' | 'memory, remote' | 'model'
+export type EngineKind = 'memory' | 'memory, slow' | 'memory, remote' | 'model'
 
 export type HostPlan = {
   readonly name: string
@@ -72,6 +73,8 @@ export type Plan = {
   readonly handlerKinds: Readonly<Record<HandlerKind, number>>
   readonly faults: Faults
   readonly disturbances: Disturbances
+  /** Whether all processes share the store through a network, which may fail. */
+  readonly isRemote: boolean
   /** Whether wake-ups stay lost when the storm is over: then the fallback must do it all. */
   readonly isDeafAfterwards: boolean
 }
@@ -95,8 +98,13 @@ export const CALM: Faults = {
 }
 
 export function drawPlan(chance: Chance): Plan {
-  const engine = chance.weighted<EngineKind>({ memory: 2, 'memory, remote': 3, model: 5 })
-  const isRemote = engine !== 'memory'
+  const engine = chance.weighted<EngineKind>({
+    memory: 2,
+    'memory, slow': 1,
+    'memory, remote': 3,
+    model: 5,
+  })
+  const isRemote = engine === 'memory, remote' || engine === 'model'
   const stormMs = drawStorm(chance)
   const fallbackMs = drawFallback(chance, stormMs)
   const topics = ['a', 'b', 'c'].slice(0, chance.whole(1, 3))
@@ -117,8 +125,9 @@ export function drawPlan(chance: Chance): Plan {
     actions: chance.whole(20, 120),
     actionKinds: drawActions(chance),
     handlerKinds: drawHandlers(chance),
-    faults: isRemote ? drawFaults(chance) : { ...CALM, timerLagMs: chance.pick([0, 2, 50]) },
+    faults: isRemote ? drawFaults(chance) : drawLocalFaults(chance),
     disturbances: drawDisturbances(chance, isRemote),
+    isRemote,
     isDeafAfterwards: isRemote && chance.happens(0.5),
   }
 }
@@ -181,6 +190,11 @@ function drawFaults(chance: Chance): Faults {
   }
 }
 
+/** Within one process nothing is lost; things only take their time. */
+function drawLocalFaults(chance: Chance): Faults {
+  return { ...CALM, timerLagMs: chance.pick([0, 2, 50]), latencyMs: chance.pick([1, 20, 300]) }
+}
+
 function drawDisturbances(chance: Chance, isRemote: boolean): Disturbances {
   const count = (max: number): number => (chance.happens(0.5) ? chance.whole(1, max) : 0)
   return {
@@ -224,5 +238,6 @@ function drawActions(chance: Chance): Plan['actionKinds'] {
     purge: weight(1),
     'purge all': weight(0.3),
     look: weight(2),
+    'many at once': weight(2),
   }
 }

@@ -28,6 +28,8 @@ export class SimulatedProcess implements Holder {
   frozenUntil = 0
   /** Simulated time; -1 for never. */
   frozenAt = -1
+  /** Simulated time of the last call that went wrong, or of the last thaw; -1 for never. */
+  troubledAt = -1
   stopBeganAt: number | undefined
   stopEndedAt: number | undefined
   readonly #world: World
@@ -64,10 +66,15 @@ export class SimulatedProcess implements Holder {
     for (const end of this.#onDeath) end()
   }
 
+  noteTrouble(): void {
+    this.troubledAt = Math.max(this.troubledAt, this.#world.timeline.now)
+  }
+
   freeze(forMs: number): void {
     const { timeline, tally, history } = this.#world
     this.frozenAt = timeline.now
     this.frozenUntil = timeline.now + forMs
+    this.troubledAt = this.frozenUntil
     tally.freezes += 1
     history.note(this.name, () => `freezes for ${Math.round(forMs)} ms`)
   }

@@ -82,6 +82,7 @@ function makeWorld(seed: number, withHistory: boolean): World {
   const ledger = new Ledger({
     violations,
     elapsed: () => timeline.now,
+    jumpedAt: () => storeTime.jumpedAt,
     leadMs: plan.leadMs,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })

@@ -23,7 +23,14 @@ const PROBE_DELAY_MS = 500
 const PROBE_SLACK_MS = 1_000
 
 /** Puts the probes; holds no lease, never dies. */
-const NOBODY: Holder = { name: 'nobody', isDead: false, frozenUntil: 0, stopBeganAt: undefined }
+const NOBODY: Holder = {
+  name: 'nobody',
+  isDead: false,
+  frozenUntil: 0,
+  stopBeganAt: undefined,
+  stopEndedAt: undefined,
+  troubledAt: -1,
+}
 
 export async function endInCalm(world: World, hosts: readonly Host[]): Promise<void> {
   const { timeline, violations, weather, history } = world
