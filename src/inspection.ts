@@ -44,7 +44,7 @@ export async function list(store: Store, { states, topic, limit, cursor }: Parse
   for (const [i, state] of states.entries()) {
     const page = await store.inspect({
       state,
-      limit: limit - items.length,
+      limit: Math.min(limit - items.length, store.capabilities.batchMax),
       ...(topic === undefined ? {} : { topic }),
       ...(inner === undefined ? {} : { cursor: inner }),
     })
