@@ -280,11 +280,10 @@ export class Ledger {
   }
 
   /** Whether its holder had every chance to keep it. */
-  #isWell({ holder, grantedAt }: LeaseRecord): boolean {
+  #isWell({ holder, grantedAt, isDelivered }: LeaseRecord): boolean {
     const { troubledAt, isDead, stopEndedAt } = holder
-    return (
-      !isDead && stopEndedAt === undefined && troubledAt < grantedAt && this.#parts.jumpedAt() < grantedAt
-    )
+    const wasTroubled = Math.max(troubledAt, this.#parts.jumpedAt()) >= grantedAt
+    return isDelivered && !isDead && stopEndedAt === undefined && !wasTroubled
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {

@@ -146,7 +146,7 @@ export class Link implements contract.Store {
     const { timeline, history } = this.#world
     const answer = (afterMs: number, act: () => void): void => {
       timeline.after(afterMs, this.#process, () => {
-        if (fate !== 'pass') this.#process.noteTrouble()
+        if (fate !== 'pass') this.#process.endTrouble()
         act()
       })
     }
@@ -166,7 +166,7 @@ export class Link implements contract.Store {
           (error: unknown) => isHeard && answer(this.#returnMs(fate), () => reject(asError(error))),
         )
       }
-      if (fate !== 'pass') this.#process.noteTrouble()
+      if (fate !== 'pass') this.#process.beginTrouble()
       // Sent is sent: what is on its way arrives, even if its sender dies meanwhile.
       if (fate === 'refuse') fail(this.#latencyMs())
       else if (fate === 'silence' && this.#chance.happens(0.5)) fail(this.#world.plan.patienceMs)

@@ -19,10 +19,11 @@ export async function main(args: readonly string[]): Promise<number> {
       from: { type: 'string', default: '1' },
       seed: { type: 'string' },
       trace: { type: 'boolean', default: false },
+      brief: { type: 'boolean', default: false },
     },
   })
   if (values.seed !== undefined) return showOne(Number(values.seed), values.trace)
-  return runMany(Number(values.from), Number(values.seeds))
+  return runMany(Number(values.from), Number(values.seeds), values.brief)
 }
 
 async function showOne(seed: number, withTrace: boolean): Promise<number> {
@@ -33,7 +34,7 @@ async function showOne(seed: number, withTrace: boolean): Promise<number> {
   return judge(result, withTrace ? [] : lines)
 }
 
-async function runMany(from: number, seeds: number): Promise<number> {
+async function runMany(from: number, seeds: number, isBrief: boolean): Promise<number> {
   const sum = newTally()
   const beganAt = performance.now()
   let elapsedMs = 0
@@ -43,6 +44,7 @@ async function runMany(from: number, seeds: number): Promise<number> {
     addTally(sum, result.tally)
     elapsedMs += result.elapsedMs
     events += result.events
+    if (isBrief && result.violations.length > 0) return judgeBriefly(result)
     if (result.violations.length > 0) return judge(result, (await simulate(seed, true)).history.lines)
   }
   const realS = (performance.now() - beganAt) / 1_000
@@ -66,6 +68,11 @@ function judge({ seed, violations }: Simulation, lines: readonly string[]): numb
   say(`seed ${seed} breaks promises:`)
   for (const violation of violations.slice(0, 10)) say(`  ${violation}`)
   say(`again: npm run simulate -- --seed ${seed} --trace`)
+  return 1
+}
+
+function judgeBriefly({ seed, violations }: Simulation): number {
+  say(`seed ${seed}: ${violations[0]}`)
   return 1
 }
 

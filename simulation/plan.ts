@@ -108,6 +108,7 @@ export function drawPlan(chance: Chance): Plan {
   const stormMs = drawStorm(chance)
   const fallbackMs = drawFallback(chance, stormMs)
   const topics = ['a', 'b', 'c'].slice(0, chance.whole(1, 3))
+  const leaseMs = chance.pick([1_000, 2_000, 5_000, 30_000])
   const retryWaitMaxMs = Math.min(chance.spread(1, 10 * MINUTE_MS), stormMs)
   return {
     engine,
@@ -116,7 +117,7 @@ export function drawPlan(chance: Chance): Plan {
     hosts: drawHosts(chance, topics, isRemote),
     batchMax: engine === 'model' ? chance.whole(1, 20) : 10_000,
     leadMs: engine === 'model' ? chance.pick([0, 5, 25, 500]) : 0,
-    leaseMs: chance.pick([1_000, 2_000, 5_000, 30_000]),
+    leaseMs,
     fallbackMs,
     timeoutMs: chance.pick([50, 1_000, 10_000, MINUTE_MS]),
     retry: drawRetry(chance, retryWaitMaxMs),
@@ -125,7 +126,7 @@ export function drawPlan(chance: Chance): Plan {
     actions: chance.whole(20, 120),
     actionKinds: drawActions(chance),
     handlerKinds: drawHandlers(chance),
-    faults: isRemote ? drawFaults(chance) : drawLocalFaults(chance),
+    faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: drawDisturbances(chance, isRemote),
     isRemote,
     isDeafAfterwards: isRemote && chance.happens(0.5),
@@ -174,7 +175,10 @@ function drawRetry(chance: Chance, maxMs: number): Plan['retry'] {
   return { limit, exponential: { base, factor: 2, cap: Math.max(1, maxMs), jitter: 0.5 } }
 }
 
-function drawFaults(chance: Chance): Faults {
+/** A lease must be long against the way to the store and back, or nobody can keep it. */
+const LATENCIES_PER_LEASE = 20
+
+function drawFaults(chance: Chance, leaseMs: number): Faults {
   const share = (max: number): number => (chance.happens(0.5) ? chance.next() * max : 0)
   return {
     refuse: share(0.2),
@@ -185,14 +189,18 @@ function drawFaults(chance: Chance): Faults {
     wakeLoss: chance.happens(0.3) ? 1 : share(0.8),
     wakeDuplicate: share(0.5),
     wakeDelayMs: chance.pick([0, 5, 200, 5_000]),
-    latencyMs: chance.pick([0, 1, 5, 100]),
+    latencyMs: Math.min(chance.pick([0, 1, 5, 100]), leaseMs / LATENCIES_PER_LEASE),
     timerLagMs: chance.pick([0, 2, 50]),
   }
 }
 
 /** Within one process nothing is lost; things only take their time. */
-function drawLocalFaults(chance: Chance): Faults {
-  return { ...CALM, timerLagMs: chance.pick([0, 2, 50]), latencyMs: chance.pick([1, 20, 300]) }
+function drawLocalFaults(chance: Chance, leaseMs: number): Faults {
+  return {
+    ...CALM,
+    timerLagMs: chance.pick([0, 2, 50]),
+    latencyMs: Math.min(chance.pick([1, 20, 300]), leaseMs / LATENCIES_PER_LEASE),
+  }
 }
 
 function drawDisturbances(chance: Chance, isRemote: boolean): Disturbances {

@@ -28,11 +28,11 @@ export class SimulatedProcess implements Holder {
   frozenUntil = 0
   /** Simulated time; -1 for never. */
   frozenAt = -1
-  /** Simulated time of the last call that went wrong, or of the last thaw; -1 for never. */
-  troubledAt = -1
   stopBeganAt: number | undefined
   stopEndedAt: number | undefined
   readonly #world: World
+  #troubles = 0
+  #troubledAt = -1
   readonly #chance: Chance
   readonly #onDeath: (() => void)[] = []
   /** Delivered here and not started, by id and attempt. */
@@ -66,15 +66,25 @@ export class SimulatedProcess implements Holder {
     for (const end of this.#onDeath) end()
   }
 
-  noteTrouble(): void {
-    this.troubledAt = Math.max(this.troubledAt, this.#world.timeline.now)
+  /** Simulated time until which calls went wrong or it stood still; Infinity while one goes wrong, -1 for never. */
+  get troubledAt(): number {
+    return this.#troubles > 0 ? Infinity : this.#troubledAt
+  }
+
+  beginTrouble(): void {
+    this.#troubles += 1
+  }
+
+  endTrouble(): void {
+    this.#troubles -= 1
+    this.#troubledAt = Math.max(this.#troubledAt, this.#world.timeline.now)
   }
 
   freeze(forMs: number): void {
     const { timeline, tally, history } = this.#world
     this.frozenAt = timeline.now
-    this.frozenUntil = timeline.now + forMs
-    this.troubledAt = this.frozenUntil
+    this.frozenUntil = Math.max(this.frozenUntil, timeline.now + forMs)
+    this.#troubledAt = this.frozenUntil
     tally.freezes += 1
     history.note(this.name, () => `freezes for ${Math.round(forMs)} ms`)
   }
@@ -159,6 +169,7 @@ export class SimulatedProcess implements Holder {
     lease.ended = end
     lease.endedAt = timeline.now
     this.#running.delete(lease)
+    this.link.rate.allow(1)
     if (end !== 'returned') tally.handlersFailed += 1
     history.note(this.name, () => `${lease.id} attempt ${lease.attempt} ${end}`)
   }
