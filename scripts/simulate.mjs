@@ -12,7 +12,8 @@ import { pathToFileURL } from 'node:url'
 const SEEDS_PER_MUTANT = 1_000
 const MUTANT_PATIENCE_MS = 180_000
 const SOURCES = ['src', 'simulation']
-const WORK = '.simulation'
+/** Of this run alone, so that several can go on side by side; gone when it ends. */
+const WORK = join('.simulation', String(process.pid))
 
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
 
@@ -22,11 +23,10 @@ function build(from) {
   rmSync(out, { recursive: true, force: true })
   mkdirSync(out, { recursive: true })
   const config = join(out, 'tsconfig.json')
-  const toRoot = (path) => resolve(path)
   writeFileSync(
     config,
     JSON.stringify({
-      extends: toRoot('tsconfig.json'),
+      extends: resolve('tsconfig.json'),
       compilerOptions: {
         noEmit: false,
         noCheck: true, // `npm run types` does that; a mutant need not.
@@ -34,7 +34,7 @@ function build(from) {
         sourceMap: true,
         rootDir: resolve(from),
         outDir: resolve(out),
-        typeRoots: [toRoot('node_modules/@types')],
+        typeRoots: [resolve('node_modules/@types')],
       },
       include: SOURCES.map((source) => resolve(from, source)),
     }),
@@ -87,3 +87,4 @@ async function runMutants(words) {
 const args = process.argv.slice(2)
 if (args[0] === '--mutants') process.exitCode = await runMutants(args.slice(1))
 else process.exitCode = (await run(build('.'), args, { stdio: 'inherit' })).code ?? 1
+rmSync(WORK, { recursive: true, force: true })

@@ -8,6 +8,11 @@ import type { World } from './world.ts'
 
 const RESTART_MS_MAX = 20_000
 const START_AGAIN_MS = 1_000
+/** The share of lives that are stopped just after they began. */
+const SHORT_LIVES = 0.1
+const SHORT_LIFE_MS_MAX = 1_000
+/** The share of stops that a kill ends. */
+const KILLED_STOPS = 0.2
 
 export class Host {
   readonly plan: HostPlan
@@ -48,6 +53,8 @@ export class Host {
     this.#world.history.note(process.name, () => `starts: ${this.plan.topics.join(', ') || 'produces only'}`)
     process.onDeath(() => this.#restartLater())
     if (this.plan.topics.length > 0) this.#startQueue(process)
+    if (this.#chance.happens(SHORT_LIVES) && !this.#world.weather.isCalm)
+      this.#world.timeline.after(this.#chance.spread(0, SHORT_LIFE_MS_MAX), process, () => this.stop())
   }
 
   kill(): void {
@@ -66,6 +73,14 @@ export class Host {
     history.note(process.name, () => 'stops')
     tally.stops += 1
     process.stopBeganAt = timeline.now
+    if (
+      this.plan.stopTimeoutMs > 0 &&
+      this.#world.plan.disturbances.kills > 0 &&
+      this.#chance.happens(KILLED_STOPS)
+    )
+      timeline.after(this.#chance.next() * this.plan.stopTimeoutMs, undefined, () =>
+        process.die('while it stops'),
+      )
     const observed = observeStop(process)
     const capMs = this.plan.stopTimeoutMs + STOP_OVERTIME_MS + this.#slackMs()
     timeline.after(capMs, process, () => {

@@ -1,5 +1,5 @@
 /** One lease as the ledger remembers it: who got it, and what its holder made of it. */
-import type { LeaseRef } from '../src/store/store.ts'
+import type { LeaseRef, Settlement } from '../src/store/store.ts'
 import type { Owner } from './timeline.ts'
 
 /** A process, as far as the ledger must know it. */
@@ -38,6 +38,10 @@ export type LeaseRecord = LeaseRef & {
   ended: HandlerEnd | undefined
   /** The handler asked for more time. */
   hasExtended: boolean
+  /** Simulated time when the handler's signal aborted. */
+  abortedAt: number | undefined
+  /** How it was settled, in time and under its token. */
+  settledAs: Settlement['kind'] | undefined
 }
 
 export type LeasePolicy = {

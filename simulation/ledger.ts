@@ -30,6 +30,7 @@ export type LedgerParts = {
   /** Simulated time when the store's clock was last set forward; -1 for never. */
   readonly jumpedAt: () => number
   readonly leadMs: number
+  readonly batchMax: number
   readonly policyOf: (topic: string) => LeasePolicy
 }
 
@@ -199,6 +200,7 @@ export class Ledger {
   }
 
   #settleOne(known: Known, settlement: contract.Settlement, now: number): void {
+    if (known.lease !== undefined) known.lease.settledAs = settlement.kind
     known.lease = undefined
     known.place = 'waiting'
     switch (settlement.kind) {
@@ -249,6 +251,8 @@ export class Ledger {
       endedAt: undefined,
       ended: undefined,
       hasExtended: false,
+      abortedAt: undefined,
+      settledAs: undefined,
     }
     this.#leases.set(key, lease)
     known.lease = lease
@@ -279,11 +283,13 @@ export class Ledger {
       violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
   }
 
-  /** Whether its holder had every chance to keep it. */
+  /** Whether its holder had every chance to keep it: no trouble, and no more leases than one call can extend. */
   #isWell({ holder, grantedAt, isDelivered }: LeaseRecord): boolean {
     const { troubledAt, isDead, stopEndedAt } = holder
     const wasTroubled = Math.max(troubledAt, this.#parts.jumpedAt()) >= grantedAt
-    return isDelivered && !isDead && stopEndedAt === undefined && !wasTroubled
+    if (!isDelivered || isDead || stopEndedAt !== undefined || wasTroubled) return false
+    const held = [...this.#known.values()].filter(({ lease }) => lease?.holder === holder)
+    return held.length <= this.#parts.batchMax
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {

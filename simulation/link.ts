@@ -87,7 +87,9 @@ export class Link implements contract.Store {
   settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     for (const settlement of settlements) {
       const lease = this.#world.ledger.leaseOf(settlement)
-      if (lease !== undefined) lease.isAnswered = true
+      if (lease === undefined || lease.isAnswered) continue
+      lease.isAnswered = true
+      this.rate.allow(1) // Its first try; the others must not come too often.
     }
     const what = settlements.map(({ kind, id }) => `${kind} ${id}`).join(', ')
     return this.#travel('settle', what, () => this.#remote.settle(settlements))

@@ -204,4 +204,18 @@ export const MUTANTS: readonly Mutant[] = [
     this.#wheel.place(number, endsAt)`,
     replace: '    this.#wheel.place(number, held.endsAt)',
   },
+  {
+    name: 'a handler that ends after it was left behind is counted twice',
+    file: 'src/runtime/stopping.ts',
+    find: `    finished,
+    released,`,
+    replace: `    finished: (consumers?.ended ?? 0) - endedBefore + 0 * finished,
+    released,`,
+  },
+  {
+    name: 'list asks for more than a store takes at once',
+    file: 'src/inspection.ts',
+    find: 'limit: Math.min(limit - items.length, store.capabilities.batchMax),',
+    replace: 'limit: limit - items.length,',
+  },
 ]

@@ -6,9 +6,10 @@
  * Watches what its queue does with the handlers: each start needs a lease that was delivered here, lives, and is due.
  */
 import { Queue } from '../src/queue.ts'
+import { ABORT_GRACE_MS } from '../src/runtime/consumers.ts'
 import type { Message } from '../src/runtime/handler.ts'
 import { parseSettings } from '../src/settings.ts'
-import type { LeaseRef } from '../src/store/store.ts'
+import type { LeaseRef, Settlement } from '../src/store/store.ts'
 import type { Chance } from './chance.ts'
 import { perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from './lease-record.ts'
@@ -17,6 +18,9 @@ import { never } from './never.ts'
 import type { HostPlan } from './plan.ts'
 import { ProcessClock } from './process-clock.ts'
 import type { World } from './world.ts'
+
+/** The share of topics that get their handler after the start. */
+const LATE_TOPICS = 0.1
 
 export class SimulatedProcess implements Holder {
   readonly host: string
@@ -31,16 +35,20 @@ export class SimulatedProcess implements Holder {
   stopBeganAt: number | undefined
   stopEndedAt: number | undefined
   readonly #world: World
+  readonly #plan: HostPlan
   #troubles = 0
   #troubledAt = -1
   readonly #chance: Chance
   readonly #onDeath: (() => void)[] = []
+  /** Everything that was delivered here, by id and attempt. */
+  readonly #delivered = new Map<string, readonly LeaseRecord[]>()
   /** Delivered here and not started, by id and attempt. */
   readonly #unstarted = new Map<string, LeaseRecord>()
   readonly #running = new Set<LeaseRecord>()
 
   constructor(world: World, plan: HostPlan, life: number) {
     this.#world = world
+    this.#plan = plan
     this.host = plan.name
     this.name = `${plan.name}.${life}`
     this.#chance = world.chance.stream(this.name)
@@ -94,8 +102,10 @@ export class SimulatedProcess implements Holder {
     const lease = this.#world.ledger.leaseOf(ref)
     if (lease === undefined) return
     lease.isDelivered = true
+    const key = `${lease.id} ${lease.attempt}`
+    this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
-    if (lease.from === 'due') this.#unstarted.set(`${lease.id} ${lease.attempt}`, lease)
+    if (lease.from === 'due') this.#unstarted.set(key, lease)
   }
 
   #makeQueue(plan: HostPlan): Queue {
@@ -115,9 +125,16 @@ export class SimulatedProcess implements Holder {
     })
     const queue = new Queue(settings, () => Promise.resolve(this.link))
     for (const topic of plan.topics) {
-      queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
+      const handle = (): void => {
+        if (this.stopBeganAt !== undefined) return
+        queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
+      }
+      // Some are added to a queue that already runs.
+      if (this.#chance.happens(LATE_TOPICS))
+        this.#world.timeline.after(this.#chance.spread(1, 1_000), this, handle)
+      else handle()
     }
-    queue.on('completed', ({ id }) => this.#checkCompleted(id))
+    this.#hear(queue)
     return queue
   }
 
@@ -135,6 +152,8 @@ export class SimulatedProcess implements Holder {
     lease.startedAt = timeline.now
     tally.handlersStarted += 1
     this.#running.add(lease)
+    message.signal.addEventListener('abort', () => (lease.abortedAt = timeline.now))
+    this.#checkConcurrency(message.topic)
     const kind = weather.isCalm ? 'returns soon' : this.#chance.weighted(plan.handlerKinds)
     history.note(this.name, () => `handles ${lease.id} attempt ${lease.attempt}: ${kind}`)
     return this.#watch(lease, () =>
@@ -190,10 +209,42 @@ export class SimulatedProcess implements Holder {
     else if (endsAt <= now) violations.add('P3', `${who} ${now - endsAt} ms after its lease ended`)
   }
 
-  #checkCompleted(id: string): void {
-    this.#world.tally.completed += 1
-    if (!this.#world.ledger.wasCompleted(id))
-      this.#world.violations.add('P2', `${this.name} says that ${id} is completed; the store does not know`)
+  /** A handler whose signal aborted keeps its slot for a short grace; what it does after that is no longer counted. */
+  #checkConcurrency(topic: string): void {
+    const { timeline, violations } = this.#world
+    const counted = [...this.#running].filter(
+      ({ abortedAt = Infinity }) => timeline.now - abortedAt < ABORT_GRACE_MS,
+    )
+    const ofTopic = counted.filter((lease) => lease.topic === topic)
+    const { concurrency, topicConcurrency } = this.#plan
+    if (counted.length > concurrency || ofTopic.length > topicConcurrency)
+      violations.add(
+        'P10',
+        `${this.name} runs ${counted.length} handlers, ${ofTopic.length} of them for ${topic}`,
+      )
+  }
+
+  /** What a queue tells about its messages must be so. */
+  #hear(queue: Queue): void {
+    const { violations, plan, tally } = this.#world
+    const expectSettled = (event: { id: string; attempt: number }, kind: Settlement['kind']): void => {
+      const leases = this.#delivered.get(`${event.id} ${event.attempt}`) ?? []
+      if (!leases.some(({ settledAs }) => settledAs === kind))
+        violations.add('P4', `${this.name} reports "${kind}" of ${event.id}; the store does not know`)
+    }
+    queue.on('completed', (event) => {
+      tally.completed += 1
+      expectSettled(event, 'ack')
+    })
+    queue.on('retrying', (event) => expectSettled(event, 'retry'))
+    queue.on('dead', (event) => expectSettled(event, 'dead'))
+    queue.on('lost', ({ id, attempt, maybeSettled }) => {
+      // Where calls are doubled on the way, the answer to the second is all that one hears.
+      if (maybeSettled || plan.faults.duplicate > 0) return
+      const lease = this.#delivered.get(`${id} ${attempt}`)?.findLast(({ from }) => from === 'due')
+      if (lease?.settledAs !== undefined)
+        violations.add('P4', `${this.name} reports ${id} as lost, but has settled it`)
+    })
   }
 }
 

@@ -33,6 +33,7 @@ export class RateCheck {
   count(verb: string): boolean {
     const { timeline, violations } = this.#world
     this.#total += 1
+    if (!/^(claim|extend|settle)/.test(verb)) return false // A user's call: as often as the user likes.
     if (timeline.now - this.#beganAt >= WINDOW_MS) {
       this.#beganAt = timeline.now
       this.#calls = 0

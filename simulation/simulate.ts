@@ -84,6 +84,7 @@ function makeWorld(seed: number, withHistory: boolean): World {
     elapsed: () => timeline.now,
     jumpedAt: () => storeTime.jumpedAt,
     leadMs: plan.leadMs,
+    batchMax: plan.batchMax,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })
   return {
