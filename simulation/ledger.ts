@@ -227,7 +227,7 @@ export class Ledger {
     const key = `${id} ${token}`
     if (this.#leases.has(key)) this.#parts.violations.add('P4', `${id} gets the token ${token} a second time`)
     const { policyOf } = this.#parts
-    const own = decodePolicy(known.message.meta)
+    const own = decodePolicy(known.message.meta) ?? {}
     const topical = policyOf(topic)
     const lease: LeaseRecord = {
       id,

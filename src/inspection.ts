@@ -105,7 +105,7 @@ async function* batches(store: Store, filter: ParsedFilter): AsyncGenerator<read
 
 function present(message: StoredMessage): FoundMessage {
   const { id, topic, state, dueAt, attempt, error, reason, until } = message
-  const { ttlMs } = decodePolicy(message.meta)
+  const ttlMs = decodePolicy(message.meta)?.ttlMs
   return {
     id,
     topic,

@@ -25,6 +25,13 @@ import type { Settler } from './settler.ts'
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
 
+/** A retry cannot help. */
+const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
+
 export type ConsumersParts = {
   readonly clock: Clock
   readonly random: Random
@@ -79,9 +86,11 @@ export class Consumers {
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
-      const run = new Run(lease, lane, decodePolicy(lease.meta), receivedAt, leaseEndsAt)
+      const policy = decodePolicy(lease.meta)
+      const run = new Run(lease, lane, policy ?? {}, receivedAt, leaseEndsAt)
       this.#live.add(run)
-      if (this.#isClosed) this.#settle(run, { kind: 'release' })
+      if (policy === undefined) this.#settle(run, UNREADABLE)
+      else if (this.#isClosed) this.#settle(run, { kind: 'release' })
       else if (lease.latenessMs < 0) this.#holding.hold(run)
       else lane.enqueue(run)
     }
