@@ -143,16 +143,16 @@ describe('a fuzzer at the doors', () => {
   it('whatever a handler throws or returns, the message is settled and the worker goes on', async () => {
     const { clock, memory, queue: make } = makeWorld()
     const queue = make({ retry: { limit: 0 } })
-    let deed: () => unknown = () => undefined
-    queue.handle('t', () => deed())
+    const deeds: (() => unknown)[] = []
+    queue.handle('t', () => deeds.pop()?.())
     await queue.start()
     await fc.assert(
       fc.asyncProperty(ANYTHING, fc.boolean(), async (value, isThrown) => {
-        deed = () => {
+        deeds.push(() => {
           // oxlint-disable-next-line typescript/only-throw-error -- users throw anything.
           if (isThrown) throw value
           return value
-        }
+        })
         await queue.produce('t')
         await clock.advance('1s')
         const { states } = await memory.count()
