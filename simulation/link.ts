@@ -35,7 +35,7 @@ export class Link implements contract.Store {
     this.#process = process
     this.#chance = chance
     this.#remote = new AuditedStore(world, process)
-    this.rate = new RateCheck(world, process.name)
+    this.rate = new RateCheck(world, process.name, () => process.held)
     this.capabilities = plan.isRemote
       ? { ...store.capabilities, shared: true, wakes: 'hint' }
       : store.capabilities

@@ -141,7 +141,7 @@ function drawStorm(chance: Chance): number {
 
 /** Longer simulations look less often, or they would do little else. */
 function drawFallback(chance: Chance, stormMs: number): number {
-  if (stormMs <= 10 * MINUTE_MS) return chance.pick([100, 1_000, 5_000, 30_000])
+  if (stormMs <= 10 * MINUTE_MS) return chance.pick([250, 1_000, 5_000, 30_000])
   return stormMs <= DAY_MS ? chance.pick([30_000, MINUTE_MS]) : 5 * MINUTE_MS
 }
 

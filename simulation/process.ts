@@ -62,6 +62,11 @@ export class SimulatedProcess implements Holder {
     return this.#running
   }
 
+  /** How many leases it may have, at most. */
+  get held(): number {
+    return this.#unstarted.size + this.#running.size
+  }
+
   onDeath(end: () => void): void {
     this.#onDeath.push(end)
   }
@@ -241,8 +246,8 @@ export class SimulatedProcess implements Holder {
     queue.on('lost', ({ id, attempt, maybeSettled }) => {
       // Where calls are doubled on the way, the answer to the second is all that one hears.
       if (maybeSettled || plan.faults.duplicate > 0) return
-      const lease = this.#delivered.get(`${id} ${attempt}`)?.findLast(({ from }) => from === 'due')
-      if (lease?.settledAs !== undefined)
+      const leases = this.#delivered.get(`${id} ${attempt}`)?.filter(({ from }) => from === 'due') ?? []
+      if (leases.every(({ settledAs }) => settledAs !== undefined))
         violations.add('P4', `${this.name} reports ${id} as lost, but has settled it`)
     })
   }

@@ -7,18 +7,23 @@ import type { World } from './world.ts'
 const WINDOW_MS = 1_000
 const CALLS_MAX = 80
 const CALLS_PER_REASON = 4
+/** Leases are extended three times per lease, and a lease lasts a second or more; twice that is suspicious. */
+const EXTENSIONS_MAX = 6
 
 export class RateCheck {
   readonly #world: World
   readonly #name: string
+  readonly #held: () => number
   #beganAt = 0
   #calls = 0
   #reasons = 0
   #total = 0
 
-  constructor(world: World, name: string) {
+  /** `held`: how many leases there are to extend. */
+  constructor(world: World, name: string, held: () => number) {
     this.#world = world
     this.#name = name
+    this.#held = held
   }
 
   get total(): number {
@@ -40,7 +45,8 @@ export class RateCheck {
       this.#reasons = 0
     }
     this.#calls += 1
-    if (this.#calls <= CALLS_MAX + CALLS_PER_REASON * this.#reasons) return false
+    const extensions = EXTENSIONS_MAX * Math.ceil(this.#held() / this.#world.plan.batchMax)
+    if (this.#calls <= CALLS_MAX + extensions + CALLS_PER_REASON * this.#reasons) return false
     violations.add('P10', `${this.#name} spins: ${this.#calls} calls within a second, the last a ${verb}`)
     return true
   }
