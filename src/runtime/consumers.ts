@@ -26,6 +26,13 @@ import { StoreClock } from './store-clock.ts'
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
 
+/** A retry cannot help. */
+const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
+
 export type ConsumersParts = {
   readonly clock: Clock
   readonly random: Random
@@ -85,15 +92,11 @@ export class Consumers {
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
-      const run = new Run(
-        lease,
-        lane,
-        decodePolicy(lease.meta),
-        this.#startsAt(lease, answeredAt),
-        leaseEndsAt,
-      )
+      const policy = decodePolicy(lease.meta)
+      const run = new Run(lease, lane, policy ?? {}, this.#startsAt(lease, answeredAt), leaseEndsAt)
       this.#live.add(run)
-      if (this.#isClosed) this.#settle(run, { kind: 'release' })
+      if (policy === undefined) this.#settle(run, UNREADABLE)
+      else if (this.#isClosed) this.#settle(run, { kind: 'release' })
       else if (lease.latenessMs < 0) this.#holding.hold(run)
       else lane.enqueue(run)
     }
@@ -169,6 +172,8 @@ export class Consumers {
       run.lane.enqueue(run)
     }
     this.#pump()
+    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
+    this.#parts.onRoom()
   }
 
   /** Starts whatever may start. A handler that ends at once comes back here; the loop under way goes on with it. */
