@@ -33,6 +33,10 @@ export const ERROR_CODES = {
   STORE_INVALID: 'a store object that does not keep the contract',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_FULL: 'no room left on the disk of the store',
+  STORE_CORRUPT: 'the files of the store are damaged',
+  STORE_FOREIGN: 'a directory that is not a store of punctual',
+  STORE_TOO_NEW: 'a store that a newer version of punctual made',
   STORE_CLOSED: 'the store was closed while the call was under way',
   INVARIANT: 'a rule of punctual itself was broken',
 } as const

@@ -1,0 +1,110 @@
+/**
+ * Real processes for the tests. Child programs are plain JavaScript beside this file; what they need of punctual
+ * they import from a build made for the test, so they run what users run.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+const ROOT = path.resolve(import.meta.dirname, '../../..')
+
+let builds = 0
+
+export type Build = {
+  readonly start: (program: string, args: Readonly<Record<string, unknown>>) => Child
+  /** Ends every child and removes the build. */
+  readonly remove: () => Promise<void>
+}
+
+/** Inside node_modules, so that the build finds the packages it needs. */
+export async function build(): Promise<Build> {
+  const directory = path.join(ROOT, 'node_modules/.cache', `punctual-test-${process.pid}-${builds++}`)
+  await promisify(execFile)(process.execPath, [
+    path.join(ROOT, 'node_modules/typescript/bin/tsc'),
+    '-p',
+    path.join(ROOT, 'tsconfig.build.json'),
+    '--outDir',
+    directory,
+    '--sourceMap',
+    'false',
+  ])
+  const children = new Set<Child>()
+  return {
+    start: (program, args) => {
+      const child = new Child(path.join(import.meta.dirname, 'children', program), {
+        ...args,
+        build: directory,
+      })
+      children.add(child)
+      return child
+    },
+    remove: async () => {
+      for (const child of children) await child.kill()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A child process that reports by lines on its standard output. */
+export class Child {
+  /** Every line so far. A line that was not finished when the process died does not count. */
+  readonly lines: string[] = []
+  readonly #process: ChildProcess
+  readonly #ended: Promise<void>
+  readonly #waiters = new Set<() => void>()
+  #errors = ''
+  #hasEnded = false
+
+  constructor(program: string, args: Readonly<Record<string, unknown>>) {
+    this.#process = spawn(process.execPath, [program, JSON.stringify(args)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const { stdout, stderr } = this.#process
+    if (stdout === null || stderr === null) throw new Error('a child without pipes')
+    stderr.on('data', (data: Buffer) => (this.#errors += data.toString()))
+    const reader = createInterface({ input: stdout })
+    reader.on('line', (line) => {
+      this.lines.push(line)
+      this.#callWaiters()
+    })
+    const exited = new Promise<void>((resolve) => this.#process.once('close', () => resolve()))
+    const read = new Promise<void>((resolve) => reader.once('close', () => resolve()))
+    this.#ended = this.#end(exited, read)
+  }
+
+  /** Resolves with the first line that begins with `prefix`; fails when the child ends without one. */
+  async said(prefix: string): Promise<string> {
+    for (;;) {
+      const line = this.lines.find((candidate) => candidate.startsWith(prefix))
+      if (line !== undefined) return line
+      if (this.#hasEnded) throw new Error(`the child ended without saying "${prefix}": ${this.#errors}`)
+      await new Promise<void>((resolve) => this.#waiters.add(resolve))
+    }
+  }
+
+  /** SIGKILL: the process gets no chance to clean up. Resolves when it is gone and all it said is read. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL')
+    await this.#ended
+  }
+
+  /** Resolves when the child ends by itself; fails if it did not end well. */
+  async finished(): Promise<void> {
+    await this.#ended
+    if (this.#process.exitCode !== 0) throw new Error(`the child failed: ${this.#errors}`)
+  }
+
+  async #end(exited: Promise<void>, read: Promise<void>): Promise<void> {
+    await Promise.all([exited, read])
+    this.#hasEnded = true
+    this.#callWaiters()
+  }
+
+  #callWaiters(): void {
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    for (const waiter of waiters) waiter()
+  }
+}

@@ -1,0 +1,34 @@
+/** For child programs that work on a store: the store, open, and a few words to speak to it with. */
+import { args, fromBuild, say } from './bare.mjs'
+
+export { args, fromBuild, say } from './bare.mjs'
+
+const { systemClock } = await fromBuild('clock.js')
+const { systemRandom } = await fromBuild('random.js')
+const { FileStore } = await fromBuild('store/file/store.js')
+
+export const context = {
+  queue: args.queue ?? 'orders',
+  clock: systemClock,
+  random: systemRandom,
+  logger: { debug() {}, info() {}, warn: say, error: say },
+}
+
+export const store = new FileStore({ directory: args.directory, sync: 'full' }, context)
+await store.open()
+
+export const message = (id, fields = {}) => ({
+  id,
+  topic: 'order.close',
+  body: JSON.stringify({ id }),
+  meta: '',
+  priority: 1,
+  when: { delayMs: 0 },
+  ifExists: 'keep',
+  ...fields,
+})
+
+export const claim = (limit, leaseMs = 30_000) =>
+  store.claim({ from: 'due', wants: [{ topic: 'order.close', limit }], limit, leaseMs, leadMs: 0 })
+
+export const ref = ({ id, token, topic }) => ({ id, token, topic })

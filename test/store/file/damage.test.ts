@@ -1,0 +1,121 @@
+/** Torn and flipped bytes: a clear error, never a message that silently changed or vanished. */
+import { cp, open, readFile, rm, stat, truncate } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ack, claimDue, dead, message } from '../../../src/testing/conformance/bench.ts'
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
+import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
+import { build, type Build } from './build.ts'
+
+const FLIPS = Number(process.env['PUNCTUAL_FLIPS'] ?? 24)
+const SEED = Number(process.env['PUNCTUAL_FLIP_SEED'] ?? 1)
+
+let program: Build
+let place: TemporaryDirectory
+let original: string
+let whole: string
+const clock = new VirtualClock()
+
+beforeAll(async () => {
+  program = await build()
+  place = await temporaryDirectory()
+  original = path.join(place.directory, 'original')
+  await populate(original)
+  whole = await check(original)
+  expect(whole).toMatch(/^whole /)
+})
+
+afterAll(async () => {
+  await program.remove()
+  await place.remove()
+})
+
+test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`, async () => {
+  const { size } = await stat(path.join(original, 'data.mdb'))
+  for (let flip = 0; flip < FLIPS; flip += 1) {
+    const offset = ((SEED * 7919 + flip * 104_729) * 31) % size
+    const copy = await copyOf(original)
+    await flipBit(path.join(copy, 'data.mdb'), offset)
+    const answer = await check(copy)
+    // A broken pointer between pages can end the process: no clear error, but no silence either.
+    expect(answer, `bit at ${offset}`).toMatch(
+      new RegExp(`^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN) .*|killed)$`),
+    )
+  }
+})
+
+test.each([0, 100, 4096, 8192, 100_000])('a data file cut to %i bytes is refused', async (bytes) => {
+  const copy = await copyOf(original)
+  await truncate(path.join(copy, 'data.mdb'), bytes)
+  expect(await check(copy)).toMatch(/^refused STORE_CORRUPT /)
+})
+
+test('a missing data file is refused, not replaced by an empty one', async () => {
+  const copy = await copyOf(original)
+  await rm(path.join(copy, 'data.mdb'))
+  expect(await check(copy)).toMatch(/^refused STORE_CORRUPT .*data.mdb: it is missing/)
+})
+
+test('a flipped bit in a body is an error for whoever asks for that message, and only there', async () => {
+  const copy = await copyOf(original)
+  const file = path.join(copy, 'data.mdb')
+  const bytes = await readFile(file)
+  const needle = Buffer.from('{"id":"late7"}')
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1))
+    await flipBit(file, at + 4)
+  const store = await openStore(copy, { clock })
+  await expect(store.inspect({ ids: ['late7'] })).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  expect((await store.inspect({ ids: ['late8'] })).items).toMatchObject([{ id: 'late8' }])
+  await clock.advance('1h')
+  await expect(claimDue(store)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  const results = await Promise.allSettled([
+    store.put([message('new')]),
+    store.reschedule([{ id: 'late7', when: { delayMs: 1 } }]),
+    store.put([message('newer')]),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  await store.close()
+})
+
+async function populate(directory: string): Promise<void> {
+  const store = await openStore(directory, { clock })
+  await store.put(Array.from({ length: 60 }, (_, i) => message(`due${i}`)))
+  const leases = await claimDue(store, 30)
+  await store.settle(leases.slice(0, 10).map((lease) => dead(lease)))
+  await store.settle(leases.slice(10, 15).map(ack))
+  for (const priority of [0, 1, 2] as const) {
+    const topic = `topic ${priority}`
+    const fields = (i: number) => ({ topic, priority, when: { delayMs: 1000 + i } })
+    await store.put(Array.from({ length: 100 }, (_, i) => message(`${topic} ${i}`, fields(i))))
+  }
+  await store.put(Array.from({ length: 20 }, (_, i) => message(`late${i}`, { when: { delayMs: 3_600_000 } })))
+  await store.close()
+}
+
+async function copyOf(directory: string): Promise<string> {
+  const copy = path.join(place.directory, 'copy')
+  await rm(copy, { recursive: true, force: true })
+  await cp(directory, copy, { recursive: true })
+  return copy
+}
+
+async function flipBit(file: string, offset: number): Promise<void> {
+  const handle = await open(file, 'r+')
+  const byte = Buffer.alloc(1)
+  await handle.read(byte, 0, 1, offset)
+  byte[0] = (byte[0] ?? 0) ^ (1 << (offset % 8))
+  await handle.write(byte, 0, 1, offset)
+  await handle.close()
+}
+
+/** Asks a process of its own, because a damaged map can end the process that reads it. */
+async function check(directory: string): Promise<string> {
+  const child = program.start('check.mjs', { directory, now: Date.UTC(2030, 0, 1) })
+  try {
+    return await child.said('')
+  } catch {
+    return 'killed'
+  } finally {
+    await child.kill()
+  }
+}
