@@ -16,6 +16,17 @@ const ENGINES: Readonly<Record<string, Engine>> = {
     const { MemoryStore } = await import('./store/memory/store.ts')
     return new MemoryStore(clock)
   },
+  'file:': async (url, context) => {
+    const { openFileStore } = await import('./store/file/open.ts')
+    return openFileStore(url, context)
+  },
+  'redis:': openRedis,
+  'rediss:': openRedis,
+}
+
+async function openRedis(url: string, context: StoreContext): Promise<Store> {
+  const { openRedisStore } = await import('./store/redis/open.ts')
+  return openRedisStore(url, context)
 }
 
 /**

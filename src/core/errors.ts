@@ -33,10 +33,13 @@ export const ERROR_CODES = {
   STORE_INVALID: 'a store object that does not keep the contract',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
-  STORE_FULL: 'no room left on the disk of the store',
+  STORE_FULL: 'the store is out of memory or disk and takes no more messages',
   STORE_CORRUPT: 'the files of the store are damaged',
   STORE_FOREIGN: 'a directory that is not a store of punctual',
   STORE_TOO_NEW: 'a store that a newer version of punctual made',
+  STORE_REFUSED:
+    'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
+  STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   STORE_CLOSED: 'the store was closed while the call was under way',
   INVARIANT: 'a rule of punctual itself was broken',
 } as const

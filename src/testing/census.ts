@@ -46,17 +46,23 @@ async function* everyMessage(store: Store, state: MessageState): AsyncGenerator<
 async function assertCountsAgree(store: Store, messages: readonly StoredMessage[]): Promise<void> {
   const { states, topics, nextDueAt } = await store.count()
   const expected = { delayed: 0, ready: 0, running: 0, dead: 0 }
-  const expectedTopics: Record<string, { waiting: number; running: number; dead: number }> = {}
+  // A map, because a topic may be called "__proto__".
+  const expectedTopics = new Map<string, { waiting: number; running: number; dead: number }>()
   for (const { topic, state } of messages) {
     expected[state] += 1
-    const counts = (expectedTopics[topic] ??= { waiting: 0, running: 0, dead: 0 })
+    const counts = expectedTopics.get(topic) ?? { waiting: 0, running: 0, dead: 0 }
+    expectedTopics.set(topic, counts)
     counts[state === 'delayed' || state === 'ready' ? 'waiting' : state] += 1
   }
   assert.deepEqual({ ...states }, expected, 'the counts per state agree with the messages found')
   const populated = Object.entries(topics).filter(
     ([, { waiting, running, dead }]) => waiting + running + dead > 0,
   )
-  assert.deepEqual(Object.fromEntries(populated), expectedTopics, 'the counts per topic agree')
+  assert.deepEqual(
+    Object.fromEntries(populated),
+    Object.fromEntries(expectedTopics),
+    'the counts per topic agree',
+  )
   const waiting = messages.filter(({ state }) => state === 'delayed' || state === 'ready')
   const earliest = waiting.length === 0 ? undefined : Math.min(...waiting.map(({ dueAt }) => dueAt))
   assert.equal(nextDueAt, earliest, 'nextDueAt is the earliest moment of what waits')

@@ -40,20 +40,21 @@ function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now:
 
 /** What waits must have been advanced to now. */
 export function count({ table, waiting, leases }: Parts): Counts {
-  const byTopic: Record<string, TopicCounts> = {}
+  const byTopic = new Map<string, TopicCounts>()
   let total = 0
   let earliest = waiting.nextAt() ?? Infinity
   for (const topic of waiting.topics.all()) {
     if (topic.waiting + topic.running + topic.dead === 0) continue
     total += topic.waiting
-    byTopic[topic.name] = { waiting: topic.waiting, running: topic.running, dead: topic.dead }
+    byTopic.set(topic.name, { waiting: topic.waiting, running: topic.running, dead: topic.dead })
     for (const line of topic.lines) earliest = Math.min(earliest, line.firstDueAt() ?? Infinity)
   }
   const { delayed } = waiting
   const states = { delayed, ready: total - delayed, running: leases.size, dead: table.deadCount }
+  const topicCounts = Object.fromEntries(byTopic)
   return earliest === Infinity
-    ? { states, topics: byTopic }
-    : { states, topics: byTopic, nextDueAt: earliest }
+    ? { states, topics: topicCounts }
+    : { states, topics: topicCounts, nextDueAt: earliest }
 }
 
 function view(parts: Parts, slot: number, now: number): StoredMessage {

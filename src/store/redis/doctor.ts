@@ -1,0 +1,179 @@
+/**
+ * What an operator should know about a Redis that keeps messages: will it evict them, lose them in a restart, or
+ * tell the time differently from one moment to the next. Managed servers and narrow users hide some of the answers;
+ * then the finding says what could not be seen.
+ */
+import type { Clock } from '../../clock.ts'
+import { UnavailableError } from '../../core/errors.ts'
+import type { Finding } from '../store.ts'
+import type { Link } from './link.ts'
+
+const SKEW_MS_MAX = 1000
+const VERSION_MIN = [6, 2] as const
+const MEMORY_SHARE_MAX = 0.9
+
+export async function examine(link: Link, clock: Clock): Promise<Finding[]> {
+  const findings = [
+    ...(await examineInfo(link)),
+    ...(await examineEviction(link)),
+    await examineClock(link, clock),
+  ]
+  const rank = { problem: 0, warning: 1, fine: 2 }
+  return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
+}
+
+async function examineInfo(link: Link): Promise<Finding[]> {
+  const info = await ask(link, ['INFO'])
+  if (typeof info !== 'string') {
+    return [hidden('INFO', 'version, persistence, memory and role')]
+  }
+  const fields = parseInfo(info)
+  return [
+    versionFinding(fields),
+    roleFinding(fields),
+    ...persistenceFindings(fields),
+    ...memoryFindings(fields),
+  ]
+}
+
+function versionFinding(info: ReadonlyMap<string, string>): Finding {
+  const valkey = info.get('valkey_version')
+  const version = valkey ?? info.get('redis_version') ?? 'unknown'
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const name = valkey === undefined ? 'Redis' : 'Valkey'
+  const isOld =
+    valkey === undefined && (major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]))
+  if (!isOld) return { level: 'fine', what: `${name} ${version}` }
+  return {
+    level: 'problem',
+    what: `${name} ${version} is older than ${VERSION_MIN.join('.')}, which punctual is written for`,
+    remedy: 'upgrade the server',
+  }
+}
+
+function roleFinding(info: ReadonlyMap<string, string>): Finding {
+  const role = info.get('role') ?? 'unknown'
+  if (role === 'slave') {
+    return {
+      level: 'problem',
+      what: 'this server is a replica: it takes no messages',
+      remedy: 'point the URL at the primary',
+    }
+  }
+  const replicas = Number(info.get('connected_slaves') ?? 0)
+  if (replicas === 0) return { level: 'fine', what: 'a primary without replicas' }
+  return {
+    level: 'warning',
+    what: `${replicas} replica(s) are fed asynchronously: a failover may lose the last messages accepted`,
+    remedy: 'set min-replicas-to-write and min-replicas-max-lag to bound it',
+  }
+}
+
+function persistenceFindings(info: ReadonlyMap<string, string>): Finding[] {
+  const findings: Finding[] = []
+  const isAof = info.get('aof_enabled') === '1'
+  if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
+    findings.push({
+      level: 'problem',
+      what: 'the last write to disk failed',
+      remedy: 'look at the server’s log and its disk; until then a restart loses messages',
+    })
+  }
+  if (isAof) return findings
+  return [
+    ...findings,
+    {
+      level: 'warning',
+      what: 'appendonly is off: a crash of the server loses what came after its last snapshot, or everything',
+      remedy: 'set appendonly yes, with appendfsync always where no accepted message may be lost',
+    },
+  ]
+}
+
+function memoryFindings(info: ReadonlyMap<string, string>): Finding[] {
+  const used = Number(info.get('used_memory') ?? 0)
+  const limit = Number(info.get('maxmemory') ?? 0)
+  if (limit === 0 || used < limit * MEMORY_SHARE_MAX) return []
+  return [
+    {
+      level: 'warning',
+      what: `${Math.round((used / limit) * 100)} % of maxmemory is used: at 100 % new messages are refused`,
+      remedy: 'raise maxmemory or work off messages',
+    },
+  ]
+}
+
+/** `maxmemory-policy` and `appendfsync` are settings, not facts: only CONFIG tells them reliably. */
+async function examineEviction(link: Link): Promise<Finding[]> {
+  const policy = await configOf(link, 'maxmemory-policy')
+  const fsync = await configOf(link, 'appendfsync')
+  if (policy === undefined || fsync === undefined)
+    return [hidden('CONFIG', 'maxmemory-policy and appendfsync')]
+  const findings: Finding[] = []
+  if (policy !== 'noeviction') {
+    findings.push({
+      level: 'problem',
+      what: `maxmemory-policy is ${policy}: a server short of memory silently drops messages`,
+      remedy: 'set maxmemory-policy noeviction',
+    })
+  }
+  const append = await configOf(link, 'appendonly')
+  if (append === 'yes' && fsync !== 'always') {
+    findings.push({
+      level: 'fine',
+      what: `appendfsync is ${fsync}: a power cut may lose about the last second; "always" loses nothing accepted`,
+    })
+  }
+  return findings
+}
+
+/** Times are the server's own, so a difference is harmless; it is told because `at` comes from other clocks. */
+async function examineClock(link: Link, clock: Clock): Promise<Finding> {
+  const before = clock.now()
+  const reply = await ask(link, ['TIME'])
+  if (!Array.isArray(reply)) return hidden('TIME', 'its clock, which every script reads')
+  const [seconds, micros] = reply as [string, string]
+  const skewMs = Number(seconds) * 1000 + Number(micros) / 1000 - (before + clock.now()) / 2
+  if (Math.abs(skewMs) < SKEW_MS_MAX) return { level: 'fine', what: 'its clock agrees with ours' }
+  const side = skewMs > 0 ? 'ahead of' : 'behind'
+  return {
+    level: 'warning',
+    what: `its clock is ${Math.round(Math.abs(skewMs))} ms ${side} ours: delays are exact, an "at" is kept by its clock`,
+    remedy: 'let NTP run on both machines',
+  }
+}
+
+async function configOf(link: Link, name: string): Promise<string | undefined> {
+  const reply = await ask(link, ['CONFIG', 'GET', name])
+  if (Array.isArray(reply)) return reply[1] as string | undefined
+  if (reply instanceof Map) return reply.get(name) as string | undefined
+  if (typeof reply === 'object' && reply !== null) return (reply as Record<string, string>)[name]
+  return undefined
+}
+
+/** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */
+async function ask(link: Link, command: readonly string[]): Promise<unknown> {
+  try {
+    return await link.call(command)
+  } catch (error) {
+    if (error instanceof UnavailableError) throw error
+    return undefined
+  }
+}
+
+function hidden(command: string, what: string): Finding {
+  return {
+    level: 'warning',
+    what: `this user may not ask for ${command}, so ${what} could not be checked`,
+    remedy: `allow the command to this user, or check by hand`,
+  }
+}
+
+function parseInfo(info: string): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of info.split('\r\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1))
+  }
+  return fields
+}

@@ -1,0 +1,224 @@
+/**
+ * A connection to Redis that is there whenever it can be.
+ *
+ *   resting ──start──► connecting ──► ready
+ *                        ▲  │failed     │lost
+ *                        │  ▼           ▼
+ *                        └─ pausing ◄───┘              any ──close──► closed
+ *
+ * Calls made while there is no connection wait for one, at most `callTimeoutMs` and at most CALLS_MAX of them. Each
+ * call is sent once: when the connection breaks before its reply, it fails, and whether it took effect is unknown.
+ * A call that was sent and got no reply in time condemns the connection: replies come in order, so whatever stands
+ * behind it is stuck too, and a half-open socket looks exactly like this.
+ *
+ * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
+ * connections and refuses every call is not hammered.
+ */
+import type { Clock, Timer } from '../../clock.ts'
+import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
+import type { Logger } from '../../core/log.ts'
+import type { Random } from '../../random.ts'
+import type { Connect, Connection } from './connection.ts'
+import { refusalWord, toPunctualError } from './refusals.ts'
+
+const PAUSE_MS_MIN = 50
+const PAUSE_MS_MAX = 2000
+const CALLS_MAX = 10_000
+
+export type LinkOptions = {
+  /** As CLIENT LIST shows it. */
+  readonly name: string
+  /** As messages name it. */
+  readonly server: string
+  readonly connect: Connect
+  readonly connectTimeoutMs: number
+  readonly callTimeoutMs: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** What each new connection needs before it counts as ready. */
+  readonly prepare?: (connection: Connection) => Promise<void>
+  readonly ready?: () => void
+}
+
+type State =
+  | { readonly name: 'resting' }
+  | { readonly name: 'connecting'; readonly attempt: Attempt }
+  | { readonly name: 'ready'; readonly connection: Connection }
+  | { readonly name: 'pausing'; readonly timer: Timer }
+  | { readonly name: 'closed' }
+
+/** A connection in the making: given up by whoever is first, the deadline or `close`. */
+type Attempt = { abandoned: boolean; connection?: Connection }
+
+type Call = {
+  readonly command: readonly string[]
+  readonly resolve: (reply: unknown) => void
+  readonly reject: (error: unknown) => void
+  timer: Timer
+  sentOn?: Connection
+}
+
+export class Link {
+  readonly #options: LinkOptions
+  readonly #calls = new Set<Call>()
+  #state: State = { name: 'resting' }
+  #failures = 0
+  #lastError: PunctualError | undefined
+
+  constructor(options: LinkOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    if (this.#state.name === 'resting') this.#attempt()
+  }
+
+  /** Resolves to the reply; rejects with an error of ours, within `timeoutMs`. */
+  call(command: readonly string[], timeoutMs = this.#options.callTimeoutMs): Promise<unknown> {
+    if (this.#state.name === 'closed') return Promise.reject(this.#closedError())
+    if (this.#calls.size >= CALLS_MAX)
+      return Promise.reject(this.#unavailable(`${CALLS_MAX} calls wait already`))
+    this.start()
+    return new Promise((resolve, reject) => {
+      const timer = this.#options.clock.schedule(timeoutMs, () => this.#expire(call, timeoutMs))
+      const call: Call = { command, resolve, reject, timer }
+      this.#calls.add(call)
+      if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
+    })
+  }
+
+  /** Ends the connection without waiting for anything. */
+  close(): void {
+    const state = this.#state
+    this.#state = { name: 'closed' }
+    if (state.name === 'ready') state.connection.destroy()
+    if (state.name === 'pausing') state.timer.cancel()
+    if (state.name === 'connecting') abandon(state.attempt)
+    for (const call of this.#calls) this.#fail(call, this.#closedError())
+  }
+
+  #attempt(): void {
+    const attempt: Attempt = { abandoned: false }
+    this.#state = { name: 'connecting', attempt }
+    const { clock, connectTimeoutMs } = this.#options
+    const deadline = clock.schedule(connectTimeoutMs, () => {
+      abandon(attempt)
+      this.#failed(attempt, this.#unavailable(`no connection within ${connectTimeoutMs} ms`))
+    })
+    void this.#establish(attempt)
+      .then((connection) => (attempt.abandoned ? connection.destroy() : this.#become(connection)))
+      .catch((error: unknown) => {
+        abandon(attempt)
+        this.#failed(attempt, toPunctualError(error, this.#options.server))
+      })
+      .finally(() => deadline.cancel())
+  }
+
+  async #establish(attempt: Attempt): Promise<Connection> {
+    const { connect, name, prepare } = this.#options
+    const connection = await connect(name, (error) => this.#lost(connection, error))
+    attempt.connection = connection
+    if (!attempt.abandoned) await connection.open()
+    if (!attempt.abandoned) await prepare?.(connection)
+    return connection
+  }
+
+  #become(connection: Connection): void {
+    this.#state = { name: 'ready', connection }
+    for (const call of this.#calls) this.#send(call, connection)
+    this.#options.ready?.()
+  }
+
+  #failed(attempt: Attempt, error: PunctualError): void {
+    if (this.#state.name !== 'connecting' || this.#state.attempt !== attempt) return
+    this.#lastError = error
+    this.#pause()
+    // Waiting mends an outage, not a wrong password: whoever waits hears of it now.
+    if (error instanceof UsageError) for (const call of this.#calls) this.#fail(call, error)
+  }
+
+  #lost(connection: Connection, error: unknown): void {
+    const reason = toPunctualError(error, this.#options.server)
+    if (this.#state.name === 'connecting' && this.#state.attempt.connection === connection) {
+      const { attempt } = this.#state
+      abandon(attempt)
+      this.#failed(attempt, reason)
+    }
+    if (this.#state.name !== 'ready' || this.#state.connection !== connection) return
+    this.#lastError = reason
+    this.#pause()
+    connection.destroy()
+    for (const call of this.#calls) if (call.sentOn === connection) this.#fail(call, reason)
+  }
+
+  #pause(): void {
+    const { clock, random, logger, server, name } = this.#options
+    const longestMs = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10))
+    const pauseMs = longestMs * (0.5 + random.next() / 2)
+    if (this.#failures === 0) logger.warn(`${name}: ${this.#lastError?.message ?? `${server} is away`}`)
+    this.#failures += 1
+    this.#state = { name: 'pausing', timer: clock.schedule(pauseMs, () => this.#attempt()) }
+  }
+
+  #send(call: Call, connection: Connection): void {
+    call.sentOn = connection
+    connection.send(call.command).then(
+      (reply) => this.#answered(call, reply),
+      (error: unknown) => this.#refused(call, connection, error),
+    )
+  }
+
+  #answered(call: Call, reply: unknown): void {
+    if (this.#failures > 0)
+      this.#options.logger.info(`${this.#options.name}: ${this.#options.server} is back`)
+    this.#failures = 0
+    this.#lastError = undefined
+    if (this.#finish(call)) call.resolve(reply)
+  }
+
+  #refused(call: Call, connection: Connection, error: unknown): void {
+    const word = refusalWord(error)
+    this.#fail(
+      call,
+      error instanceof Error && word === 'NOSCRIPT' ? error : toPunctualError(error, this.#options.server),
+    )
+    // No word: the connection broke. Read-only: after a failover the same address may lead to the new primary, and
+    // this connection leads to the old one.
+    if (word === '' || word === 'READONLY') this.#lost(connection, error)
+  }
+
+  #expire(call: Call, timeoutMs: number): void {
+    const { sentOn } = call
+    this.#fail(call, this.#unavailable(`no answer within ${timeoutMs} ms`))
+    if (sentOn !== undefined) this.#lost(sentOn, this.#unavailable(`no answer within ${timeoutMs} ms`))
+  }
+
+  #fail(call: Call, error: unknown): void {
+    if (this.#finish(call)) call.reject(error)
+  }
+
+  #finish(call: Call): boolean {
+    call.timer.cancel()
+    return this.#calls.delete(call)
+  }
+
+  #unavailable(what: string): UnavailableError {
+    const { server } = this.#options
+    const before = this.#lastError
+    const reason = before === undefined ? '' : ` Before that: ${before.message}`
+    return new UnavailableError('STORE_UNAVAILABLE', `${server}: ${what}.${reason}`, { cause: before })
+  }
+
+  #closedError(): UnavailableError {
+    return new UnavailableError(
+      'STORE_CLOSED',
+      `the store on ${this.#options.server} is closed; open a new queue.`,
+    )
+  }
+}
+
+function abandon(attempt: Attempt): void {
+  attempt.abandoned = true
+  attempt.connection?.destroy()
+}

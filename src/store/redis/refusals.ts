@@ -1,0 +1,104 @@
+/**
+ * What Redis and the sockets say when they say no, turned into errors sorted by what the caller can do.
+ *
+ * Redis tells its errors apart by the first word of the text ("OOM command not allowed..."); before version 7 an
+ * error inside a script carries that word further back ("ERR Error running script...: -OOM command..."). That word,
+ * never the prose after it, decides.
+ */
+import {
+  InvariantError,
+  PunctualError,
+  UnavailableError,
+  UsageError,
+  type ErrorCode,
+} from '../../core/errors.ts'
+
+type Advice = { readonly code: ErrorCode; readonly say: string }
+
+/** Passes by waiting. */
+const UNAVAILABLE: Readonly<Record<string, Advice>> = {
+  LOADING: { code: 'STORE_UNAVAILABLE', say: 'Redis is still loading its data from disk' },
+  READONLY: {
+    code: 'STORE_UNAVAILABLE',
+    say: 'this Redis is a read-only replica; if no failover is under way, point the URL at the primary',
+  },
+  MASTERDOWN: { code: 'STORE_UNAVAILABLE', say: 'this replica lost its primary' },
+  CLUSTERDOWN: { code: 'STORE_UNAVAILABLE', say: 'the Redis cluster is down' },
+  TRYAGAIN: { code: 'STORE_UNAVAILABLE', say: 'the Redis cluster is moving this slot' },
+  BUSY: { code: 'STORE_UNAVAILABLE', say: 'Redis is busy with somebody’s long script' },
+  NOREPLICAS: {
+    code: 'STORE_UNAVAILABLE',
+    say: 'Redis has fewer healthy replicas than min-replicas-to-write',
+  },
+  MISCONF: {
+    code: 'STORE_FULL',
+    say: 'Redis cannot write its snapshot and refuses writes; look at its log and its disk',
+  },
+  OOM: {
+    code: 'STORE_FULL',
+    say: 'Redis reached maxmemory and takes no more messages; those it has are still worked off. Raise maxmemory',
+  },
+}
+
+/** Somebody has to mend it. */
+const REFUSED: Readonly<Record<string, string>> = {
+  NOAUTH: 'Redis wants a password: redis://:password@host or redis://user:password@host',
+  WRONGPASS: 'Redis does not know this user and password',
+  NOPERM: 'this Redis user lacks a right that punctual needs; docs/redis.md lists them',
+  WRONGTYPE: 'a key of this queue holds something else; choose another queue name or remove the foreign key',
+  MOVED: 'this is a cluster node; a single-server URL cannot follow its redirections',
+  CROSSSLOT: 'this is a cluster, and a proxy before it split the keys of a queue',
+  DENIED: 'Redis runs in protected mode: set a password or bind it to this network',
+}
+
+/** Certificates and protocols do not mend themselves. */
+const TLS_REFUSALS: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_HAS_EXPIRED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'EPROTO',
+])
+
+/** The word by which Redis names an error, '' for errors that are not Redis’s. */
+export function refusalWord(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  const inner = / -([A-Z]{2,}) /.exec(error.message)?.[1]
+  return inner ?? /^([A-Z]{2,}) /.exec(error.message)?.[1] ?? ''
+}
+
+/** Any failure of a call or a connection, as an error of ours. */
+export function toPunctualError(error: unknown, server: string): PunctualError {
+  if (error instanceof PunctualError) return error
+  const word = refusalWord(error)
+  const text = error instanceof Error ? error.message : String(error)
+  const passing = UNAVAILABLE[word]
+  if (passing !== undefined) {
+    return new UnavailableError(passing.code, `${server}: ${passing.say} (${text}).`, { cause: error })
+  }
+  const lasting = REFUSED[word]
+  if (lasting !== undefined) {
+    return new UsageError('STORE_REFUSED', `${server}: ${lasting} (${text}).`, { cause: error })
+  }
+  if (text.includes('user_script')) {
+    return new InvariantError(`a script failed on ${server}: ${text}`, { cause: error })
+  }
+  if (word === 'ERR') return new UsageError('STORE_REFUSED', `${server} refuses: ${text}.`, { cause: error })
+  return fromSocket(error, text, server)
+}
+
+function fromSocket(error: unknown, text: string, server: string): PunctualError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (TLS_REFUSALS.has(code)) {
+    return new UsageError(
+      'STORE_REFUSED',
+      `${server}: no trusted TLS connection (${text}). Give the authority with ?tlsCa=FILE, and rediss:// only where the server speaks TLS.`,
+      { cause: error },
+    )
+  }
+  return new UnavailableError('STORE_UNAVAILABLE', `${server} is not reachable: ${text}.`, { cause: error })
+}

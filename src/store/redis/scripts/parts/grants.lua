@@ -1,0 +1,40 @@
+-- grants: handing messages out under a lease, and what the reply of a claim looks like.
+--
+-- The token is new for each claim, never given twice (even by a replica that was promoted and lost the last numbers:
+-- the nonce is the client's own), and stays the same while the lease is extended.
+
+local leases = batch('ZADD', LEASES)
+local runs = batch('HSET', RUNNING)
+local rows = {}
+local token, endsAt
+
+local function beginGrants(nonce, leaseMs)
+  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
+  endsAt = text(math.ceil(now + leaseMs))
+end
+
+local granted = 0
+local function grant(id, record, topic, dueAt, attempt, value)
+  local pair = granted * 2
+  leases[pair + 1], leases[pair + 2] = endsAt, id
+  runs[pair + 1], runs[pair + 2] = id, record
+  local row = granted * 5
+  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
+  rows[row + 5] = sub(value, 13)
+  granted = granted + 1
+end
+
+local function writeGrants()
+  leases.size, runs.size = granted * 2, granted * 2
+  send(leases)
+  send(runs)
+end
+
+-- Rounded up to a whole microsecond: a claimer that comes back on the dot must not find it a moment too early.
+local function waiting(ms)
+  return string.format('%.3f', math.ceil(ms * 1000) / 1000)
+end
+
+local function claimed(nextTime, orphans)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+end

@@ -1,0 +1,127 @@
+-- put: accepts messages, in order.
+-- uses: base topics waiting failures
+--
+-- KEYS      the twelve of `base`
+-- ARGV      now, channel, T, T topic names, then five for each message:
+--           id, index of its topic (from 1), 'keep' or 'replace', delay in ms or '@' and a moment, tail
+-- reply     a word for each message: 'stored' 'duplicate' 'replaced' 'running'
+-- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
+--           P5 an id is taken until its message is gone      P7 produce order is the sequence
+-- cost      O(log n) for each message; one publish at most
+
+local topicCount = tonumber(ARGV[3])
+local firstMessage = 4 + topicCount
+local messageCount = (#ARGV - firstMessage + 1) / 5
+
+local names, topicOf = {}, {}
+for index = 1, topicCount do
+  names[index] = ARGV[3 + index]
+end
+if topicCount > 0 then
+  local known = call('HMGET', TOPIC_NUMBERS, unpack(names))
+  for index = 1, topicCount do
+    topicOf[index] = known[index]
+  end
+end
+
+-- One increment for the whole batch, and none if all are duplicates; a few numbers are lost, which is harmless.
+local lastGiven
+local function reserve()
+  if lastGiven == nil then
+    local size = messageCount + topicCount
+    lastGiven = call('INCRBY', SEQUENCE, size) - size
+  end
+end
+local function nextNumber()
+  lastGiven = lastGiven + 1
+  return number(lastGiven)
+end
+
+local newTopics = batch('HSET', TOPIC_NUMBERS)
+local stored = {}
+local function topicAt(index)
+  if not topicOf[index] then
+    topicOf[index] = nextNumber()
+    nameOf[topicOf[index]] = names[index]
+    add(newTopics, names[index], topicOf[index])
+  end
+  stored[index] = (stored[index] or 0) + 1
+  return topicOf[index]
+end
+
+local payloads = batch('HSET', PAYLOAD)
+local function flush()
+  send(newTopics)
+  send(payloads)
+  writeWaiting()
+end
+
+-- Takes away what an id stood for; false if it runs.
+local function discard(id, value)
+  local stamp = sub(value, 1, 13)
+  local score = waitingScore(id, stamp)
+  if score then
+    endWaiting(id, stamp, score)
+  elseif call('ZREM', DEAD, id) == 1 then
+    tally(sub(stamp, 7, 12), 3, -1)
+  else
+    return false
+  end
+  forget(id)
+  return true
+end
+
+-- Batches mostly share their delay.
+local lastMoment, lastDueAt
+local function whenDue(moment)
+  if moment ~= lastMoment then
+    lastMoment = moment
+    if sub(moment, 1, 1) == '@' then
+      lastDueAt = math.max(1, tonumber(sub(moment, 2)))
+    else
+      lastDueAt = dueAfter(tonumber(moment))
+    end
+  end
+  return lastDueAt
+end
+
+local ids, existing = {}, {}
+for index = 1, messageCount do
+  ids[index] = ARGV[firstMessage + (index - 1) * 5]
+end
+readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
+
+local words, met = {}, {}
+for index = 1, messageCount do
+  local at = firstMessage + (index - 1) * 5
+  local id = ids[index]
+  local value = existing[index]
+  if met[id] then
+    flush() -- The same id twice in one batch: look again at what the first left.
+    value = call('HGET', PAYLOAD, id)
+  end
+  met[id] = true
+  local isKept = value and ARGV[at + 2] == 'keep'
+  if not isKept then
+    reserve()
+  end
+  if isKept then
+    words[index] = 'duplicate'
+  elseif value and not discard(id, value) then
+    words[index] = 'running'
+  else
+    local tail = ARGV[at + 4]
+    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
+    add(payloads, id, seq .. topic .. tail)
+    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
+    words[index] = value and 'replaced' or 'stored'
+  end
+end
+
+flush()
+for index, count in pairs(stored) do
+  tally(topicOf[index], 1, count)
+end
+writeTallies()
+wake()
+return words

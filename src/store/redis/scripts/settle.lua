@@ -1,0 +1,80 @@
+-- settle: ends leases: done, again later, given back, or dead.
+-- uses: base topics waiting failures
+--
+-- KEYS      the twelve of `base`
+-- ARGV      now, channel, then for each: id, token, kind and what the kind needs:
+--           'ack'   'retry' delay in ms, error   'release'   'dead' reason, error
+-- reply     a word for each: 'settled' 'lost'
+-- upholds   P4 nothing happens unless the message runs under exactly this token
+--           P6 a release leaves the attempts as they were before the claim
+--           P8 the first writes need no memory: a full server still lets work finish
+-- cost      O(log n) for each, without reading bodies; one publish at most
+
+local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
+
+local ids, tokens, kinds, operands = {}, {}, {}, {}
+local size, at = 0, 3
+while at <= #ARGV do
+  size = size + 1
+  ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
+  at = at + 3 + OPERANDS[ARGV[at + 2]]
+end
+if size == 0 then
+  return {}
+end
+
+local ended = batch('ZREM', LEASES)
+local gone = batch('HDEL', PAYLOAD)
+local newFailures = batch('HSET', FAILURES)
+local deaths = batch('ZADD', DEAD)
+
+local function settle(id, kind, record, operand)
+  local stamp = sub(record, 11, 23)
+  local dueAt, attempt = unpackNumber('>I6I4', record)
+  if kind == 'release' then
+    awaitAgain(id, stamp, dueAt)
+  elseif kind == 'retry' then
+    add(newFailures, id, failure(attempt, 0, '', ARGV[operand + 1]))
+    awaitAgain(id, stamp, dueAfter(tonumber(ARGV[operand])))
+  else
+    add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
+    add(deaths, text(math.floor(now)), id)
+    tally(sub(stamp, 7, 12), 3, 1)
+  end
+end
+
+local records = call('HMGET', RUNNING, unpack(ids))
+local isEnded, endedOf, words = {}, {}, {}
+for index = 1, size do
+  local id, record = ids[index], records[index]
+  if record and not isEnded[id] and sub(record, 24) == tokens[index] then
+    isEnded[id] = true -- The same lease again in this batch is lost.
+    add(ended, id)
+    local topic = sub(record, 17, 22)
+    endedOf[topic] = (endedOf[topic] or 0) + 1
+    if kinds[index] == 'ack' then
+      add(gone, id)
+    else
+      settle(id, kinds[index], record, operands[index])
+    end
+    words[index] = 'settled'
+  else
+    words[index] = 'lost'
+  end
+end
+for topic, count in pairs(endedOf) do
+  tally(topic, 2, -count)
+end
+
+sendAs(ended, 'HDEL', RUNNING)
+send(ended)
+if hasFailures then
+  sendAs(gone, 'HDEL', FAILURES)
+end
+send(gone)
+send(newFailures)
+send(deaths)
+writeWaiting()
+writeTallies()
+wake()
+return words

@@ -1,0 +1,195 @@
+/**
+ * The Redis engine: each verb is one script, so that it is atomic and takes one round trip.
+ *
+ *   put ─► delay_tasks ──claim_due──► leases, running ──settle──► gone, delay_tasks or dead
+ *             │    ▲                     │      ▲
+ *             └────┴── pending: due,     └──────┘ claim_lapsed
+ *                      nobody asked
+ *
+ * Nothing is kept here but the two connections: one for calls, one that hears wake-ups. All times are the server's;
+ * all state is the server's; any number of processes may do the same. What lives where: `scripts/parts/base.lua`.
+ */
+import { UsageError } from '../../core/errors.ts'
+import type { Logger } from '../../core/log.ts'
+import type { Random } from '../../random.ts'
+import type * as contract from '../store.ts'
+import type { Connect } from './connection.ts'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { examine } from './doctor.ts'
+import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
+import { Link } from './link.ts'
+import { decodeClaim, decodeCounts, decodeStored, words, type Claimed } from './replies.ts'
+import { claimDueArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
+import { ScriptCalls } from './script-calls.ts'
+import * as scripts from './scripts.generated.ts'
+import type { Timeouts } from './url.ts'
+import { Wakeups } from './wakeups.ts'
+
+const BATCH_MAX = 1000
+/** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
+const LEAD_MS = 5
+
+export type RedisStoreOptions = Timeouts & {
+  readonly connect: Connect
+  readonly server: string
+  /** Tests only. */
+  readonly now?: () => number
+}
+
+export class RedisStore implements contract.Store {
+  readonly capabilities: contract.Capabilities = {
+    engine: 'redis',
+    durability: 'server',
+    shared: true,
+    wakes: 'hint',
+    batchMax: BATCH_MAX,
+    leadMs: LEAD_MS,
+  }
+
+  readonly #context: contract.StoreContext
+  readonly #logger: Logger
+  readonly #link: Link
+  readonly #scripts: ScriptCalls
+  readonly #wakeups: Wakeups
+  /** Part of every lease token of this store, so that no two processes can ever give the same one. */
+  readonly #nonce: string
+
+  constructor(context: contract.StoreContext, options: RedisStoreOptions) {
+    this.#context = context
+    this.#logger = context.logger
+    this.#nonce = makeNonce(context.random)
+    const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
+    const name = clientName(context.queue)
+    this.#link = new Link({ ...shared, name })
+    this.#scripts = new ScriptCalls(this.#link, context.queue, options.now)
+    this.#wakeups = new Wakeups({
+      ...shared,
+      name: `${name}:wakeups`,
+      channel: wakeChannel(context.queue),
+      own: this.#nonce,
+    })
+  }
+
+  /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
+  async open(): Promise<void> {
+    const keys = queueKeys(this.#context.queue)
+    const types = await Promise.all(keys.map((key) => this.#link.call(['TYPE', key])))
+    for (const [index, type] of types.entries()) {
+      if (type === 'none' || type === KEY_TYPES[index]) continue
+      throw new UsageError(
+        'STORE_REFUSED',
+        `the key ${keys[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
+        { value: keys[index] },
+      )
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#wakeups.close()
+    this.#link.close()
+  }
+
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    this.#admit(messages.length)
+    if (messages.length === 0) return []
+    return words(await this.#scripts.run(scripts.PUT_SCRIPT, putArgs(messages)))
+  }
+
+  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+    this.#admit(ids.length)
+    if (ids.length === 0) return []
+    return words(await this.#scripts.run(scripts.REMOVE_SCRIPT, [from, ...ids]))
+  }
+
+  async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    this.#admit(moves.length)
+    if (moves.length === 0) return []
+    return words(await this.#scripts.run(scripts.RESCHEDULE_SCRIPT, rescheduleArgs(moves)))
+  }
+
+  /** Hands out at most `batchMax` at once, and fewer where bodies are large. */
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    const limit = Math.min(request.limit, BATCH_MAX)
+    if (request.from === 'lapsed') return this.#claimLapsed(limit, request.leaseMs)
+    this.#admit(request.wants.length)
+    const args = claimDueArgs(request, limit, { nonce: this.#nonce, publisher: this.#nonce })
+    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_DUE_SCRIPT, args)))
+  }
+
+  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    this.#admit(leases.length)
+    if (leases.length === 0) return []
+    const args = [String(leaseMs), ...leases.flatMap(({ id, token }) => [id, token])]
+    return words(await this.#scripts.run(scripts.EXTEND_SCRIPT, args))
+  }
+
+  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    this.#admit(settlements.length)
+    if (settlements.length === 0) return []
+    return words(await this.#scripts.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)))
+  }
+
+  async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
+    this.#admit(ids.length)
+    if (ids.length === 0) return []
+    return words(await this.#scripts.run(scripts.REVIVE_SCRIPT, ids))
+  }
+
+  async inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    if ('ids' in query) {
+      this.#admit(query.ids.length)
+      if (query.ids.length === 0) return { items: [] }
+      return { items: decodeStored(await this.#scripts.run(scripts.INSPECT_IDS_SCRIPT, query.ids)) }
+    }
+    this.#admit(query.limit)
+    const place = decodeCursor(query.state, query.cursor)
+    const args = [query.state, query.topic ?? '', String(query.limit), ...place]
+    const [after, rows] = words<never>(await this.#scripts.run(scripts.INSPECT_PAGE_SCRIPT, args))
+    const items = decodeStored(rows)
+    const end = words(after)
+    return end.length === 0 ? { items } : { items, cursor: encodeCursor(query.state, end) }
+  }
+
+  async count(): Promise<contract.Counts> {
+    return decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
+  }
+
+  doctor(): Promise<contract.Finding[]> {
+    return examine(this.#link, this.#context.clock)
+  }
+
+  onWake(listener: () => void): () => void {
+    return this.#wakeups.listen(listener)
+  }
+
+  async #claimLapsed(limit: number, leaseMs: number): Promise<contract.ClaimReply> {
+    const args = [String(limit), String(leaseMs), this.#nonce]
+    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_LAPSED_SCRIPT, args)))
+  }
+
+  #claimed({ orphans, ...reply }: Claimed): contract.ClaimReply {
+    if (orphans > 0) {
+      this.#logger.error(
+        `${orphans} messages of queue ${this.#context.queue} had no payload and were dropped: was a key of the queue evicted or deleted?`,
+      )
+    }
+    return reply
+  }
+
+  #admit(entries: number): void {
+    if (entries <= BATCH_MAX) return
+    throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${BATCH_MAX}.`, {
+      value: entries,
+    })
+  }
+}
+
+/** CLIENT SETNAME takes no spaces and no characters beyond ASCII. */
+function clientName(queue: string): string {
+  return `punctual:${queue.replaceAll(/[^\x21-\x7e]/g, '_')}`
+}
+
+function makeNonce(random: Random): string {
+  const part = (): string => Math.floor(random.next() * 36 ** 8).toString(36)
+  return part() + part()
+}

@@ -1,0 +1,107 @@
+/**
+ * Real redis-server processes for tests: each on a free port, in a directory of its own, ended by its process id.
+ * Nothing is downloaded: where the binary is missing, the tests say so.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from 'redis'
+import { until } from './until.ts'
+
+export type ServerOptions = {
+  /** More lines of configuration, as command-line words: ['--appendonly', 'yes']. */
+  readonly config?: readonly string[]
+  /** As a client of this very server would authenticate, where the configuration asks for it. */
+  readonly login?: string
+}
+
+export class RedisServer {
+  readonly directory: string
+  readonly port: number
+  readonly #options: ServerOptions
+  #process: ChildProcess | undefined
+
+  private constructor(directory: string, port: number, options: ServerOptions) {
+    this.directory = directory
+    this.port = port
+    this.#options = options
+  }
+
+  static async start(options: ServerOptions = {}): Promise<RedisServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'punctual-redis-'))
+    const server = new RedisServer(directory, await freePort(), options)
+    await server.resume()
+    return server
+  }
+
+  get url(): string {
+    return `redis://${this.#options.login ?? ''}127.0.0.1:${this.port}`
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid
+    if (pid === undefined) throw new Error('this redis-server does not run')
+    return pid
+  }
+
+  /** Starts the process, again after a kill, on the same port and files. */
+  async resume(): Promise<void> {
+    const args = ['--port', String(this.port), '--dir', this.directory, '--bind', '127.0.0.1', '--save', '']
+    const child = spawn('redis-server', [...args, ...(this.#options.config ?? [])], { stdio: 'ignore' })
+    child.once('error', () => undefined)
+    await Promise.race([once(child, 'spawn'), once(child, 'error').then(missing)])
+    this.#process = child
+    await until('redis-server answers', async () => (await this.admin(['PING'])) === 'PONG')
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    process.kill(this.pid, name)
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  async stop(): Promise<void> {
+    await this.kill()
+    await rm(this.directory, { recursive: true, force: true })
+  }
+
+  /** One command on a connection of its own, so that nothing of the store under test is involved. */
+  async admin(command: readonly string[]): Promise<unknown> {
+    const client = createClient({
+      url: this.url,
+      socket: { reconnectStrategy: false },
+      disableOfflineQueue: true,
+    })
+    client.on('error', () => undefined)
+    await client.connect()
+    try {
+      return await client.sendCommand(command)
+    } finally {
+      if (client.isOpen) client.destroy()
+    }
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  probe.listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+function missing(): never {
+  throw new Error('these tests need redis-server on the PATH (Debian: apt-get install redis-server)')
+}
