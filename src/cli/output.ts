@@ -47,4 +47,10 @@ export class Output {
   json(value: unknown): void {
     this.line(JSON.stringify(value))
   }
+
+  /** Resolves when everything written is out of our hands, or nobody takes it. */
+  flush(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => this.#stream.write('', () => resolve()))
+  }
 }

@@ -8,3 +8,8 @@ export function payloadText(message: { readonly payload: unknown; readonly unrea
   if (message.unreadable !== undefined) return printable(message.unreadable)
   return message.payload === undefined ? '' : printable(JSON.stringify(message.payload))
 }
+
+/** What an error says, without its stack. */
+export function firstLine(error: string): string {
+  return printable(error.split('\n', 1)[0] ?? '')
+}

@@ -4,7 +4,7 @@ import { EXIT } from '../failure.ts'
 import { formatDistance } from '../figures.ts'
 import { formatMoment } from '../moment.ts'
 import { readPage } from '../pages.ts'
-import { payloadText, printable } from '../printable.ts'
+import { firstLine, payloadText, printable } from '../printable.ts'
 import { renderTable } from '../table.ts'
 import { parseWholeNumber } from '../whole-number.ts'
 
@@ -66,7 +66,7 @@ function renderRows({ out, clock }: Call, items: readonly FoundMessage[]): strin
     style.dim(formatDistance(message.diedAt ?? message.dueAt, now)),
     String(message.attempt),
     style.red(printable(message.reason ?? '')),
-    printable(message.error ?? ''),
+    firstLine(message.error ?? ''),
     style.dim(payloadText(message)),
   ])
   return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })

@@ -50,18 +50,13 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
   field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
   field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
-  field('error', message.error === undefined ? undefined : printable(message.error))
+  field('error', message.error === undefined ? undefined : indented(message.error))
   field('unreadable', message.unreadable === undefined ? undefined : printable(message.unreadable))
-  if (message.payload !== undefined) {
-    field(
-      'payload',
-      JSON.stringify(message.payload, undefined, 2).split('\n').map(printableIndented).join('\n'),
-    )
-  }
+  if (message.payload !== undefined) field('payload', indented(JSON.stringify(message.payload, undefined, 2)))
 }
 
-/** The indentation of pretty JSON is ours; what is inside its texts is not. */
-function printableIndented(line: string, index: number): string {
-  const indent = /^ */.exec(line)?.[0] ?? ''
-  return `${index === 0 ? '' : ' '.repeat(LABEL_WIDTH)}${indent}${printable(line)}`
+/** Several lines beside their label. Their indentation stays; what else is in them is not ours, and made harmless. */
+function indented(text: string): string {
+  const lines = text.split('\n').map((line) => (/^ */.exec(line)?.[0] ?? '') + printable(line))
+  return lines.join(`\n${' '.repeat(LABEL_WIDTH)}`)
 }

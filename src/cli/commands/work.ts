@@ -1,5 +1,6 @@
 import { sleep } from '../../clock.ts'
 import type { Duration, Punctual, PunctualOptions } from '../../index.ts'
+import { untilSignalled } from '../../signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../failure.ts'
 import { parseWholeNumber } from '../whole-number.ts'
@@ -64,6 +65,8 @@ export const work = defineCommand({
     )
     // Nobody reads the journal any more: as when a pipe breaks, this is the end, but an orderly one.
     out.closed.addEventListener('abort', () => void queue.stop())
+    const signals = untilSignalled(() => undefined) // `run` acts on them; this one only tells.
+    void signals.first.then(() => journal.stopping())
     const watching = new AbortController()
     const watch = watchLateness(call, queue, journal, watching.signal)
     const report = await queue.run().finally(() => watching.abort())

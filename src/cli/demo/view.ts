@@ -68,7 +68,8 @@ function cell(text: string): string {
 function renderAhead({ tally, now, style }: Frame, width: number): string[] {
   const moments = tally.pendingMoments()
   const last = moments.at(-1)
-  const spanMs = Math.max(1_000, (last ?? now) - Math.min(now, tally.startedAt))
+  if (last === undefined) return []
+  const spanMs = Math.max(1_000, last - Math.min(now, tally.startedAt))
   const columns: number[] = Array.from({ length: width }, () => 0)
   for (const moment of moments) {
     const column = Math.min(width - 1, Math.max(0, Math.floor(((moment - now) / spanMs) * width)))

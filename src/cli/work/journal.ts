@@ -4,7 +4,7 @@ import type { EventName, Logger, Punctual, QueueEvents, StopReport } from '../..
 import { formatSpan, plural } from '../figures.ts'
 import { formatClock, formatMoment } from '../moment.ts'
 import type { Output } from '../output.ts'
-import { printable } from '../printable.ts'
+import { firstLine, printable } from '../printable.ts'
 import { pad } from '../table.ts'
 
 type Line = { readonly what: string; readonly about?: string; readonly detail: string }
@@ -40,11 +40,11 @@ export class Journal {
       })
     }
     this.#on(queue, 'retrying', yellow, ({ attempt, delayMs, error }) => {
-      return `attempt ${attempt} failed: ${printable(error)}; again in ${formatSpan(delayMs)}`
+      return `attempt ${attempt} failed: ${firstLine(error)}; again in ${formatSpan(delayMs)}`
     })
     this.#on(queue, 'dead', red, ({ attempt, reason, error }) => {
-      const why = error === '' || error === reason ? '' : `: ${printable(error)}`
-      return `after attempt ${attempt}, ${printable(reason)}${why}`
+      const why = error === '' || error.includes(reason) ? '' : `, ${printable(reason)}`
+      return `after attempt ${attempt}${why}: ${firstLine(error) || printable(reason)}`
     })
     this.#on(queue, 'late', magenta, ({ latenessMs }) => `started ${formatSpan(latenessMs)} late`)
     this.#on(queue, 'lost', magenta, () => 'the lease went to another worker')
@@ -60,6 +60,11 @@ export class Journal {
   lateness({ p50, p99, max }: { p50: number; p99: number; max: number }): void {
     const detail = `p50 ${formatSpan(p50)}, p99 ${formatSpan(p99)}, max ${formatSpan(max)}`
     this.#write({ event: 'lateness', p50, p99, max }, { what: this.#out.style.dim('lateness'), detail })
+  }
+
+  stopping(): void {
+    const detail = 'what runs may finish; a second signal no longer waits'
+    this.#write({ event: 'stopping' }, { what: 'stopping', detail })
   }
 
   ended(report: StopReport): void {

@@ -32,18 +32,19 @@ function nodeReadsTypeScript(): boolean {
   return Boolean((process.features as { readonly typescript?: unknown }).typescript)
 }
 
+/** What `node --import tsx` does, after the start: the module is the first thing that needs it. */
 async function registerTsx(path: string): Promise<void> {
-  const beside = createRequire(path)
-  let api: string
+  await import(pathToFileURL(findTsx(path)).href)
+}
+
+function findTsx(path: string): string {
   try {
-    api = beside.resolve('tsx/esm/api')
+    return createRequire(path).resolve('tsx')
   } catch {
     throw new FailedError(
       `Node ${process.versions.node} does not read TypeScript: install tsx beside ${path}, use Node 22.18 or later, or build it to JavaScript.`,
     )
   }
-  const { register } = (await import(pathToFileURL(api).href)) as { register: () => unknown }
-  register()
 }
 
 async function importModule(path: string): Promise<unknown> {
@@ -55,8 +56,17 @@ async function importModule(path: string): Promise<unknown> {
   }
 }
 
+type HandlerModule = { readonly default?: unknown; readonly handlers?: unknown }
+
+/** A module that was built to CommonJS stands as a whole behind the default export. */
+function exportsOf(module: unknown): HandlerModule {
+  const { default: preset } = module as HandlerModule
+  const isWrapped = typeof preset === 'object' && preset !== null && '__esModule' in preset
+  return (isWrapped ? preset : module) as HandlerModule
+}
+
 function handlersOf(module: unknown, file: string): LoadedHandler[] {
-  const { default: preset, handlers = preset } = module as { default?: unknown; handlers?: unknown }
+  const { default: preset, handlers = preset } = exportsOf(module)
   if (typeof handlers !== 'object' || handlers === null || Object.keys(handlers).length === 0) {
     throw new FailedError(
       `${file} exports no handlers; write: export default { 'order.close': async ({ payload }) => { ... } }`,
