@@ -13,7 +13,9 @@ export const COMMANDS = {
   dead: async () => (await import('./commands/dead.ts')).dead,
   revive: async () => (await import('./commands/revive.ts')).revive,
   purge: async () => (await import('./commands/purge.ts')).purge,
+  upcoming: async () => (await import('./commands/upcoming.ts')).upcoming,
   doctor: async () => (await import('./commands/doctor.ts')).doctor,
+  backup: async () => (await import('./commands/backup.ts')).backup,
 } as const satisfies Readonly<Record<string, () => Promise<Command>>>
 
 export type CommandName = keyof typeof COMMANDS

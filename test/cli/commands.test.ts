@@ -114,6 +114,45 @@ for (const engine of engines()) {
       expect(code).toBe(0)
     })
 
+    it('upcoming: how many come due per hour, and what is later', async () => {
+      const shell = await place()
+      const delays = ['0s', '3h', '3h', '5h', '900d']
+      const stdin = delays.map((delay) => JSON.stringify({ topic: 't', delay })).join('\n')
+      await shell.run(on('ahead', 'produce', '-'), { stdin })
+      const forecast = await shell.json(on('ahead', 'upcoming', '--by', 'hour', '--bars', '7'))
+      expect(forecast).toMatchObject({ unit: 'hour', due: 1, later: 1 })
+      const { slots } = forecast as { slots: { count: number }[] }
+      expect(slots.map(({ count }) => count).filter((count) => count > 0)).toEqual([2, 1])
+      const { stdout } = await shell.run(on('ahead', 'upcoming'))
+      expect(stdout).toMatch(/^5 messages wait; per \w+, zone Z\ndue now +1 +█/)
+    })
+
+    it('stats --watch: a document each time, until it is told to end', async () => {
+      const shell = await place()
+      await shell.run(on('watched', 'produce', 't', '1', '--delay', '1h'))
+      const watching = shell.start(on('watched', 'stats', '--watch', '--every', '100ms', '--json'))
+      await watching.says('"delayed":1')
+      await shell.run(on('watched', 'produce', 't', '2', '--delay', '1h'))
+      await watching.says('"delayed":2')
+      watching.signal('SIGINT')
+      expect((await watching.ended).code).toBe(0)
+    })
+
+    it('backup: a store that can be looked into, or the way to get one', async () => {
+      const shell = await place()
+      await shell.run(on('copied', 'produce', 't', '1', '--delay', '1h'))
+      const { code, stderr } = await shell.run(on('copied', 'backup', 'copy'))
+      if (engine.name === 'redis') {
+        expect(code).toBe(2)
+        expect(stderr).toMatch(/redis engine has no backup of its own; .*redis-cli --rdb FILE/)
+        return
+      }
+      expect(code).toBe(0)
+      const stats = (await shell.json(on('copied', 'stats', '--store', 'file:copy'))) as Stats
+      expect(stats.counts.delayed).toBe(1)
+      expect(await shell.run(on('copied', 'backup', 'copy'))).toMatchObject({ code: 2 })
+    })
+
     it('many from standard input, as payloads or as whole messages', async () => {
       const shell = await place()
       const payloads = Array.from({ length: 2_345 }, (_, i) => JSON.stringify({ i })).join('\n')

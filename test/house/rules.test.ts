@@ -35,6 +35,7 @@ const QUEUE_FILES = [
   'stats.ts',
   'signals.ts',
   'opening.ts',
+  'backup.ts',
 ]
 
 function roomOf(path: string): string {
