@@ -27,8 +27,6 @@ export function showFor(stage: Stage): Show {
   return stage.out.isTerminal ? new PictureShow(stage) : new LineShow(stage)
 }
 
-const INVITATION = 'Pull the plug: press Ctrl-C, wait a moment, run it again. What is pending arrives.'
-
 class PictureShow implements Show {
   readonly everyMs = 60
   readonly #stage: Stage
@@ -50,8 +48,7 @@ class PictureShow implements Show {
     const { out, tally, where } = this.#stage
     const { columns, style } = out
     const frame = renderFrame({ tally, now, where, notes: this.#notes, isOver, columns, style })
-    const invitation = isOver ? [] : ['', ` ${style.bold(INVITATION)}`]
-    this.#screen.paint(['', ...frame, ...invitation])
+    this.#screen.paint(['', ...frame])
   }
 
   end(): void {

@@ -20,6 +20,8 @@ export type Frame = {
 
 const WIDTH_MAX = 92
 const LEFT_WIDTH = 46
+/** Below this the list of arrivals is left out. */
+const TWO_COLUMNS_MIN = 76
 const BAR_WIDTH = 22
 const LABEL_WIDTH = 10
 
@@ -27,12 +29,15 @@ export function renderFrame(frame: Frame): string[] {
   const width = Math.min(WIDTH_MAX, frame.columns) - 2
   const lines = [
     ...renderHead(frame, width),
+    ...renderInvitation(frame),
     ...renderOrder(frame),
     '',
     ...renderAhead(frame, width),
     renderProgress(frame, width),
     '',
-    ...besides(renderLateness(frame), renderRecent(frame)),
+    ...(frame.columns < TWO_COLUMNS_MIN
+      ? renderLateness(frame)
+      : besides(renderLateness(frame), renderRecent(frame))),
     ...renderNotes(frame),
   ]
   return lines.map((line) => ` ${line}`.trimEnd())
@@ -44,6 +49,13 @@ function renderHead({ tally, where, style, now, isOver }: Frame, width: number):
   const title = `${style.bold('punctual demo')}  ${style.dim(where)}`
   const space = width - 'punctual demo'.length - 2 - where.length
   return [`${title}${pad(left, Math.max(left.length + 2, space), 'right')}`]
+}
+
+/** At the top: a small terminal cuts the bottom off. */
+function renderInvitation({ isOver, style }: Frame): string[] {
+  return isOver
+    ? []
+    : [style.bold('Pull the plug: press Ctrl-C, wait a moment, run it again. Nothing is lost.')]
 }
 
 function renderOrder({ tally, style }: Frame): string[] {
