@@ -5,28 +5,34 @@
 import { UsageError, describe } from './core/errors.ts'
 import type { TopicSchemas } from './core/schema.ts'
 import { Queue } from './queue.ts'
-import { parseSettings, type PunctualOptions, type Settings } from './settings.ts'
+import {
+  isStore,
+  parseSettings,
+  type ExistingClient,
+  type PunctualOptions,
+  type Settings,
+} from './settings.ts'
 import type { Store, StoreContext } from './store/store.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
 
 type Engine = (url: string, context: StoreContext) => Promise<Store>
 
 const ENGINES: Readonly<Record<string, Engine>> = {
-  'memory:': async (_url, { clock }) => {
-    const { MemoryStore } = await import('./store/memory/store.ts')
-    return new MemoryStore(clock)
-  },
   'file:': async (url, context) => {
     const { openFileStore } = await import('./store/file/open.ts')
     return openFileStore(url, context)
   },
   'redis:': openRedis,
   'rediss:': openRedis,
+  'memory:': async (_url, { clock }) => {
+    const { MemoryStore } = await import('./store/memory/store.ts')
+    return new MemoryStore(clock)
+  },
 }
 
-async function openRedis(url: string, context: StoreContext): Promise<Store> {
+async function openRedis(target: string | ExistingClient, context: StoreContext): Promise<Store> {
   const { openRedisStore } = await import('./store/redis/open.ts')
-  return openRedisStore(url, context)
+  return openRedisStore(target, context)
 }
 
 /**
@@ -45,7 +51,8 @@ export class Punctual<T extends object = AnyTopics, S extends TopicSchemas = NoS
 /** Fails here, in the constructor, when no engine understands the URL. */
 function makerFor(settings: Settings): () => Promise<Store> {
   const { store: given } = settings
-  if (typeof given !== 'string') return () => Promise.resolve(given)
+  if (isStore(given)) return () => Promise.resolve(given)
+  if (typeof given !== 'string') return () => openRedis(given, settings)
   const scheme = /^[a-z+]+:/.exec(given)?.[0] ?? ''
   const engine = ENGINES[scheme]
   if (engine === undefined) {

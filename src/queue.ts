@@ -31,7 +31,7 @@ import { Lane, Lanes } from './runtime/lanes.ts'
 import { Producer, type Draft } from './runtime/producer.ts'
 import { Runtime } from './runtime/runtime.ts'
 import { stopInOrder, whenAborted, type StopReport } from './runtime/stopping.ts'
-import type { Settings } from './settings.ts'
+import { isStore, type Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
 import type { Finding, RescheduleResult, Store } from './store/store.ts'
@@ -57,7 +57,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
     this.#settings = settings
-    this.#opening = new Opening(makeStore, typeof settings.store === 'string', (store) => {
+    this.#opening = new Opening(makeStore, !isStore(settings.store), (store) => {
       this.#producer = new Producer(store, settings.clock, settings.random)
     })
     this.#events = new Events(settings.logger)

@@ -19,9 +19,15 @@ import { isStandardSchema, type StandardSchema, type TopicSchemas } from './core
 import { systemRandom, type Random } from './random.ts'
 import type { Store } from './store/store.ts'
 
+/** A client of the package `redis`: its settings are used, on connections of punctual's own. */
+export type ExistingClient = { duplicate(overrides?: object): unknown; sendCommand: unknown }
+
 export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
-  /** A URL (`memory:`, `file:PATH`, `redis://...`) or a store object, which its maker closes. Default `file:.punctual`. */
-  store?: string | Store
+  /**
+   * A URL (`memory:`, `file:PATH`, `redis://...`), a client of the package `redis`, or a store object, which its maker
+   * closes. Default `file:.punctual`.
+   */
+  store?: string | ExistingClient | Store
   /** Queues of one store share nothing. Default `default`. */
   queue?: string
   /** How many handlers run at once in this process. Default 100. */
@@ -51,7 +57,7 @@ export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
 }
 
 export type Settings = {
-  readonly store: string | Store
+  readonly store: string | ExistingClient | Store
   readonly queue: string
   readonly concurrency: number
   readonly leaseMs: number
@@ -125,12 +131,16 @@ export function parseSettings(options: unknown): Settings {
   }
 }
 
-function parseStore(value: unknown): string | Store {
-  if (typeof value === 'string') return value
-  if (hasMethods<Store>(value, STORE_VERBS) && 'capabilities' in value) return value
+export function isStore(value: unknown): value is Store {
+  return hasMethods<Store>(value, STORE_VERBS) && 'capabilities' in value
+}
+
+function parseStore(value: unknown): string | ExistingClient | Store {
+  if (typeof value === 'string' || isStore(value)) return value
+  if (hasMethods<ExistingClient>(value, ['duplicate', 'sendCommand'])) return value
   throw new UsageError(
     'STORE_INVALID',
-    `store is ${describe(value)}; give a URL like "file:.punctual" or "redis://localhost:6379", or a store object.`,
+    `store is ${describe(value)}; give a URL like "file:.punctual" or "redis://localhost:6379", a client of "redis", or a store.`,
     { value },
   )
 }

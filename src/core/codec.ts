@@ -13,7 +13,16 @@ export function encodePayload(payload: unknown, bytesMax: number): string {
   const body = toJson(payload)
   // A UTF-16 unit takes at most 3 bytes: most bodies pass without being measured.
   if (body.length * 3 > bytesMax) checkSize(body, bytesMax)
-  return body
+  return inOnePiece(body)
+}
+
+/**
+ * V8 hands out the text of `JSON.stringify` in pieces, and keeps them as long as it lives: 95 bytes more for a body of
+ * 200. Looking at a character joins them, for nothing: whoever writes the text out would have to do it anyway.
+ */
+function inOnePiece(text: string): string {
+  text.charCodeAt(0)
+  return text
 }
 
 function toJson(payload: unknown): string {

@@ -114,7 +114,10 @@ export class TimingWheel {
         bucket < RING_SIZE ? this.#expireBucket(bucket, left, expire) : this.#dropBucket(bucket, left, expire)
       const isEmptied = this.#first[bucket] === NONE
       this.#falling = isEmptied || bucket < RING_SIZE ? NONE : bucket
-      if (!isEmptied) return false
+      if (!isEmptied) {
+        this.#stale[bucket] = 1 // Its earliest may be among those that left.
+        return false
+      }
     }
     if (to > this.#now) this.#now = Math.floor(to)
     return true

@@ -30,6 +30,8 @@ type Job = {
 
 export type CommitterOptions = {
   readonly tree: Tree
+  /** Called in every transaction, when all its jobs are done. */
+  readonly beforeCommit: () => void
   /** Turns whatever the library threw into one of our errors. */
   readonly explain: (error: unknown) => Promise<PunctualError>
   /** Told after each commit which queues have something due sooner than before. */
@@ -80,17 +82,19 @@ export class Committer {
 
   async #commitGroup(): Promise<void> {
     let group: Job[] = []
-    let isDone = false
+    let isWritten = false
     try {
       await this.#transact((ledger) => {
         // The group is formed inside: whoever comes before the lock is ours still gets a seat.
         group = this.#nextGroup()
         for (const job of group) job.run(ledger)
-        isDone = true
+        ledger.close()
+        isWritten = true
       })
       for (const job of group) job.resolve()
     } catch (error) {
-      if (group.length > 1 && !isDone) await this.#commitEach(group)
+      // Once all is written, what fails is the disk, and it fails for all of them.
+      if (group.length > 1 && !isWritten) await this.#commitEach(group)
       else await this.#fail(group, error)
     }
   }
@@ -98,7 +102,10 @@ export class Committer {
   async #commitEach(group: readonly Job[]): Promise<void> {
     for (const job of group) {
       try {
-        await this.#transact(job.run)
+        await this.#transact((ledger) => {
+          job.run(ledger)
+          ledger.close()
+        })
         job.resolve()
       } catch (error) {
         await this.#fail([job], error)
@@ -107,12 +114,12 @@ export class Committer {
   }
 
   async #transact(run: (ledger: Ledger) => void): Promise<void> {
-    const { tree, onWakes } = this.#options
+    const { tree, beforeCommit, onWakes } = this.#options
     let wakes: ReadonlySet<number> = new Set()
     await tree.transaction(() => {
       const ledger = new Ledger(tree)
       run(ledger)
-      ledger.close()
+      beforeCommit()
       wakes = ledger.wakes
     })
     if (wakes.size > 0) onWakes(wakes)

@@ -14,7 +14,7 @@
 import { open, readFile, readdir, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { UsageError } from '../../core/errors.ts'
-import { headProblem } from './head.ts'
+import { readHead } from './head.ts'
 import { corrupt } from './seal.ts'
 
 export const FORMAT_VERSION = 1
@@ -32,14 +32,14 @@ export async function inspectDirectory(directory: string): Promise<DirectoryStat
   const data = path.join(directory, DATA_FILE)
   if (names.includes(FORMAT_FILE)) {
     await checkFormat(path.join(directory, FORMAT_FILE))
-    const problem = names.includes(DATA_FILE) ? await headProblem(data) : 'it is missing'
+    const problem = names.includes(DATA_FILE) ? (await readHead(data)).problem : 'it is missing'
     if (problem !== undefined) throw corrupt(`${data}: ${problem}`)
     return 'ours'
   }
   const foreign = names.find((name) => !OWN_FILES.test(name))
   if (foreign !== undefined) throw foreignError(directory, `it contains "${foreign}"`)
   if (names.includes(DATA_FILE) && (await stat(data)).size > 0) {
-    const problem = await headProblem(data)
+    const { problem } = await readHead(data)
     if (problem !== undefined) throw foreignError(directory, `${DATA_FILE}: ${problem}`)
   }
   return 'new'

@@ -11,7 +11,6 @@ import type { Logger } from '../../core/log.ts'
 import { Committer } from './committer.ts'
 import {
   FORMAT_VERSION,
-  dataBytes,
   foreignError,
   inspectDirectory,
   sealDirectory,
@@ -22,6 +21,7 @@ import { explainFailure } from './failure.ts'
 import { metaKey, queueKey } from './keys.ts'
 import { decodeNumber, encodeNumber } from './number.ts'
 import { corrupt } from './seal.ts'
+import { Tail, checkTail } from './tail.ts'
 import { Tree } from './tree.ts'
 import { WakeChannel } from './wake.ts'
 
@@ -50,8 +50,10 @@ export class Environment {
     this.sync = sync
     this.tree = tree
     this.#logger = logger
+    const tail = new Tail(directory, tree)
     this.committer = new Committer({
       tree,
+      beforeCommit: () => tail.keepAhead(),
       explain: (error) => explainFailure(error, directory),
       onWakes: (queues) => {
         for (const queue of queues) this.#channels.get(queue)?.wake()
@@ -127,7 +129,7 @@ export async function acquireEnvironment(
   try {
     return await shared.environment
   } catch (error) {
-    open.delete(directory)
+    if (open.get(directory) === shared) open.delete(directory)
     throw error
   }
 }
@@ -154,16 +156,25 @@ export async function releaseEnvironment(environment: Environment): Promise<void
 }
 
 async function openEnvironment(directory: string, sync: SyncMode, logger: Logger): Promise<Environment> {
-  const state = await inspectDirectory(directory)
+  const state = await inspect(directory)
   const tree = await openTree(directory, sync, state)
   const environment = new Environment(directory, sync, tree, logger)
   try {
-    await checkWhole(directory, tree)
     await checkTreeFormat(environment, state)
     if (state === 'new') await sealDirectory(directory)
     return environment
   } catch (error) {
     await environment.close()
+    throw await explainFailure(error, directory)
+  }
+}
+
+async function inspect(directory: string): Promise<DirectoryState> {
+  try {
+    const state = await inspectDirectory(directory)
+    if (state === 'ours') await checkTail(directory)
+    return state
+  } catch (error) {
     throw await explainFailure(error, directory)
   }
 }
@@ -188,15 +199,6 @@ async function openTree(directory: string, sync: SyncMode, state: DirectoryState
   } catch (error) {
     if (state === 'new') throw foreignError(directory, 'its data.mdb was not made by punctual', error)
     throw await explainFailure(error, directory)
-  }
-}
-
-/** A file that ends before its last page was cut; reading on would end the process, not just the call. */
-async function checkWhole(directory: string, tree: Tree): Promise<void> {
-  const { pages, pageBytes } = tree.stats()
-  const bytes = await dataBytes(directory)
-  if (bytes < pages * pageBytes) {
-    throw corrupt(`${directory}/data.mdb has ${bytes} bytes and should have ${pages * pageBytes}`)
   }
 }
 

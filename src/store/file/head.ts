@@ -1,10 +1,11 @@
 /**
- * The first two pages of an LMDB file, which point to all others in turn. We look at them before the library does:
+ * The first two pages of an LMDB file, which in turn point to all others. We look at them before the library does:
  * given a file that is none of its own, it reports an error and then takes the process down.
  *
- *   each page:   0 page header   24 magic   28 version   48 page size (4 bytes each, in the machine's order)
+ *   each page:   24 magic   28 version   48 page size   144 number of the last page   152 transaction
+ *                (4 bytes each, the last two 8, in the machine's order)
  */
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import { endianness } from 'node:os'
 
 const MAGIC = 0xbeefc0de
@@ -12,27 +13,44 @@ const VERSION = 2
 const MAGIC_AT = 24
 const VERSION_AT = 28
 const PAGE_SIZE_AT = 48
-const HEAD_BYTES = 52
+const LAST_PAGE_AT = 144
+const TRANSACTION_AT = 152
+const HEAD_BYTES = 160
 const PAGE_BYTES_MIN = 512
 const PAGE_BYTES_MAX = 65_536
 
-/** What is wrong with a file; undefined for one that can be opened. */
-export async function headProblem(file: string): Promise<string | undefined> {
+/** A problem, or how long the file should be. */
+export type Head = { readonly problem?: string; readonly expectedBytes: number }
+
+export async function readHead(file: string): Promise<Head> {
   const handle = await open(file, 'r')
   try {
-    const { size } = await handle.stat()
-    const first = Buffer.alloc(HEAD_BYTES)
-    await handle.read(first, 0, HEAD_BYTES, 0)
-    if (!isHead(first)) return 'it does not begin like an LMDB file'
-    const pageBytes = readNumber(first, PAGE_SIZE_AT)
-    if (pageBytes < PAGE_BYTES_MIN || pageBytes > PAGE_BYTES_MAX) return `its pages have ${pageBytes} bytes`
-    if (size < 2 * pageBytes) return `it has ${size} bytes, fewer than an empty store`
-    const second = Buffer.alloc(HEAD_BYTES)
-    await handle.read(second, 0, HEAD_BYTES, pageBytes)
-    return isHead(second) ? undefined : 'its second page is none of LMDB’s'
+    return await readBothPages(handle)
   } finally {
     await handle.close()
   }
+}
+
+async function readBothPages(handle: FileHandle): Promise<Head> {
+  const first = await readPage(handle, 0)
+  if (!isHead(first)) return bad('it does not begin like an LMDB file')
+  const pageBytes = readNumber(first, PAGE_SIZE_AT)
+  if (pageBytes < PAGE_BYTES_MIN || pageBytes > PAGE_BYTES_MAX)
+    return bad(`its pages have ${pageBytes} bytes`)
+  const second = await readPage(handle, pageBytes)
+  if (!isHead(second)) return bad('its second page is missing or none of LMDB’s')
+  const current = readLong(first, TRANSACTION_AT) > readLong(second, TRANSACTION_AT) ? first : second
+  return { expectedBytes: (readLong(current, LAST_PAGE_AT) + 1) * pageBytes }
+}
+
+async function readPage(handle: FileHandle, offset: number): Promise<Buffer> {
+  const page = Buffer.alloc(HEAD_BYTES)
+  await handle.read(page, 0, HEAD_BYTES, offset)
+  return page
+}
+
+function bad(problem: string): Head {
+  return { problem, expectedBytes: 0 }
 }
 
 function isHead(page: Buffer): boolean {
@@ -41,4 +59,8 @@ function isHead(page: Buffer): boolean {
 
 function readNumber(page: Buffer, offset: number): number {
   return endianness() === 'LE' ? page.readUInt32LE(offset) : page.readUInt32BE(offset)
+}
+
+function readLong(page: Buffer, offset: number): number {
+  return Number(endianness() === 'LE' ? page.readBigUInt64LE(offset) : page.readBigUInt64BE(offset))
 }

@@ -59,7 +59,7 @@ export function inspectIds(view: View, ids: readonly string[]): Page {
   const items: StoredMessage[] = []
   for (const id of ids) {
     const found = locate(view.tree, view.queue, id)
-    if (found !== undefined) items.push(viewer(view, found.state)(found.record))
+    if (found !== undefined) items.push(viewer(view, found.state)(found.bytes))
   }
   return { items }
 }
@@ -104,7 +104,7 @@ export function topicNamed({ tree, queue }: View, name: string): Topic | undefin
 /** Exact for this moment. The walk since the mark is short: see `counting.ts`. */
 export function count(view: View): Counts {
   const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
-  const byTopic = new Map<string, TopicCounts>() // A plain object would lose a topic called "__proto__".
+  const counts = new Map<string, TopicCounts>()
   let nextDueAt: number | undefined
   for (const topic of allTopics(view)) {
     const waiting = waitingIn(topic)
@@ -114,12 +114,12 @@ export function count(view: View): Counts {
     states.delayed += waiting
     states.running += topic.running
     states.dead += topic.dead
-    byTopic.set(topic.name, { waiting, running: topic.running, dead: topic.dead })
+    counts.set(topic.name, { waiting, running: topic.running, dead: topic.dead })
     const first = firstMoment(view.tree, topic)
     if (first !== undefined && (nextDueAt === undefined || first < nextDueAt)) nextDueAt = first
   }
   states.delayed -= states.ready
-  const topics = Object.fromEntries(byTopic)
+  const topics = Object.fromEntries(counts)
   return nextDueAt === undefined ? { states, topics } : { states, topics, nextDueAt }
 }
 

@@ -21,6 +21,8 @@ const SEQUENCE_KEY = metaKey('sequence')
 
 type OpenTopic = {
   readonly topic: Topic
+  /** As it lies in the tree; undefined for a new one. */
+  readonly stored: Buffer | undefined
   /** The earliest moment of what waits; undefined: not known at the moment. */
   firstAt: number | undefined
 }
@@ -58,7 +60,7 @@ export class Ledger {
     const topic = newTopic(queue, this.nextSequence(), name)
     this.tree.put(topicNameKey(queue, name), encodeNumber(topic.number))
     this.#topicNumbers.set(`${queue} ${name}`, topic.number)
-    this.#topics.set(topic.number, { topic, firstAt: Infinity })
+    this.#topics.set(topic.number, { topic, stored: undefined, firstAt: Infinity })
     return topic
   }
 
@@ -89,18 +91,22 @@ export class Ledger {
   /** Writes the books back. The last thing in a transaction. */
   close(): void {
     if (this.#sequence !== undefined) this.tree.put(SEQUENCE_KEY, encodeNumber(this.#sequence))
-    for (const { topic } of this.#topics.values()) this.#closeTopic(topic)
+    for (const open of this.#topics.values()) this.#closeTopic(open)
   }
 
-  /** A topic without messages is forgotten, so that a program with ever new topics does not fill the disk. */
-  #closeTopic(topic: Topic): void {
+  /**
+   * What did not change is not written: a claim that came too late changes nothing, and then costs no sync. A topic
+   * without messages is forgotten, so that a program with ever new topics does not fill the disk.
+   */
+  #closeTopic({ topic, stored }: OpenTopic): void {
     const key = topicKey(topic.queue, topic.number)
-    if (!isEmpty(topic)) {
-      this.tree.put(key, encodeTopic(topic))
+    if (isEmpty(topic)) {
+      this.tree.remove(key)
+      this.tree.remove(topicNameKey(topic.queue, topic.name))
       return
     }
-    this.tree.remove(key)
-    this.tree.remove(topicNameKey(topic.queue, topic.name))
+    const value = encodeTopic(topic)
+    if (stored === undefined || !stored.equals(value)) this.tree.put(key, value)
   }
 
   #open(queue: number, number: number): OpenTopic {
@@ -108,7 +114,7 @@ export class Ledger {
     if (known !== undefined) return known
     const value = this.tree.get(topicKey(queue, number))
     if (value === undefined) throw corrupt(`topic ${number} has messages but no counts`)
-    const open = { topic: decodeTopic(value, queue, number), firstAt: undefined }
+    const open = { topic: decodeTopic(value, queue, number), stored: value, firstAt: undefined }
     this.#topics.set(number, open)
     return open
   }

@@ -26,7 +26,8 @@ export type Located = {
   readonly place: Place
   /** Of its record. */
   readonly key: Buffer
-  readonly record: Buffer
+  /** Its record, unchecked: even a damaged one can be removed. */
+  readonly bytes: Buffer
 }
 
 const STATE = 4
@@ -58,22 +59,19 @@ export function locate(tree: Tree, queue: number, id: string): Located | undefin
   const { topic, priority, dueAt, sequence } = place
   const key = place.state === 'dead' ? deadKey(topic, sequence) : waitingKey(topic, priority, dueAt, sequence)
   return (
-    locatedAt(tree, key, place, place.state, id) ??
-    locatedAt(tree, runningKey(queue, sequence), place, 'running', id) ??
+    locatedAt(tree, key, place, place.state) ??
+    locatedAt(tree, runningKey(queue, sequence), place, 'running') ??
     missing(id)
   )
 }
 
-function locatedAt(
-  tree: Tree,
-  key: Buffer,
-  place: Place,
-  state: RecordState,
-  id: string,
-): Located | undefined {
-  const value = tree.get(key)
-  if (value === undefined) return undefined
-  return { state, place, key, record: readRecord(value, () => `message "${id}"`) }
+export function recordOf({ bytes }: Located, id: string): Buffer {
+  return readRecord(bytes, () => `message "${id}"`)
+}
+
+function locatedAt(tree: Tree, key: Buffer, place: Place, state: RecordState): Located | undefined {
+  const bytes = tree.get(key)
+  return bytes === undefined ? undefined : { state, place, key, bytes }
 }
 
 function missing(id: string): never {

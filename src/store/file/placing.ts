@@ -15,7 +15,7 @@ import type {
 } from '../store.ts'
 import { placeKey, waitingKey } from './keys.ts'
 import type { Ledger } from './ledger.ts'
-import { encodePlace, locate, type Located, type Place } from './place.ts'
+import { encodePlace, locate, recordOf, type Located, type Place } from './place.ts'
 import {
   changeRecord,
   dueAtOf,
@@ -59,7 +59,7 @@ export function rescheduleOne(scene: Scene, { id, when }: Move): RescheduleResul
   if (found?.state === 'running') return 'running'
   if (found?.state !== 'waiting') return 'missing'
   takeOut(scene, found)
-  beginWaiting(scene, changeRecord(found.record, { dueAt: momentOf(when, scene.now) }))
+  beginWaiting(scene, changeRecord(recordOf(found, id), { dueAt: momentOf(when, scene.now) }))
   return 'rescheduled'
 }
 
@@ -68,7 +68,10 @@ export function reviveOne(scene: Scene, id: string): ReviveResult {
   const found = locate(ledger.tree, queue, id)
   if (found?.state !== 'dead') return 'missing'
   takeOut(scene, found)
-  beginWaiting(scene, changeRecord(withFailure(found.record, '', ''), { attempt: 0, dueAt: now, until: 0 }))
+  beginWaiting(
+    scene,
+    changeRecord(withFailure(recordOf(found, id), '', ''), { attempt: 0, dueAt: now, until: 0 }),
+  )
   return 'revived'
 }
 

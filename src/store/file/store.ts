@@ -34,8 +34,8 @@ import { Room } from './room.ts'
 import type { WakeChannel } from './wake.ts'
 
 const BATCH_MAX = 1000
-/** A commit takes one to three milliseconds on an ordinary disk; see docs/file.md for the measurement. */
-const LEAD_MS = 5
+/** Longer than a commit takes on an ordinary disk, so that the sync behind a claim makes no handler late. */
+const LEAD_MS = 10
 
 export type FileStoreOptions = { readonly directory: string; readonly sync: SyncMode }
 
@@ -74,7 +74,13 @@ export class FileStore implements contract.Store {
   async open(): Promise<void> {
     if (this.#closing !== undefined) throw closedError()
     this.#opening ??= this.#openOnce()
-    this.#opened = await this.#opening
+    try {
+      this.#opened = await this.#opening
+    } catch (error) {
+      // What was in the way may be gone when it is tried again.
+      this.#opening = undefined
+      throw error
+    }
   }
 
   close(): Promise<void> {
@@ -83,6 +89,7 @@ export class FileStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    this.#admit(messages.length)
     if (messages.length > 0) this.#use().room.admit(messages)
     return this.#commitEach(messages, putOne)
   }
@@ -125,13 +132,13 @@ export class FileStore implements contract.Store {
 
   async count(): Promise<contract.Counts> {
     const { environment, queue } = this.#use()
-    await moveMarks(environment, queue, () => this.#now())
+    await this.#explained(() => moveMarks(environment, queue, () => this.#now()))
     return this.#look(count)
   }
 
   async doctor(): Promise<contract.Finding[]> {
     const { environment, channel } = this.#use()
-    return checkup(environment, channel, () => this.#view())
+    return this.#explained(() => checkup(environment, channel, () => this.#view()))
   }
 
   /**
@@ -175,7 +182,11 @@ export class FileStore implements contract.Store {
     if (opened !== undefined) await releaseEnvironment(opened.environment)
   }
 
-  #commitEach<E, R>(entries: readonly E[], act: (scene: Scene, entry: E) => R): Promise<R[]> {
+  async #commitEach<E, R>(entries: readonly E[], act: (scene: Scene, entry: E) => R): Promise<R[]> {
+    if (entries.length === 0) {
+      this.#use()
+      return []
+    }
     return this.#commit(entries.length, (scene) => entries.map((entry) => act(scene, entry)))
   }
 
@@ -197,9 +208,13 @@ export class FileStore implements contract.Store {
   }
 
   async #look<T>(read: (view: View) => T): Promise<T> {
-    const view = this.#view()
+    return this.#explained(() => read(this.#view()))
+  }
+
+  /** Whatever the library throws on the way leaves as one of our errors. */
+  async #explained<T>(read: () => T | Promise<T>): Promise<T> {
     try {
-      return read(view)
+      return await read()
     } catch (error) {
       throw await explainFailure(error, this.#options.directory)
     }

@@ -7,7 +7,7 @@
  *
  * A watch that cannot be had or breaks is no error: wake-ups are hints, and whoever sleeps looks again on his own.
  */
-import { watch, type FSWatcher } from 'node:fs'
+import { constants, watch, type FSWatcher } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { Logger } from '../../core/log.ts'
 
@@ -28,7 +28,7 @@ export class WakeChannel {
   }
 
   async open(): Promise<void> {
-    this.#file = await open(this.#path, 'a')
+    this.#file = await open(this.#path, constants.O_RDWR | constants.O_CREAT)
     try {
       this.#watcher = watch(this.#path, { persistent: false }, () => this.#callListeners())
       this.#watcher.on('error', (error) => this.#lostWatch(error))
@@ -68,8 +68,7 @@ export class WakeChannel {
     try {
       while (this.#mustWriteAgain) {
         this.#mustWriteAgain = false
-        await this.#file?.truncate(0)
-        await this.#file?.write(NOTE)
+        await this.#file?.write(NOTE, 0, NOTE.length, 0)
       }
     } catch (error) {
       this.#logger.warn(`other processes were not woken: writing to ${this.#path} failed: ${String(error)}`)

@@ -20,8 +20,8 @@ export class MessageTable {
   readonly #free: number[] = []
   readonly #ids: string[] = []
   readonly #bodies: string[] = []
-  readonly #metas: string[] = []
-  /** Only what failed has an error, only what died has a death: they are few. */
+  /** Few have a policy of their own, fewer have failed, and fewest have died. */
+  readonly #metas = new Map<number, string>()
   readonly #errors = new Map<number, string>()
   readonly #deaths = new Map<number, Death>()
 
@@ -46,7 +46,7 @@ export class MessageTable {
     this.#slotOf.set(message.id, slot)
     this.#ids[slot] = message.id
     this.#bodies[slot] = message.body
-    this.#metas[slot] = message.meta
+    if (message.meta !== '') this.#metas.set(slot, message.meta)
     this.topic[slot] = topic
     this.dueAt[slot] = dueAt
     this.order[slot] = this.#produced
@@ -63,7 +63,7 @@ export class MessageTable {
     this.#deaths.delete(slot)
     this.#ids[slot] = ''
     this.#bodies[slot] = ''
-    this.#metas[slot] = ''
+    this.#metas.delete(slot)
     this.#state[slot] = 0
     this.#free.push(slot)
   }
@@ -77,7 +77,7 @@ export class MessageTable {
   }
 
   meta(slot: number): string {
-    return this.#metas[slot] as string
+    return this.#metas.get(slot) ?? ''
   }
 
   state(slot: number): number {

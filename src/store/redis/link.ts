@@ -190,8 +190,13 @@ export class Link {
 
   #expire(call: Call, timeoutMs: number): void {
     const { sentOn } = call
-    this.#fail(call, this.#unavailable(`no answer within ${timeoutMs} ms`))
-    if (sentOn !== undefined) this.#lost(sentOn, this.#unavailable(`no answer within ${timeoutMs} ms`))
+    if (sentOn === undefined) {
+      this.#fail(call, this.#inVain(`still not connected after ${timeoutMs} ms`))
+      return
+    }
+    const error = this.#unavailable(`no answer within ${timeoutMs} ms`)
+    this.#fail(call, error)
+    this.#lost(sentOn, error)
   }
 
   #fail(call: Call, error: unknown): void {
@@ -204,6 +209,11 @@ export class Link {
   }
 
   #unavailable(what: string): UnavailableError {
+    return new UnavailableError('STORE_UNAVAILABLE', `${this.#options.server}: ${what}.`)
+  }
+
+  /** For a caller who waited in vain: with the last thing that went wrong, which mostly is the reason. */
+  #inVain(what: string): UnavailableError {
     const { server } = this.#options
     const before = this.#lastError
     const reason = before === undefined ? '' : ` Before that: ${before.message}`

@@ -4,10 +4,19 @@
  */
 import { invariant } from '../../core/errors.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { ClaimReply, Counts, Lease, Next, StoredMessage, TopicCounts } from '../store.ts'
+import type {
+  ClaimReply,
+  Counts,
+  Lease,
+  Next,
+  PutResult,
+  SettleResult,
+  StoredMessage,
+  TopicCounts,
+} from '../store.ts'
 import { decodeTail } from './tail.ts'
 
-const LEASE_FIELDS = 5
+const LEASE_FIELDS = 2
 const STORED_FIELDS = 9
 
 export function words<Word extends string>(reply: unknown): Word[] {
@@ -15,29 +24,68 @@ export function words<Word extends string>(reply: unknown): Word[] {
   return reply as Word[]
 }
 
+/** The answers to a put: `stored`, but for those that the reply names by their place. */
+export function putResults(count: number, reply: unknown): PutResult[] {
+  const exceptions = words<never>(reply) as (number | PutResult)[]
+  const results = Array.from({ length: count }, (): PutResult => 'stored')
+  for (let at = 0; at < exceptions.length; at += 2) {
+    results[(exceptions[at] as number) - 1] = exceptions[at + 1] as PutResult
+  }
+  return results
+}
+
+/** The answers to a settlement: `settled`, but for those that the reply names by their place. */
+export function settleResults(count: number, reply: unknown): SettleResult[] {
+  const results = Array.from({ length: count }, (): SettleResult => 'settled')
+  for (const place of words<never>(reply) as number[]) results[place - 1] = 'lost'
+  return results
+}
+
 export type Claimed = ClaimReply & { readonly orphans: number }
 
-export function decodeClaim(reply: unknown): Claimed {
-  invariant(Array.isArray(reply) && reply.length === 5, 'a claim answers with five values')
-  const [nowText, nextText, token, orphans, rows] = reply as [string, string, string, number, unknown[]]
+type ClaimParts = [
+  now: string,
+  next: string,
+  token: string,
+  orphans: number,
+  names: string[],
+  rows: readonly string[],
+]
+
+/** `wanted`: the topics that were asked for, in that order; without them the reply brings the names. */
+export function decodeClaim(reply: unknown, wanted?: readonly string[]): Claimed {
+  invariant(Array.isArray(reply) && reply.length === 6, 'a claim answers with six values')
+  const [nowText, nextText, token, orphans, names, rows] = reply as ClaimParts
   const now = Number(nowText)
   const leases: Lease[] = []
-  for (let at = 0; at < rows.length; at += LEASE_FIELDS) leases.push(decodeLease(rows, at, token, now))
+  for (let at = 0; at < rows.length; at += LEASE_FIELDS) {
+    leases.push(decodeLease(rows[at] as string, rows[at + 1] as string, wanted ?? names, token, now))
+  }
   return { leases, next: decodeNext(nextText), orphans }
 }
 
-function decodeLease(rows: readonly unknown[], at: number, token: string, now: number): Lease {
-  const dueAt = rows[at + 2] as number
-  const { priority, meta, body } = decodeTail(rows[at + 4] as string)
+/** The head: place of the topic, dueAt, attempt, id. Only the id, the last, may hold spaces. */
+function decodeLease(
+  head: string,
+  tail: string,
+  topics: readonly string[],
+  token: string,
+  now: number,
+): Lease {
+  const dueAtAt = head.indexOf(' ') + 1
+  const attemptAt = head.indexOf(' ', dueAtAt) + 1
+  const idAt = head.indexOf(' ', attemptAt) + 1
+  const dueAt = Number(head.slice(dueAtAt, attemptAt - 1))
+  const { priority, meta, body } = decodeTail(tail)
   return {
-    id: rows[at] as string,
+    id: head.slice(idAt),
     token,
-    topic: rows[at + 1] as string,
+    topic: topics[Number(head.slice(0, dueAtAt - 1))] as string,
     body,
     meta,
     priority,
     dueAt,
-    attempt: rows[at + 3] as number,
+    attempt: Number(head.slice(attemptAt, idAt - 1)),
     latenessMs: now - dueAt,
   }
 }

@@ -6,10 +6,17 @@ import { encodeTail } from './tail.ts'
 export function putArgs(messages: readonly NewMessage[]): string[] {
   const topics = new Map<string, string>()
   for (const { topic } of messages) if (!topics.has(topic)) topics.set(topic, String(topics.size + 1))
-  const args = [String(topics.size), ...topics.keys()]
+  const args = [String(topics.size), ...topics.keys(), String(messages.length)]
+  let [topic, ifExists, moment, countAt, count] = ['', '', '', 0, 0]
   for (const message of messages) {
-    const topic = topics.get(message.topic) as string
-    args.push(message.id, topic, message.ifExists, momentArg(message.when), encodeTail(message))
+    const [itsTopic, itsMoment] = [topics.get(message.topic) as string, momentArg(message.when)]
+    if (itsTopic !== topic || message.ifExists !== ifExists || itsMoment !== moment) {
+      ;[topic, ifExists, moment, countAt, count] = [itsTopic, message.ifExists, itsMoment, args.length + 3, 0]
+      args.push(topic, ifExists, moment, '')
+    }
+    args.push(message.id, encodeTail(message))
+    count += 1
+    args[countAt] = String(count)
   }
   return args
 }
@@ -32,15 +39,26 @@ export function claimDueArgs(
 
 export function settleArgs(settlements: readonly Settlement[]): string[] {
   const args: string[] = []
+  let [token, countAt, count] = ['', 0, 0]
   for (const settlement of settlements) {
-    args.push(settlement.id, settlement.token, settlement.kind, ...operands(settlement))
+    if (settlement.kind !== 'ack') {
+      args.push(settlement.kind, settlement.token, settlement.id, ...operands(settlement))
+      token = ''
+      continue
+    }
+    if (settlement.token !== token) {
+      ;[token, countAt, count] = [settlement.token, args.length + 2, 0]
+      args.push('ack', token, '')
+    }
+    args.push(settlement.id)
+    count += 1
+    args[countAt] = String(count)
   }
   return args
 }
 
-function operands(settlement: Settlement): string[] {
+function operands(settlement: Exclude<Settlement, { kind: 'ack' }>): string[] {
   switch (settlement.kind) {
-    case 'ack':
     case 'release':
       return []
     case 'retry':

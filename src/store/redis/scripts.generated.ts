@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'f7591cad37b612951090f00a7113691aee304717',
+  sha: 'ec18d4b29b69399688591761e7d942a4989b1fa5',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -74,6 +74,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -105,9 +108,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -117,17 +120,16 @@ local runs = batch('HSET', RUNNING)
 local rows = {}
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
 local granted = 0
-local function grant(id, record, topic, dueAt, attempt, value)
-  local pair = granted * 2
-  leases[pair + 1], leases[pair + 2] = endsAt, id
-  runs[pair + 1], runs[pair + 2] = id, record
-  local row = granted * 5
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
-  rows[row + 5] = sub(value, 13)
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
   granted = granted + 1
 end
 local function writeGrants()
@@ -138,8 +140,8 @@ end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
-local function claimed(nextTime, orphans)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
 end
 local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
@@ -155,16 +157,17 @@ if #ARGV >= 8 then
     names[#names + 1] = ARGV[index]
   end
   local numbers = call('HMGET', TOPIC_NUMBERS, unpack(names))
-  for index, name in ipairs(names) do
+  for index = 1, #names do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {}, size = 0, given = 0 }
+      local want = { topic = topic, place = (index - 1) .. ' ', left = tonumber(ARGV[7 + index * 2]) }
+      want.found, want.size, want.given = {}, 0, 0
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
   end
 end
-local ids, members, dueAts, values, inPending, seen = {}, {}, {}, {}, {}, 0
+local ids, members, dueAts, dueTexts, values, inPending, seen = {}, {}, {}, {}, {}, {}, 0
 local chosen, chosenFor, chosenSize = {}, {}, 0
 local budget = { bytes = READ_BYTES_MAX, messages = EXAMINE_MAX }
 local isAnyPending = call('ZCARD', PENDING) > 0
@@ -222,7 +225,8 @@ local function look(priority, offset, size)
   for index = 1, #found, 2 do
     last = last + 1
     local member = found[index]
-    members[last], ids[last], dueAts[last] = member, sub(member, 7), tonumber(found[index + 1])
+    local dueText = found[index + 1]
+    members[last], ids[last], dueAts[last], dueTexts[last] = member, sub(member, 7), tonumber(dueText), dueText
   end
   seen = readBodies(ids, first, last, values, budget)
   budget.messages = budget.messages - (seen - first + 1)
@@ -243,6 +247,9 @@ local function inLine(want, priority, frontier)
     last = message
   end
   seen = readBodies(ids, first, last, values, budget)
+  for message = seen + 1, first + #found - 1 do
+    inPending[message] = nil
+  end
   return first, seen
 end
 local function merge(first, last, want)
@@ -337,7 +344,8 @@ if chosenSize > 0 then
     local dueAt, value = dueAts[message], values[message]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
     local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
-    grant(ids[message], record, chosenFor[index].name, dueAt, attempt, value)
+    local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
+    grant(ids[message], record, head, value)
   end
   writeGrants()
   for _, want in ipairs(wants) do
@@ -367,15 +375,15 @@ if isNewLine then
   redis.pcall('PUBLISH', ARGV[2], publisher)
 end
 if isMore then
-  return claimed('EXPIRED', orphans)
+  return claimed('EXPIRED', orphans, {})
 end
-return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans)
+return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans, {})
 `,
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'fb1a4f831f776718a62b0055c03241bd4d0e4913',
+  sha: '7c54e0256391dfcfff0a0b2b0e8cc07af1f389cd',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -444,6 +452,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local moved = {}
 local nameOf = {}
@@ -476,9 +487,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -488,17 +499,16 @@ local runs = batch('HSET', RUNNING)
 local rows = {}
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
 local granted = 0
-local function grant(id, record, topic, dueAt, attempt, value)
-  local pair = granted * 2
-  leases[pair + 1], leases[pair + 2] = endsAt, id
-  runs[pair + 1], runs[pair + 2] = id, record
-  local row = granted * 5
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
-  rows[row + 5] = sub(value, 13)
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
   granted = granted + 1
 end
 local function writeGrants()
@@ -509,14 +519,22 @@ end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
-local function claimed(nextTime, orphans)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
 end
 local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local values = {}
 local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
 local orphans = {}
+local names, placeOf = {}, {}
+local function placeOfTopic(topic)
+  if not placeOf[topic] then
+    placeOf[topic] = tostring(#names)
+    names[#names + 1] = topicName(topic)
+  end
+  return placeOf[topic]
+end
 if read > 0 then
   local records = call('HMGET', RUNNING, unpack(ids, 1, read))
   for index = 1, read do
@@ -533,23 +551,24 @@ if read > 0 then
     local record, value = records[index], values[index]
     if record and value then
       local dueAt, attempt = unpackNumber('>I6I4', record)
-      grant(ids[index], sub(record, 1, 23) .. token, topicName(sub(record, 17, 22)), dueAt, attempt, value)
+      local head = placeOfTopic(sub(record, 17, 22)) .. ' ' .. text(dueAt) .. ' ' .. attempt .. ' '
+      grant(ids[index], sub(record, 1, 23) .. token, head, value)
     end
   end
   writeGrants()
 end
 local first = call('ZRANGE', LEASES, 0, 0, 'WITHSCORES')
 if not first[2] then
-  return claimed('NO_TASK', #orphans)
+  return claimed('NO_TASK', #orphans, names)
 end
 local restMs = tonumber(first[2]) - now
-return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans)
+return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 `,
 }
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'fca756293bbd565ef9be306ac29a46e9f66fabbe',
+  sha: 'cd7a11aa18044222b2c28c2dab7157775f1c8e6c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -618,6 +637,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
@@ -656,7 +678,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '48e50066c296cc343524035e1d4f16204657fafc',
+  sha: '601ba69755f7308b9f8a3b3deba33463a4ab924b',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -725,6 +747,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local ids = {}
 for index = 4, #ARGV, 2 do
@@ -746,6 +771,7 @@ for index, id in ipairs(ids) do
     words[index] = 'lost'
   end
 end
+writeEvenWhenFull()
 send(leases)
 return words
 `,
@@ -753,7 +779,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '2654cff617d93e5f5d5efd70bf20962d3638c90c',
+  sha: 'f00ace0af455fd7cba4c7c2f2cf48206309f944f',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -822,6 +848,9 @@ local function readBodies(ids, from, to, values, budget)
   end
   budget.bytes = bytes
   return last
+end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
 end
 local moved = {}
 local nameOf = {}
@@ -854,9 +883,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -911,7 +940,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'e7d079cd97f58e0cbaf9160817e48c2fb862f73c',
+  sha: 'cc802f97ef40582b1f4a6d64e065c04d6bd4a2e6',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -981,6 +1010,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1012,9 +1044,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1210,7 +1242,7 @@ return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'e1928dd43cc35d8e785435ede769de2b0e8b2e72',
+  sha: 'b35271448c7026dd1078117af82737724cbda607',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1280,6 +1312,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1311,9 +1346,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1388,8 +1423,8 @@ local function forget(id)
   end
 end
 local topicCount = tonumber(ARGV[3])
-local firstMessage = 4 + topicCount
-local messageCount = (#ARGV - firstMessage + 1) / 5
+local messageCount = tonumber(ARGV[4 + topicCount])
+local firstRun = 5 + topicCount
 local names, topicOf = {}, {}
 for index = 1, topicCount do
   names[index] = ARGV[3 + index]
@@ -1454,13 +1489,21 @@ local function whenDue(moment)
   return lastDueAt
 end
 local ids, existing = {}, {}
-for index = 1, messageCount do
-  ids[index] = ARGV[firstMessage + (index - 1) * 5]
+local at = firstRun
+while at <= #ARGV do
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    ids[#ids + 1] = ARGV[place]
+  end
+  at = last + 2
 end
 readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
-local words, met = {}, {}
-for index = 1, messageCount do
-  local at = firstMessage + (index - 1) * 5
+local exceptions, met = {}, {}
+local function except(index, word)
+  exceptions[#exceptions + 1] = index
+  exceptions[#exceptions + 1] = word
+end
+local function putOne(index, topicIndex, ifExists, dueAt, tail)
   local id = ids[index]
   local value = existing[index]
   if met[id] then
@@ -1468,21 +1511,30 @@ for index = 1, messageCount do
     value = call('HGET', PAYLOAD, id)
   end
   met[id] = true
-  local isKept = value and ARGV[at + 2] == 'keep'
-  if not isKept then
-    reserve()
+  if value and ifExists == 'keep' then
+    return except(index, 'duplicate')
   end
-  if isKept then
-    words[index] = 'duplicate'
-  elseif value and not discard(id, value) then
-    words[index] = 'running'
-  else
-    local tail = ARGV[at + 4]
-    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
-    add(payloads, id, seq .. topic .. tail)
-    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
-    words[index] = value and 'replaced' or 'stored'
+  reserve()
+  if value then
+    if not discard(id, value) then
+      return except(index, 'running')
+    end
+    except(index, 'replaced')
   end
+  local seq, topic = nextNumber(), topicAt(topicIndex)
+  add(payloads, id, seq .. topic .. tail)
+  await(id, seq, topic, sub(tail, 1, 1), dueAt)
+end
+local index = 0
+at = firstRun
+while at <= #ARGV do
+  local topicIndex, ifExists, dueAt = tonumber(ARGV[at]), ARGV[at + 1], whenDue(ARGV[at + 2])
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    index = index + 1
+    putOne(index, topicIndex, ifExists, dueAt, ARGV[place + 1])
+  end
+  at = last + 2
 end
 flush()
 for index, count in pairs(stored) do
@@ -1490,13 +1542,13 @@ for index, count in pairs(stored) do
 end
 writeTallies()
 wake()
-return words
+return exceptions
 `,
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'ae912d4998457159165882f225c035176869ac4f',
+  sha: '5c53e783db5ea97147065d215cae83b8193493ef',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1566,6 +1618,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1597,9 +1652,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1708,7 +1763,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '0b78744985f75aaebbb2c01e401ed7fedfb57721',
+  sha: '435b59e3be2d0d01c354d506eda802b6059fc6e3',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1778,6 +1833,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -1809,9 +1867,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -1907,7 +1965,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '77a46ae70bd5b52b91adde51ad98963b5b19686f',
+  sha: 'accacf733042eda9d5f419c5ca1fe91ea2712bea',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -1977,6 +2035,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -2008,9 +2069,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -2110,7 +2171,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '051df388396cd149b9c0ec56567d92a573e38e54',
+  sha: 'bfd7622df14764c6ba42db0e03ecc58ff422715c',
   source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
@@ -2180,6 +2241,9 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function writeEvenWhenFull()
+  call('HDEL', RUNNING, '')
+end
 local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
@@ -2211,9 +2275,9 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}
@@ -2287,13 +2351,23 @@ local function forget(id)
     call('HDEL', FAILURES, id)
   end
 end
-local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
+local OPERANDS = { release = 0, retry = 2, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
 while at <= #ARGV do
-  size = size + 1
-  ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
-  at = at + 3 + OPERANDS[ARGV[at + 2]]
+  local kind, token = ARGV[at], ARGV[at + 1]
+  if kind == 'ack' then
+    local count = tonumber(ARGV[at + 2])
+    for place = at + 3, at + 2 + count do
+      size = size + 1
+      ids[size], tokens[size] = ARGV[place], token
+    end
+    at = at + 3 + count
+  else
+    size = size + 1
+    ids[size], tokens[size], kinds[size], operands[size] = ARGV[at + 2], token, kind, at + 3
+    at = at + 3 + OPERANDS[kind]
+  end
 end
 if size == 0 then
   return {}
@@ -2317,24 +2391,27 @@ local function settle(id, kind, record, operand)
   end
 end
 local records = call('HMGET', RUNNING, unpack(ids))
-local isEnded, endedOf, words = {}, {}, {}
+local isEnded, endedOf, lost = {}, {}, {}
+local endedSize, goneSize = 0, 0
 for index = 1, size do
   local id, record = ids[index], records[index]
   if record and not isEnded[id] and sub(record, 24) == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.
-    add(ended, id)
+    endedSize = endedSize + 1
+    ended[endedSize] = id
     local topic = sub(record, 17, 22)
     endedOf[topic] = (endedOf[topic] or 0) + 1
-    if kinds[index] == 'ack' then
-      add(gone, id)
-    else
+    if kinds[index] then
       settle(id, kinds[index], record, operands[index])
+    else
+      goneSize = goneSize + 1
+      gone[goneSize] = id
     end
-    words[index] = 'settled'
   else
-    words[index] = 'lost'
+    lost[#lost + 1] = index
   end
 end
+ended.size, gone.size = endedSize, goneSize
 for topic, count in pairs(endedOf) do
   tally(topic, 2, -count)
 end
@@ -2349,6 +2426,6 @@ send(deaths)
 writeWaiting()
 writeTallies()
 wake()
-return words
+return lost
 `,
 }

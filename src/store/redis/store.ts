@@ -18,7 +18,15 @@ import { decodeCursor, encodeCursor } from './cursor.ts'
 import { examine } from './doctor.ts'
 import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
 import { Link } from './link.ts'
-import { decodeClaim, decodeCounts, decodeStored, words, type Claimed } from './replies.ts'
+import {
+  decodeClaim,
+  decodeCounts,
+  decodeStored,
+  putResults,
+  settleResults,
+  words,
+  type Claimed,
+} from './replies.ts'
 import { claimDueArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
 import { ScriptCalls } from './script-calls.ts'
 import * as scripts from './scripts.generated.ts'
@@ -92,7 +100,7 @@ export class RedisStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
     if (messages.length === 0) return []
-    return words(await this.#scripts.run(scripts.PUT_SCRIPT, putArgs(messages)))
+    return putResults(messages.length, await this.#scripts.run(scripts.PUT_SCRIPT, putArgs(messages)))
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
@@ -113,7 +121,8 @@ export class RedisStore implements contract.Store {
     if (request.from === 'lapsed') return this.#claimLapsed(limit, request.leaseMs)
     this.#admit(request.wants.length)
     const args = claimDueArgs(request, limit, { nonce: this.#nonce, publisher: this.#nonce })
-    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_DUE_SCRIPT, args)))
+    const topics = request.wants.map(({ topic }) => topic)
+    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_DUE_SCRIPT, args), topics))
   }
 
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
@@ -126,7 +135,10 @@ export class RedisStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
     if (settlements.length === 0) return []
-    return words(await this.#scripts.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)))
+    return settleResults(
+      settlements.length,
+      await this.#scripts.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)),
+    )
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {

@@ -12,8 +12,13 @@ const ROOT = path.resolve(import.meta.dirname, '../../..')
 
 let builds = 0
 
+type Arguments = Readonly<Record<string, unknown>>
+type Command = { readonly command: string; readonly args: readonly string[] }
+
 export type Build = {
-  readonly start: (program: string, args: Readonly<Record<string, unknown>>) => Child
+  readonly start: (program: string, args: Arguments) => Child
+  /** The same as a command line, for running it under something else. */
+  readonly commandOf: (program: string, args: Arguments) => Command
   /** Ends every child and removes the build. */
   readonly remove: () => Promise<void>
 }
@@ -31,12 +36,17 @@ export async function build(): Promise<Build> {
     'false',
   ])
   const children = new Set<Child>()
+  const commandOf = (program: string, args: Arguments): Command => ({
+    command: process.execPath,
+    args: [
+      path.join(import.meta.dirname, 'children', program),
+      JSON.stringify({ ...args, build: directory }),
+    ],
+  })
   return {
+    commandOf,
     start: (program, args) => {
-      const child = new Child(path.join(import.meta.dirname, 'children', program), {
-        ...args,
-        build: directory,
-      })
+      const child = new Child(commandOf(program, args))
       children.add(child)
       return child
     },
@@ -57,10 +67,8 @@ export class Child {
   #errors = ''
   #hasEnded = false
 
-  constructor(program: string, args: Readonly<Record<string, unknown>>) {
-    this.#process = spawn(process.execPath, [program, JSON.stringify(args)], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+  constructor({ command, args }: Command) {
+    this.#process = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     const { stdout, stderr } = this.#process
     if (stdout === null || stderr === null) throw new Error('a child without pipes')
     stderr.on('data', (data: Buffer) => (this.#errors += data.toString()))

@@ -1,5 +1,5 @@
 /** What may be opened, how it is named, and what is refused. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openFileStore, parseFileTarget } from '../../../src/store/file/open.ts'
@@ -111,6 +111,17 @@ test('with sync=off everything works, and the doctor warns', async () => {
   expect((await takeCensus(store)).total).toBe(1)
   const warnings = (await store.doctor()).filter(({ level }) => level === 'warning')
   expect(warnings.map(({ what }) => what).join()).toContain('sync=off')
+  await store.close()
+})
+
+test('a store that failed to open can be tried again', async () => {
+  const letter = path.join(place.directory, 'letter.txt')
+  await writeFile(letter, '')
+  const store = makeStore(place.directory)
+  await expect(store.open()).rejects.toMatchObject({ code: 'STORE_FOREIGN' })
+  await rm(letter)
+  await store.open()
+  expect(await store.put([message('a')])).toEqual(['stored'])
   await store.close()
 })
 

@@ -7,6 +7,7 @@ import {
   claimDue,
   claimLapsed,
   claimOne,
+  claimReply,
   dead,
   message,
   release,
@@ -136,6 +137,16 @@ describe('put', () => {
     }))
 })
 
+test('put: a new topic whose only message is replaced in the same batch leaves no trace', () =>
+  withStore(async ({ store, look }) => {
+    await store.put([message('a', { topic: 'brief' }), message('a', { ifExists: 'replace' })])
+    expect(await look()).toMatchObject({
+      topics: { '#4': `1 waiting 0 running 0 dead ${TOPIC}` },
+      topic_numbers: { [TOPIC]: '#4' },
+    })
+    expect(Object.keys((await look())['topic_numbers'] ?? {})).toEqual([TOPIC])
+  }))
+
 describe('claim_due', () => {
   test('moves a message from waiting to running in one step', () =>
     withStore(async (subject) => {
@@ -192,6 +203,19 @@ describe('claim_due', () => {
       await claimDue(store, 10, ['other'])
       await store.put([message('b')])
       expect((await look())['delay_tasks']).toEqual({ '#1 a': 'aside 1500', '#3 b': 'aside 1500' })
+    }))
+
+  test('next: what stays behind a merged line is not forgotten', () =>
+    withStore(async ({ store, at }) => {
+      await store.put([message('x', { when: { at: 995 } }), message('y', { when: { at: 1010 } })])
+      await claimDue(store, 10, ['other'])
+      await store.put([message('b', { topic: 'b', when: { at: 990 } })])
+      at(1020)
+      // The first window shows only b; x stands in line beyond it, and is met again beside y in the second.
+      const first = await claimReply(store, 1)
+      expect(first.leases.map(({ id }) => id)).toEqual(['x'])
+      expect(first.next).toEqual({ state: 'EXPIRED' })
+      expect((await claimReply(store, 1)).leases.map(({ id }) => id)).toEqual(['y'])
     }))
 
   test('a message whose body was deleted by somebody is dropped, not handed out for ever', () =>

@@ -49,12 +49,19 @@ export class RedisServer {
 
   /** Starts the process, again after a kill, on the same port and files. */
   async resume(): Promise<void> {
+    await this.launch()
+    await until('redis-server answers', async () => (await this.admin(['PING'])) === 'PONG')
+  }
+
+  /** The same without waiting until it answers, with more configuration if need be. */
+  async launch(more: readonly string[] = []): Promise<void> {
     const args = ['--port', String(this.port), '--dir', this.directory, '--bind', '127.0.0.1', '--save', '']
-    const child = spawn('redis-server', [...args, ...(this.#options.config ?? [])], { stdio: 'ignore' })
+    const child = spawn('redis-server', [...args, ...(this.#options.config ?? []), ...more], {
+      stdio: 'ignore',
+    })
     child.once('error', () => undefined)
     await Promise.race([once(child, 'spawn'), once(child, 'error').then(missing)])
     this.#process = child
-    await until('redis-server answers', async () => (await this.admin(['PING'])) === 'PONG')
   }
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {

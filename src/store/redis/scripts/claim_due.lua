@@ -4,7 +4,7 @@
 -- KEYS      the twelve of `base`
 -- ARGV      now, channel, limit, lease in ms, lead in ms, nonce, publisher, then two for each topic wanted: name, limit
 -- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), token, messages lost without a body,
---           rows of five: id, topic, dueAt, attempt, tail
+--           no names (the claimer knows whom it asked for), rows of two: 'place of the topic among those wanted (from 0) dueAt attempt id', tail
 --
 -- Idea: priority by priority, look at the due end of the delay set through a window about as large as the limit.
 --
@@ -39,10 +39,11 @@ if #ARGV >= 8 then
     names[#names + 1] = ARGV[index]
   end
   local numbers = call('HMGET', TOPIC_NUMBERS, unpack(names))
-  for index, name in ipairs(names) do
+  for index = 1, #names do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, name = name, left = tonumber(ARGV[7 + index * 2]), found = {}, size = 0, given = 0 }
+      local want = { topic = topic, place = (index - 1) .. ' ', left = tonumber(ARGV[7 + index * 2]) }
+      want.found, want.size, want.given = {}, 0, 0
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
@@ -50,7 +51,7 @@ if #ARGV >= 8 then
 end
 
 -- The messages looked at, a number each, as columns: a table for each would cost more than all the rest.
-local ids, members, dueAts, values, inPending, seen = {}, {}, {}, {}, {}, 0
+local ids, members, dueAts, dueTexts, values, inPending, seen = {}, {}, {}, {}, {}, {}, 0
 -- Those to hand out, and for whom.
 local chosen, chosenFor, chosenSize = {}, {}, 0
 
@@ -119,7 +120,8 @@ local function look(priority, offset, size)
   for index = 1, #found, 2 do
     last = last + 1
     local member = found[index]
-    members[last], ids[last], dueAts[last] = member, sub(member, 7), tonumber(found[index + 1])
+    local dueText = found[index + 1]
+    members[last], ids[last], dueAts[last], dueTexts[last] = member, sub(member, 7), tonumber(dueText), dueText
   end
   seen = readBodies(ids, first, last, values, budget)
   budget.messages = budget.messages - (seen - first + 1)
@@ -142,6 +144,10 @@ local function inLine(want, priority, frontier)
     last = message
   end
   seen = readBodies(ids, first, last, values, budget)
+  -- Whoever gets these numbers next does not stand in line.
+  for message = seen + 1, first + #found - 1 do
+    inPending[message] = nil
+  end
   return first, seen
 end
 
@@ -244,7 +250,8 @@ if chosenSize > 0 then
     local dueAt, value = dueAts[message], values[message]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
     local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
-    grant(ids[message], record, chosenFor[index].name, dueAt, attempt, value)
+    local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
+    grant(ids[message], record, head, value)
   end
   writeGrants()
   for _, want in ipairs(wants) do
@@ -280,6 +287,6 @@ if isNewLine then
 end
 
 if isMore then
-  return claimed('EXPIRED', orphans)
+  return claimed('EXPIRED', orphans, {})
 end
-return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans)
+return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans, {})

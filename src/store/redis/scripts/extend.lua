@@ -5,6 +5,7 @@
 -- ARGV      now, channel, lease in ms, then two for each: id, token
 -- reply     a word for each: 'extended' 'lost'
 -- upholds   P4 only the holder extends; repeating it is harmless, since the token stays
+--           P8 a full server still lets leases go on
 -- cost      O(log n) for each
 
 local ids = {}
@@ -28,5 +29,6 @@ for index, id in ipairs(ids) do
     words[index] = 'lost'
   end
 end
+writeEvenWhenFull()
 send(leases)
 return words

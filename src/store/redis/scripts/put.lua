@@ -2,16 +2,17 @@
 -- uses: base topics waiting failures
 --
 -- KEYS      the twelve of `base`
--- ARGV      now, channel, T, T topic names, then five for each message:
---           id, index of its topic (from 1), 'keep' or 'replace', delay in ms or '@' and a moment, tail
--- reply     a word for each message: 'stored' 'duplicate' 'replaced' 'running'
+-- ARGV      now, channel, T, T topic names, M messages, then runs of messages that have these in common:
+--           index of the topic (from 1), 'keep' or 'replace', delay in ms or '@' and a moment, how many;
+--           and two for each message: id, tail
+-- reply     for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'running'
 -- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
 --           P5 an id is taken until its message is gone      P7 produce order is the sequence
 -- cost      O(log n) for each message; one publish at most
 
 local topicCount = tonumber(ARGV[3])
-local firstMessage = 4 + topicCount
-local messageCount = (#ARGV - firstMessage + 1) / 5
+local messageCount = tonumber(ARGV[4 + topicCount])
+local firstRun = 5 + topicCount
 
 local names, topicOf = {}, {}
 for index = 1, topicCount do
@@ -86,14 +87,23 @@ local function whenDue(moment)
 end
 
 local ids, existing = {}, {}
-for index = 1, messageCount do
-  ids[index] = ARGV[firstMessage + (index - 1) * 5]
+local at = firstRun
+while at <= #ARGV do
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    ids[#ids + 1] = ARGV[place]
+  end
+  at = last + 2
 end
 readBodies(ids, 1, messageCount, existing, { bytes = math.huge })
 
-local words, met = {}, {}
-for index = 1, messageCount do
-  local at = firstMessage + (index - 1) * 5
+local exceptions, met = {}, {}
+local function except(index, word)
+  exceptions[#exceptions + 1] = index
+  exceptions[#exceptions + 1] = word
+end
+
+local function putOne(index, topicIndex, ifExists, dueAt, tail)
   local id = ids[index]
   local value = existing[index]
   if met[id] then
@@ -101,21 +111,31 @@ for index = 1, messageCount do
     value = call('HGET', PAYLOAD, id)
   end
   met[id] = true
-  local isKept = value and ARGV[at + 2] == 'keep'
-  if not isKept then
-    reserve()
+  if value and ifExists == 'keep' then
+    return except(index, 'duplicate')
   end
-  if isKept then
-    words[index] = 'duplicate'
-  elseif value and not discard(id, value) then
-    words[index] = 'running'
-  else
-    local tail = ARGV[at + 4]
-    local seq, topic = nextNumber(), topicAt(tonumber(ARGV[at + 1]))
-    add(payloads, id, seq .. topic .. tail)
-    await(id, seq, topic, sub(tail, 1, 1), whenDue(ARGV[at + 3]))
-    words[index] = value and 'replaced' or 'stored'
+  reserve()
+  if value then
+    if not discard(id, value) then
+      return except(index, 'running')
+    end
+    except(index, 'replaced')
   end
+  local seq, topic = nextNumber(), topicAt(topicIndex)
+  add(payloads, id, seq .. topic .. tail)
+  await(id, seq, topic, sub(tail, 1, 1), dueAt)
+end
+
+local index = 0
+at = firstRun
+while at <= #ARGV do
+  local topicIndex, ifExists, dueAt = tonumber(ARGV[at]), ARGV[at + 1], whenDue(ARGV[at + 2])
+  local last = at + 2 + 2 * tonumber(ARGV[at + 3])
+  for place = at + 4, last, 2 do
+    index = index + 1
+    putOne(index, topicIndex, ifExists, dueAt, ARGV[place + 1])
+  end
+  at = last + 2
 end
 
 flush()
@@ -124,4 +144,4 @@ for index, count in pairs(stored) do
 end
 writeTallies()
 wake()
-return words
+return exceptions

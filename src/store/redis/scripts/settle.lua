@@ -2,22 +2,34 @@
 -- uses: base topics waiting failures
 --
 -- KEYS      the twelve of `base`
--- ARGV      now, channel, then for each: id, token, kind and what the kind needs:
---           'ack'   'retry' delay in ms, error   'release'   'dead' reason, error
--- reply     a word for each: 'settled' 'lost'
+-- ARGV      now, channel, then in order, because the first settlement of a lease counts:
+--           'ack', token, how many, their ids     most end so, and those of one claim share its token
+--           'release', token, id     'retry', token, id, delay in ms, error     'dead', token, id, reason, error
+-- reply     the places (from 1) of those that are lost; the others are settled
 -- upholds   P4 nothing happens unless the message runs under exactly this token
 --           P6 a release leaves the attempts as they were before the claim
 --           P8 the first writes need no memory: a full server still lets work finish
 -- cost      O(log n) for each, without reading bodies; one publish at most
 
-local OPERANDS = { ack = 0, release = 0, retry = 2, dead = 2 }
+local OPERANDS = { release = 0, retry = 2, dead = 2 }
 
+-- The operands are the place of the first in ARGV; an ack has none.
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
 while at <= #ARGV do
-  size = size + 1
-  ids[size], tokens[size], kinds[size], operands[size] = ARGV[at], ARGV[at + 1], ARGV[at + 2], at + 3
-  at = at + 3 + OPERANDS[ARGV[at + 2]]
+  local kind, token = ARGV[at], ARGV[at + 1]
+  if kind == 'ack' then
+    local count = tonumber(ARGV[at + 2])
+    for place = at + 3, at + 2 + count do
+      size = size + 1
+      ids[size], tokens[size] = ARGV[place], token
+    end
+    at = at + 3 + count
+  else
+    size = size + 1
+    ids[size], tokens[size], kinds[size], operands[size] = ARGV[at + 2], token, kind, at + 3
+    at = at + 3 + OPERANDS[kind]
+  end
 end
 if size == 0 then
   return {}
@@ -44,24 +56,27 @@ local function settle(id, kind, record, operand)
 end
 
 local records = call('HMGET', RUNNING, unpack(ids))
-local isEnded, endedOf, words = {}, {}, {}
+local isEnded, endedOf, lost = {}, {}, {}
+local endedSize, goneSize = 0, 0
 for index = 1, size do
   local id, record = ids[index], records[index]
   if record and not isEnded[id] and sub(record, 24) == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.
-    add(ended, id)
+    endedSize = endedSize + 1
+    ended[endedSize] = id
     local topic = sub(record, 17, 22)
     endedOf[topic] = (endedOf[topic] or 0) + 1
-    if kinds[index] == 'ack' then
-      add(gone, id)
-    else
+    if kinds[index] then
       settle(id, kinds[index], record, operands[index])
+    else
+      goneSize = goneSize + 1
+      gone[goneSize] = id
     end
-    words[index] = 'settled'
   else
-    words[index] = 'lost'
+    lost[#lost + 1] = index
   end
 end
+ended.size, gone.size = endedSize, goneSize
 for topic, count in pairs(endedOf) do
   tally(topic, 2, -count)
 end
@@ -77,4 +92,4 @@ send(deaths)
 writeWaiting()
 writeTallies()
 wake()
-return words
+return lost

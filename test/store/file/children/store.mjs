@@ -14,7 +14,7 @@ export const context = {
   logger: { debug() {}, info() {}, warn: say, error: say },
 }
 
-export const store = new FileStore({ directory: args.directory, sync: 'full' }, context)
+export const store = new FileStore({ directory: args.directory, sync: args.sync ?? 'full' }, context)
 await store.open()
 
 export const message = (id, fields = {}) => ({

@@ -1,4 +1,5 @@
--- describe: a message as `inspect` shows it, a row of nine: id, topic, state, dueAt, attempt, error, reason, until, tail.
+-- describe: a message as `inspect` shows it, a row of nine:
+-- id, topic, state, dueAt, attempt, error, reason, until, tail.
 
 local found = {}
 

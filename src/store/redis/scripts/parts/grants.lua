@@ -9,18 +9,18 @@ local rows = {}
 local token, endsAt
 
 local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
 
 local granted = 0
-local function grant(id, record, topic, dueAt, attempt, value)
-  local pair = granted * 2
-  leases[pair + 1], leases[pair + 2] = endsAt, id
-  runs[pair + 1], runs[pair + 2] = id, record
-  local row = granted * 5
-  rows[row + 1], rows[row + 2], rows[row + 3], rows[row + 4] = id, topic, dueAt, attempt
-  rows[row + 5] = sub(value, 13)
+-- `head` is what the claimer must know beside the tail: place of the topic's name, dueAt, attempt.
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
   granted = granted + 1
 end
 
@@ -35,6 +35,6 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
 
-local function claimed(nextTime, orphans)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, rows }
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
 end

@@ -36,9 +36,10 @@ local function writeTallies()
     dead = math.max(0, dead + by[3])
     if waiting + running + dead > 0 then
       call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    elseif entry then
+    else
+      -- Perhaps without an entry: a new topic whose only message was replaced in the same batch.
       call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic])
+      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
     end
   end
   moved = {}

@@ -1,0 +1,23 @@
+// Who takes part. Each contestant is a file that exports:
+//   name, server ('redis' | 'beanstalkd' | 'file' | 'none'), isInProcess (producer and worker must share a process),
+//   isCoarse (delays in whole seconds), note
+//   openProducer(context) -> { one(message), many(messages), close() }
+//   openWorker(context, handle) -> { close() }        context: { port, directory, queue, concurrency }
+// A message is { n, dueAt, pad }; dueAt is epoch milliseconds, 0 for now. `handle(message)` returns a promise.
+const FILES = {
+  'punctual-redis': './punctual.mjs',
+  'punctual-file': './punctual.mjs',
+  'punctual-memory': './punctual.mjs',
+  bullmq: './bullmq.mjs',
+  'bee-queue': './bee-queue.mjs',
+  beanstalkd: './beanstalkd.mjs',
+  'raw-redis': './raw-redis.mjs',
+  'timer-floor': './timer-floor.mjs',
+}
+
+export const NAMES = Object.keys(FILES)
+
+export async function load(name) {
+  const { contestants } = await import(FILES[name])
+  return contestants[name]
+}

@@ -1,0 +1,44 @@
+// punctual with its defaults: leases, fencing, order, retries, lateness gauge and events are all on.
+import { Punctual } from '../../dist/index.js'
+
+const BULK = 1_000
+
+const optionsFor = ({ dueAt }) => (dueAt === 0 ? {} : { at: dueAt })
+
+function contestant(name, server, urlFor) {
+  const open = (context) =>
+    new Punctual({ store: urlFor(context), queue: context.queue, concurrency: context.concurrency })
+  // The memory engine lives in one process: producer and worker are the same queue.
+  let shared
+  const openOnce = (context) => (server === 'none' ? (shared ??= open(context)) : open(context))
+  return {
+    name,
+    server,
+    isInProcess: server === 'none',
+    async openProducer(context) {
+      const queue = openOnce(context)
+      await queue.stats()
+      return {
+        bulk: BULK,
+        one: (message) => queue.produce('bench', message, optionsFor(message)),
+        many: (messages) =>
+          queue.produceMany(
+            messages.map((message) => ({ topic: 'bench', payload: message, ...optionsFor(message) })),
+          ),
+        close: () => queue.stop(),
+      }
+    },
+    async openWorker(context, handle) {
+      const queue = openOnce(context)
+      queue.handle('bench', ({ payload }) => handle(payload))
+      await queue.start()
+      return { close: () => queue.stop() }
+    },
+  }
+}
+
+export const contestants = {
+  'punctual-redis': contestant('punctual-redis', 'redis', ({ port }) => `redis://127.0.0.1:${port}`),
+  'punctual-file': contestant('punctual-file', 'file', ({ directory }) => `file:${directory}`),
+  'punctual-memory': contestant('punctual-memory', 'none', () => 'memory:'),
+}

@@ -1,0 +1,113 @@
+// What the memory engine costs: bytes and time per pending message, and messages per second through the whole queue.
+//   npm run bench:memory              a million messages
+//   npm run bench:memory -- 200000    fewer
+// Verifies its own counts before it prints a figure. Run it with a quiet machine; figures are for comparison only.
+import { cpus, totalmem } from 'node:os'
+import { Punctual } from '../dist/index.js'
+
+const COUNT = Number(process.argv[2] ?? 1_000_000)
+const BATCH = 1_000
+const PAYLOAD = { orderId: 42, customer: 'c-81723', note: 'x'.repeat(140) }
+const BODY_BYTES = Buffer.byteLength(JSON.stringify(PAYLOAD))
+
+function verify(isTrue, what) {
+  if (!isTrue) throw new Error(`the benchmark's own count is wrong: ${what}`)
+}
+
+function usedBytes() {
+  global.gc?.()
+  global.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+async function timed(work) {
+  const startedAt = performance.now()
+  await work()
+  return (performance.now() - startedAt) / 1000
+}
+
+async function placeBulk(queue, optionsFor) {
+  for (let from = 0; from < COUNT; from += BATCH) {
+    const size = Math.min(BATCH, COUNT - from)
+    await queue.produceMany(
+      Array.from({ length: size }, (_, i) => ({ topic: 't', payload: PAYLOAD, ...optionsFor(from + i) })),
+    )
+  }
+}
+
+async function placeSingle(queue) {
+  for (let from = 0; from < COUNT; from += 100) {
+    await Promise.all(
+      Array.from({ length: Math.min(100, COUNT - from) }, () => queue.produce('t', PAYLOAD, { delay: '1h' })),
+    )
+  }
+}
+
+const rows = []
+const perSecond = (seconds) => `${Math.round(COUNT / seconds).toLocaleString('en')} /s`
+
+{
+  const queue = new Punctual('memory:')
+  await queue.stats()
+  const before = usedBytes()
+  const seconds = await timed(() => placeBulk(queue, (i) => ({ delay: 3_600_000 + (i % 3_600_000) })))
+  const bytes = (usedBytes() - before) / COUNT
+  const { counts } = await queue.stats()
+  verify(counts.delayed === COUNT, `${counts.delayed} delayed, ${COUNT} placed`)
+  rows.push([
+    'placed with produceMany',
+    perSecond(seconds),
+    `${((seconds * 1e6) / COUNT).toFixed(2)} µs each`,
+  ])
+  rows.push([
+    'bytes per pending message',
+    `${Math.round(bytes)}`,
+    `${Math.round(bytes - BODY_BYTES)} beyond the body of ${BODY_BYTES}${global.gc ? '' : ' (run with --expose-gc)'}`,
+  ])
+  await queue.stop()
+}
+{
+  const queue = new Punctual('memory:')
+  await queue.stats()
+  const seconds = await timed(() => placeSingle(queue))
+  const { counts } = await queue.stats()
+  verify(counts.delayed === COUNT, `${counts.delayed} delayed, ${COUNT} placed`)
+  rows.push([
+    'placed by single calls, 100 in flight',
+    perSecond(seconds),
+    `${((seconds * 1e6) / COUNT).toFixed(2)} µs each`,
+  ])
+  await queue.stop()
+}
+{
+  const queue = new Punctual('memory:')
+  await placeBulk(queue, () => ({}))
+  const seen = new Uint8Array(COUNT)
+  let started = 0
+  const seconds = await timed(
+    () =>
+      new Promise((resolve) => {
+        queue.handle('t', async () => {
+          seen[started] += 1
+          started += 1
+          if (started === COUNT) resolve()
+        })
+        void queue.start()
+      }),
+  )
+  const report = await queue.stop()
+  verify(started === COUNT && report.abandoned === 0, `${started} of ${COUNT} handled`)
+  rows.push([
+    'delivered to a no-op handler',
+    perSecond(seconds),
+    `${((seconds * 1e6) / COUNT).toFixed(2)} µs each`,
+  ])
+}
+
+const [{ model }] = cpus()
+console.log(
+  `\nmemory engine, ${COUNT.toLocaleString('en')} messages, ${cpus().length} x ${model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}\n`,
+)
+console.log('| | | |\n|---|---:|---|')
+for (const row of rows) console.log(`| ${row.join(' | ')} |`)

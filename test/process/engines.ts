@@ -1,0 +1,27 @@
+/** The engines that several processes can share, each on a store of its own that ends with the test. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { RedisServer } from '../store/redis/server.ts'
+
+export type SharedEngine = { readonly name: 'redis' | 'file'; readonly open: () => Promise<string> }
+
+export const SHARED_ENGINES: readonly SharedEngine[] = [
+  {
+    name: 'redis',
+    open: async () => {
+      const server = await RedisServer.start()
+      onTestFinished(() => server.stop())
+      return server.url
+    },
+  },
+  {
+    name: 'file',
+    open: async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'punctual-shared-'))
+      onTestFinished(() => rm(directory, { recursive: true, force: true }))
+      return `file:${directory}`
+    },
+  },
+]

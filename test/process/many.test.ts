@@ -1,0 +1,130 @@
+/** Many real processes on one queue, and what happens when some of them die. */
+import { describe, expect, it } from 'vitest'
+import { Punctual } from '../../src/index.ts'
+import { until } from '../store/redis/until.ts'
+import { Child } from './child.ts'
+import { SHARED_ENGINES } from './engines.ts'
+
+const QUEUE = 'many'
+
+function startsOf(workers: readonly Child[]): string[] {
+  return workers.flatMap(({ lines }) =>
+    lines.filter((line) => 'start' in line).map((line) => String(line['start'])),
+  )
+}
+
+function said(child: Child, key: string): string[] {
+  return child.lines.filter((line) => key in line).flatMap((line) => line[key] as string[])
+}
+
+/** A handle of our own on the queue, to look at it from outside. */
+async function look<T>(store: string, work: (queue: Punctual) => Promise<T>): Promise<T> {
+  const queue = new Punctual({ store, queue: QUEUE, logger: false })
+  try {
+    return await work(queue)
+  } finally {
+    await queue.stop()
+  }
+}
+
+async function whenEmpty(store: string): Promise<void> {
+  await look(store, (queue) =>
+    until('the queue is empty', async () =>
+      Object.values((await queue.stats()).counts).every((count) => count === 0),
+    ),
+  )
+}
+
+describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
+  const [workerCount, perProducer] = name === 'redis' ? [8, 6_667] : [4, 2_000]
+
+  it(`P1, P3: ${workerCount} workers and 3 producers: each message exactly once, none early`, async () => {
+    const store = await open()
+    const workers = Array.from({ length: workerCount }, () => new Child('work.mjs', { store, queue: QUEUE }))
+    await Promise.all(workers.map((worker) => worker.said('ready')))
+    const producers = ['a', 'b', 'c'].map(
+      (prefix) =>
+        new Child('produce.mjs', {
+          store,
+          queue: QUEUE,
+          prefix,
+          count: perProducer,
+          batch: 100,
+          spreadMs: 3_000,
+        }),
+    )
+    await Promise.all(producers.map((producer) => producer.said('done')))
+    const accepted = producers.flatMap((producer) => said(producer, 'accepted'))
+    expect(accepted).toHaveLength(3 * perProducer)
+    await until('every message was started', () => startsOf(workers).length >= accepted.length)
+    await whenEmpty(store)
+    expect(startsOf(workers).toSorted()).toEqual(accepted.toSorted())
+    const early = workers.flatMap(({ lines }) => lines.filter(({ earlyMs }) => Number(earlyMs ?? 0) > 0))
+    expect(early).toEqual([])
+    for (const worker of workers) worker.signal('SIGTERM')
+    for (const worker of workers) {
+      expect((await worker.said('report'))['report']).toMatchObject({ abandoned: 0, errors: [] })
+    }
+  }, 180_000)
+
+  it('P2, P6: a worker killed in the handler: another one runs the message, with the attempt counted', async () => {
+    const store = await open()
+    const options = { lease: '1s', fallback: '500ms', retry: { delays: ['100ms'] } }
+    const victim = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000, options })
+    await victim.said('ready')
+    await look(store, (queue) => queue.produce('t', 1, { id: 'x' }))
+    expect(await victim.said('start')).toMatchObject({ start: 'x', attempt: 1 })
+    const heir = new Child('work.mjs', { store, queue: QUEUE, options })
+    await heir.said('ready')
+    await victim.kill('SIGKILL')
+    expect(await heir.said('start')).toMatchObject({ start: 'x', attempt: 2 })
+    await heir.said('completed')
+    await whenEmpty(store)
+  })
+
+  it('P4: a worker stopped (SIGSTOP) through its lease cannot complete what another has taken over', async () => {
+    const store = await open()
+    const options = { lease: '1s', fallback: '500ms', retry: { delays: ['100ms'] } }
+    const sleeper = new Child('work.mjs', { store, queue: QUEUE, slowMs: 1_500, options })
+    await sleeper.said('ready')
+    await look(store, (queue) => queue.produce('t', 1, { id: 'x' }))
+    await sleeper.said('start')
+    sleeper.signal('SIGSTOP')
+    const heir = new Child('work.mjs', { store, queue: QUEUE, slowMs: 3_000, options })
+    expect(await heir.said('start')).toMatchObject({ start: 'x', attempt: 2 })
+    sleeper.signal('SIGCONT')
+    await sleeper.said('end')
+    await heir.said('completed')
+    await whenEmpty(store)
+    expect(said(sleeper, 'completed')).toEqual([])
+  })
+
+  it('P2, P8: a producer killed in the middle: what it was promised is there, and each batch whole or not at all', async () => {
+    const store = await open()
+    const producer = new Child('produce.mjs', {
+      store,
+      queue: QUEUE,
+      prefix: 'p',
+      count: 1_000_000,
+      batch: 50,
+    })
+    await until('some batches were accepted', () => said(producer, 'accepted').length >= 1_000)
+    await producer.kill('SIGKILL')
+    const accepted = new Set(said(producer, 'accepted'))
+    const offered = new Set(said(producer, 'offered'))
+    const stored = await look(store, async (queue) => {
+      const ids: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await queue.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
+        ids.push(...page.items.map(({ id }) => id))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+      return ids
+    })
+    expect(new Set(stored).size).toBe(stored.length)
+    for (const id of accepted) expect(stored).toContain(id)
+    for (const id of stored) expect(offered.has(id)).toBe(true)
+    expect(stored.length % 50).toBe(0)
+  })
+})

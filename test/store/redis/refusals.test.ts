@@ -1,0 +1,134 @@
+/** A server that says no: each refusal is an error that says what to do, and changes nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
+import { toPunctualError } from '../../../src/store/redis/refusals.ts'
+import type { Lease, Store } from '../../../src/store/store.ts'
+import { ack, claimDue, claimLapsed, message } from '../../../src/testing/conformance/bench.ts'
+import { dump } from './dump.ts'
+import { RedisServer } from './server.ts'
+import { freshQueue, storeAt } from './stores.ts'
+import { until } from './until.ts'
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server?.stop())
+
+const HASTY = { callTimeout: '2s', connectTimeout: '1s' } as const
+
+async function withStore(queue: string, url: string, body: (store: Store) => Promise<void>): Promise<void> {
+  const store = storeAt(url, queue, HASTY)
+  try {
+    await body(store)
+  } finally {
+    await store.close()
+  }
+}
+
+async function limit(bytes: string): Promise<void> {
+  await server.admin(['CONFIG', 'SET', 'maxmemory', bytes])
+}
+
+describe('OOM', () => {
+  test('P2: a full server stores nothing of a batch, and lets work be finished', async () => {
+    const queue = freshQueue()
+    await withStore(queue, server.url, async (store) => {
+      await store.put([message('a'), message('b', { ifExists: 'replace' })])
+      const before = await dump(server.url, queue)
+      await limit('1')
+      try {
+        for (const ifExists of ['keep', 'replace'] as const) {
+          const refused = store.put([message('b', { ifExists }), message('c', { ifExists })])
+          await expect(refused).rejects.toMatchObject({ code: 'STORE_FULL', name: 'UnavailableError' })
+        }
+        expect(await dump(server.url, queue)).toEqual(before)
+        const leases = await claimDue(store)
+        const taken: Lease[] = []
+        expect(leases).toHaveLength(2)
+        await expect(store.extend(leases, 1)).resolves.toEqual(['extended', 'extended'])
+        await until('the leases lapsed and were taken over', async () => {
+          taken.push(...(await claimLapsed(store)))
+          return taken.length === 2
+        })
+        await expect(store.settle(taken.map(ack))).resolves.toEqual(['settled', 'settled'])
+      } finally {
+        await limit('0')
+      }
+      await expect(store.put([message('c')])).resolves.toEqual(['stored'])
+    })
+  })
+})
+
+describe('READONLY', () => {
+  test('a replica is named as such, and after its promotion calls work', async () => {
+    const replica = await RedisServer.start({ config: ['--replicaof', '127.0.0.1', String(server.port)] })
+    try {
+      await until('the replica is in step', async () =>
+        String(await replica.admin(['INFO', 'replication'])).includes('master_link_status:up'),
+      )
+      await withStore(freshQueue(), replica.url, async (store) => {
+        await store.open()
+        const refused = store.put([message('a')])
+        await expect(refused).rejects.toBeInstanceOf(UnavailableError)
+        await expect(refused).rejects.toThrow(/read-only replica/)
+        await replica.admin(['REPLICAOF', 'NO', 'ONE'])
+        await until('calls work', async () => (await store.put([message('a')])).length === 1)
+      })
+    } finally {
+      await replica.stop()
+    }
+  })
+})
+
+describe('foreign keys', () => {
+  test('open refuses a queue whose keys hold something else, and names the key', async () => {
+    const queue = freshQueue()
+    await server.admin(['SET', `punctual:{${queue}}:delay_tasks`, 'mine'])
+    await withStore(queue, server.url, async (store) => {
+      const refused = store.open()
+      await expect(refused).rejects.toBeInstanceOf(UsageError)
+      await expect(refused).rejects.toThrow(/delay_tasks/)
+    })
+  })
+
+  test('WRONGTYPE in a call is for the user to mend', async () => {
+    const queue = freshQueue()
+    await withStore(queue, server.url, async (store) => {
+      await store.open()
+      await server.admin(['SET', `punctual:{${queue}}:payload`, 'mine'])
+      await expect(store.put([message('a')])).rejects.toMatchObject({
+        code: 'STORE_REFUSED',
+        name: 'UsageError',
+      })
+    })
+  })
+})
+
+describe('the words of Redis', () => {
+  const CASES: readonly [text: string, code: string, name: string][] = [
+    ['LOADING Redis is loading the dataset in memory', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['MASTERDOWN Link with MASTER is down', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['CLUSTERDOWN The cluster is down', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['BUSY Redis is busy running a script.', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['MISCONF Redis is configured to save RDB snapshots', 'STORE_FULL', 'UnavailableError'],
+    ['NOAUTH Authentication required.', 'STORE_REFUSED', 'UsageError'],
+    ['WRONGPASS invalid username-password pair', 'STORE_REFUSED', 'UsageError'],
+    ['NOPERM this user has no permissions', 'STORE_REFUSED', 'UsageError'],
+    ['ERR DB index is out of range', 'STORE_REFUSED', 'UsageError'],
+    // As Redis 6.2 reports an error of a command inside a script.
+    [
+      "ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed when used memory > 'maxmemory'.",
+      'STORE_FULL',
+      'UnavailableError',
+    ],
+    ['ERR user_script:12: attempt to index a nil value', 'INVARIANT', 'InvariantError'],
+    ['connect ECONNREFUSED 127.0.0.1:1', 'STORE_UNAVAILABLE', 'UnavailableError'],
+  ]
+  test.each(CASES)('%s', (text, code, name) => {
+    const error = toPunctualError(new Error(text), 'redis://host:6379')
+    expect(error).toMatchObject({ code, name })
+    expect(error.message).toContain('redis://host:6379')
+    expect(error.cause).toBeInstanceOf(Error)
+  })
+})
