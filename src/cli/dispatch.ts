@@ -63,6 +63,9 @@ async function runCommand(
     return EXIT.fine
   }
   const { store, queueName } = target(common, env)
+  if (store.startsWith('memory:')) {
+    throw new CallError('a memory store would end with this command; use file:PATH or redis://HOST.')
+  }
   if (!command.makesStore) await checkStore(store)
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {

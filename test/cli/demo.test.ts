@@ -11,9 +11,13 @@ function events(stdout: string): Event[] {
     .map((line) => JSON.parse(line) as Event)
 }
 
-describe('demo', () => {
-  it('P1 P7: 5, 4, 3, 2, 1 s arrive as 1, 2, 3, 4, 5 s; it ends by itself in plain lines', async () => {
-    const { code, stdout, stderr } = await (await makePlace()).run(['demo', '--count', '60', '--span', '3s'])
+describe.concurrent('demo', () => {
+  it('P1 P7: 5, 4, 3, 2, 1 s arrive as 1, 2, 3, 4, 5 s; it ends by itself in plain lines', async ({
+    onTestFinished,
+  }) => {
+    const { code, stdout, stderr } = await (
+      await makePlace(undefined, onTestFinished)
+    ).run(['demo', '--count', '60', '--span', '3s'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect([...stdout.matchAll(/the one of (\d) s arrived/g)].map(([, s]) => s)).toEqual([
       '1',
@@ -26,8 +30,8 @@ describe('demo', () => {
     expect(stdout).not.toContain('\u001B')
   })
 
-  it('P2: stopped and run again, what was pending arrives', async () => {
-    const shell = await makePlace()
+  it('P2: stopped and run again, what was pending arrives', async ({ onTestFinished }) => {
+    const shell = await makePlace(undefined, onTestFinished)
     const first = shell.start(['demo', '--count', '50', '--span', '4s', '--json'])
     await first.says('"event":"arrived"')
     first.signal('SIGINT')
@@ -39,9 +43,11 @@ describe('demo', () => {
     expect(events(stdout).at(-1)).toMatchObject({ produced: cut?.waiting, arrived: cut?.waiting, waiting: 0 })
   })
 
-  it('P2 P6 P8: --crash kills the worker; another one completes what it had in its hands', async () => {
+  it('P2 P6 P8: --crash kills the worker; another one completes what it had in its hands', async ({
+    onTestFinished,
+  }) => {
     const { code, stdout } = await (
-      await makePlace()
+      await makePlace(undefined, onTestFinished)
     ).run(['demo', '--crash', '--count', '120', '--span', '3s', '--json'])
     expect(code).toBe(0)
     const notes = events(stdout).filter(({ event }) => event === 'note')

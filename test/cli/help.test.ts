@@ -58,6 +58,7 @@ describe('wrong usage', () => {
     ['work --webhook t=nowhere', /"nowhere" is no address/],
     ['work nowhere.ts', /there is no file .*nowhere\.ts\./],
     ['stats --store mysql2:', /store is "mysql2:"; it begins with one of: /],
+    ['produce t --store memory:', /a memory store would end with this command/],
     ['demo --span 1y', /--span is "1y"/],
   ]
 

@@ -12,13 +12,18 @@ export type Result = { readonly code: number | null; readonly stdout: string; re
 
 export type RunOptions = { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv }
 
+/** Where to leave what must be tidied up; tests that run side by side bring their own. */
+export type OnEnd = (tidy: () => Promise<void>) => void
+
 /** A shell-like place: one directory, one store. */
 export class Place {
   readonly directory: string
   readonly #env: NodeJS.ProcessEnv
+  readonly #onEnd: OnEnd
 
-  constructor(directory: string, store?: string) {
+  constructor(directory: string, store: string | undefined, onEnd: OnEnd) {
     this.directory = directory
+    this.#onEnd = onEnd
     const { NO_COLOR: _colour, PUNCTUAL_STORE: _store, PUNCTUAL_QUEUE: _queue, ...env } = process.env
     this.#env = { ...env, TZ: 'UTC', ...(store === undefined ? {} : { PUNCTUAL_STORE: store }) }
   }
@@ -29,7 +34,7 @@ export class Place {
       env: { ...this.#env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    return new Running(child)
+    return new Running(child, this.#onEnd)
   }
 
   async run(words: readonly string[], options: RunOptions = {}): Promise<Result> {
@@ -55,7 +60,7 @@ export class Running {
   stdout = ''
   stderr = ''
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, onEnd: OnEnd) {
     this.child = child
     child.stdout?.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()))
     child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()))
@@ -65,7 +70,7 @@ export class Running {
       stdout: this.stdout,
       stderr: this.stderr,
     }))
-    onTestFinished(async () => {
+    onEnd(async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       await this.ended
     })
@@ -96,8 +101,8 @@ export class Running {
 }
 
 /** On the file engine, in a new directory. */
-export async function makePlace(store?: string): Promise<Place> {
+export async function makePlace(store?: string, onEnd: OnEnd = onTestFinished): Promise<Place> {
   const directory = await mkdtemp(join(tmpdir(), 'punctual-cli-'))
-  onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  return new Place(directory, store)
+  onEnd(() => rm(directory, { recursive: true, force: true }))
+  return new Place(directory, store, onEnd)
 }

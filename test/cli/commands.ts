@@ -1,7 +1,7 @@
-/** Each command on each engine, as a shell runs them. */
-import { afterAll, describe, expect, it } from 'vitest'
+/** Each command as a shell runs it, on whichever engine: a file per engine calls this, so that they run side by side. */
+import { afterAll, describe, expect, it, type TestContext } from 'vitest'
 import type { FoundMessage, Stats } from '../../src/index.ts'
-import { engines } from './engines.ts'
+import type { Engine } from './engines.ts'
 import { makePlace, type Place } from './punctual.ts'
 
 /** A queue per test: they share the server. */
@@ -9,16 +9,16 @@ const on = (queue: string, ...words: string[]): string[] => [...words, '--queue'
 
 type Page = { items: FoundMessage[]; cursor?: string }
 
-for (const engine of engines()) {
-  describe.skipIf(engine.isMissing)(`on the ${engine.name} engine`, () => {
+export function describeCommands(engine: Engine): void {
+  describe.skipIf(engine.isMissing)(`on the ${engine.name} engine`, { concurrent: true }, () => {
     afterAll(engine.stop)
 
-    async function place(): Promise<Place> {
-      return makePlace(await engine.store())
+    async function place({ onTestFinished }: TestContext): Promise<Place> {
+      return makePlace(await engine.store(), onTestFinished)
     }
 
-    it('produce, get, list, stats: what went in is shown', async () => {
-      const shell = await place()
+    it('produce, get, list, stats: what went in is shown', async (context) => {
+      const shell = await place(context)
       const words = [
         'produce',
         'order.close',
@@ -57,8 +57,8 @@ for (const engine of engines()) {
       expect((await shell.run(on('looking', 'stats'))).stdout).toMatch(/order\.close +1 +0 +0/)
     })
 
-    it('cancel and reschedule; what is missing is exit code 1', async () => {
-      const shell = await place()
+    it('cancel and reschedule; what is missing is exit code 1', async (context) => {
+      const shell = await place(context)
       await shell.run(on('moving', 'produce', 't', '1', '--id', 'a', '--delay', '1h'))
       expect((await shell.run(on('moving', 'reschedule', 'a', '--at', '2031-01-01T00:00Z'))).stdout).toMatch(
         /^a: due 2031-01-01T00:00:00\.000Z/,
@@ -78,8 +78,8 @@ for (const engine of engines()) {
       })
     })
 
-    it('dead, revive, purge', async () => {
-      const shell = await place()
+    it('dead, revive, purge', async (context) => {
+      const shell = await place(context)
       await shell.write(
         'fails.mjs',
         `export default { t: { handler() { throw new Error('no\\u001B[31m\\nway') }, retry: { limit: 0 } } }`,
@@ -106,16 +106,16 @@ for (const engine of engines()) {
       expect((await shell.run(on('dying', 'list'))).stdout).toBe('no messages\n')
     })
 
-    it('doctor', async () => {
-      const shell = await place()
+    it('doctor', async (context) => {
+      const shell = await place(context)
       await shell.run(on('examined', 'produce', 't'))
       const { code, stdout } = await shell.run(on('examined', 'doctor'))
       expect(stdout).toMatch(/^[✓!] \S/)
       expect(code).toBe(0)
     })
 
-    it('upcoming: how many come due per hour, and what is later', async () => {
-      const shell = await place()
+    it('upcoming: how many come due per hour, and what is later', async (context) => {
+      const shell = await place(context)
       const delays = ['0s', '3h', '3h', '5h', '900d']
       const stdin = delays.map((delay) => JSON.stringify({ topic: 't', delay })).join('\n')
       await shell.run(on('ahead', 'produce', '-'), { stdin })
@@ -127,8 +127,8 @@ for (const engine of engines()) {
       expect(stdout).toMatch(/^5 messages wait; per \w+, zone Z\ndue now +1 +█/)
     })
 
-    it('stats --watch: a document each time, until it is told to end', async () => {
-      const shell = await place()
+    it('stats --watch: a document each time, until it is told to end', async (context) => {
+      const shell = await place(context)
       await shell.run(on('watched', 'produce', 't', '1', '--delay', '1h'))
       const watching = shell.start(on('watched', 'stats', '--watch', '--every', '100ms', '--json'))
       await watching.says('"delayed":1')
@@ -138,8 +138,8 @@ for (const engine of engines()) {
       expect((await watching.ended).code).toBe(0)
     })
 
-    it('backup: a store that can be looked into, or the way to get one', async () => {
-      const shell = await place()
+    it('backup: a store that can be looked into, or the way to get one', async (context) => {
+      const shell = await place(context)
       await shell.run(on('copied', 'produce', 't', '1', '--delay', '1h'))
       const { code, stderr } = await shell.run(on('copied', 'backup', 'copy'))
       if (engine.name === 'redis') {
@@ -153,8 +153,8 @@ for (const engine of engines()) {
       expect(await shell.run(on('copied', 'backup', 'copy'))).toMatchObject({ code: 2 })
     })
 
-    it('many from standard input, as payloads or as whole messages', async () => {
-      const shell = await place()
+    it('many from standard input, as payloads or as whole messages', async (context) => {
+      const shell = await place(context)
       const payloads = Array.from({ length: 2_345 }, (_, i) => JSON.stringify({ i })).join('\n')
       const stored = await shell.run(on('many', 'produce', 't', '-', '--delay', '1h'), { stdin: payloads })
       expect(stored).toMatchObject({ code: 0, stdout: '2,345 messages stored\n', stderr: '' })
@@ -166,8 +166,8 @@ for (const engine of engines()) {
       expect(stats.topics).toMatchObject({ a: { waiting: 1 }, b: { waiting: 1 }, t: { waiting: 2_345 } })
     })
 
-    it('a bad line is named by its number, with what was stored before it', async () => {
-      const shell = await place()
+    it('a bad line is named by its number, with what was stored before it', async (context) => {
+      const shell = await place(context)
       const lines = [...Array.from({ length: 1_200 }, (_, i) => String(i)), '{oops']
       const { code, stdout, stderr } = await shell.run(on('bad', 'produce', 't', '-'), {
         stdin: lines.join('\n'),
