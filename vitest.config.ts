@@ -2,7 +2,8 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+    globalSetup: ['test/build.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
     testTimeout: 60_000,
     hookTimeout: 60_000,

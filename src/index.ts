@@ -16,7 +16,7 @@ export type { StandardSchema } from './core/schema.ts'
 export type { LatenessPercentiles } from './core/lateness.ts'
 export type { Logger } from './core/log.ts'
 
-export type { Handler, Message } from './runtime/handler.ts'
+export type { Handler, Handlers, Message } from './runtime/handler.ts'
 export type { EventName, Listener, QueueEvents } from './runtime/events.ts'
 export type { StopReport } from './runtime/stopping.ts'
 

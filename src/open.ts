@@ -64,3 +64,10 @@ function makerFor(settings: Settings): () => Promise<Store> {
   }
   return () => engine(given, settings)
 }
+
+/** Whether a URL names something that is there already, as far as that can be known without making it. */
+export async function storeExists(url: string): Promise<boolean> {
+  if (!url.startsWith('file:')) return true
+  const { fileStoreExists } = await import('./store/file/open.ts')
+  return fileStoreExists(url)
+}

@@ -22,6 +22,7 @@ import {
   type When,
 } from './core/request.ts'
 import { validate, type TopicSchemas } from './core/schema.ts'
+import { backup } from './backup.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from './runtime/events.ts'
@@ -138,6 +139,11 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** What an operator should know about the store. */
   async doctor(): Promise<Finding[]> {
     return (await this.#open()).doctor()
+  }
+
+  /** Copies a file store to a new directory while it is in use. */
+  async backup(directory: string): Promise<void> {
+    await backup(await this.#open(), directory)
   }
 
   /** Says what to do with the messages of a topic. Before or after `start()`. */

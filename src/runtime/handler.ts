@@ -1,5 +1,6 @@
 /** What users write: a handler, and the message it is given. */
 import type { Duration } from '../core/duration.ts'
+import type { HandleOptions } from '../core/options.ts'
 
 export type Message<Payload = unknown> = {
   readonly id: string
@@ -22,3 +23,8 @@ export type Message<Payload = unknown> = {
 
 /** Return: done. Throw: retried by policy; `RetryIn` and `DeadLetter` steer. */
 export type Handler<Payload = unknown> = (message: Message<Payload>) => unknown
+
+/** The handlers of a module for `punctual work`: by topic, each alone or with its options. */
+export type Handlers<T extends object = Record<string, unknown>> = {
+  readonly [K in keyof T & string]?: Handler<T[K]> | (HandleOptions & { readonly handler: Handler<T[K]> })
+}

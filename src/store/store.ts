@@ -54,6 +54,9 @@ export interface Store {
   /** What an operator should know about this store, worst first. */
   doctor(): Promise<Finding[]>
 
+  /** A copy that can be opened in its place, made while the store is in use. Absent where the server has its own way. */
+  backup?(directory: string): Promise<void>
+
   /**
    * `listener` is called when something may be due sooner than the last `claim` said, whichever process caused
    * it. A hint: it may be lost, late or repeated. Returns the function that ends the subscription.

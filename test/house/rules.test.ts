@@ -23,6 +23,7 @@ const MAY_USE: Record<string, readonly string[]> = {
   queue: ['runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
   'open.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/store.ts', 'core'],
   'index.ts': ['open.ts', 'queue', 'runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  cli: ['index.ts', 'open.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
   testing: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
 }
 
@@ -34,6 +35,7 @@ const QUEUE_FILES = [
   'stats.ts',
   'signals.ts',
   'opening.ts',
+  'backup.ts',
 ]
 
 function roomOf(path: string): string {

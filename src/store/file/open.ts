@@ -1,4 +1,5 @@
 /** `file:PATH?sync=full|off` -> a store, not yet opened. */
+import { existsSync } from 'node:fs'
 import { UsageError, describe } from '../../core/errors.ts'
 import type { Store, StoreContext } from '../store.ts'
 import type { SyncMode } from './environment.ts'
@@ -11,6 +12,10 @@ export type FileTarget = { readonly directory: string; readonly sync: SyncMode }
 
 export function openFileStore(target: string, context: StoreContext): Store {
   return new FileStore(parseFileTarget(target), context)
+}
+
+export function fileStoreExists(target: string): boolean {
+  return existsSync(parseFileTarget(target).directory)
 }
 
 /** Both `file:queue` (relative) and `file:///var/lib/queue` (absolute) are understood. */

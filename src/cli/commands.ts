@@ -1,0 +1,25 @@
+/** The table of commands, in the order of the help. Each is loaded when it is called. */
+import type { Command } from './command.ts'
+
+export const COMMANDS = {
+  demo: async () => (await import('./commands/demo.ts')).demo,
+  produce: async () => (await import('./commands/produce.ts')).produce,
+  work: async () => (await import('./commands/work.ts')).work,
+  stats: async () => (await import('./commands/stats.ts')).stats,
+  list: async () => (await import('./commands/list.ts')).list,
+  get: async () => (await import('./commands/get.ts')).get,
+  cancel: async () => (await import('./commands/cancel.ts')).cancel,
+  reschedule: async () => (await import('./commands/reschedule.ts')).reschedule,
+  dead: async () => (await import('./commands/dead.ts')).dead,
+  revive: async () => (await import('./commands/revive.ts')).revive,
+  purge: async () => (await import('./commands/purge.ts')).purge,
+  upcoming: async () => (await import('./commands/upcoming.ts')).upcoming,
+  doctor: async () => (await import('./commands/doctor.ts')).doctor,
+  backup: async () => (await import('./commands/backup.ts')).backup,
+} as const satisfies Readonly<Record<string, () => Promise<Command>>>
+
+export type CommandName = keyof typeof COMMANDS
+
+export function isCommandName(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name)
+}

@@ -1,0 +1,47 @@
+/**
+ * What can go wrong at this door, and what the shell is told:
+ *
+ *   0  fine
+ *   1  failed: the store did not answer, a message is missing, the doctor found a problem
+ *   2  wrong usage: nothing was done; the line says how to call it
+ */
+import { PunctualError, UsageError } from '../index.ts'
+
+export const EXIT = { fine: 0, failed: 1, usage: 2 } as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** The command line is wrong. `command` is the one whose help shows how it is meant. */
+export class CallError extends Error {
+  override readonly name = 'CallError'
+  readonly command: string | undefined
+
+  constructor(message: string, command?: string) {
+    super(message)
+    this.command = command
+  }
+}
+
+/** The call was fine, and could not be done. */
+export class FailedError extends Error {
+  override readonly name = 'FailedError'
+}
+
+export type Failure = { readonly code: ExitCode; readonly line: string; readonly errorCode?: string }
+
+/** One line for a person, one number for the shell. `command` is what ran. */
+export function describeFailure(error: unknown, command: string | undefined): Failure {
+  if (error instanceof CallError) {
+    const shown = error.command ?? command
+    const help = shown === undefined ? 'punctual --help' : `punctual ${shown} --help`
+    return { code: EXIT.usage, line: `${oneLine(error.message)} See "${help}".` }
+  }
+  if (error instanceof PunctualError) {
+    const code = error instanceof UsageError ? EXIT.usage : EXIT.failed
+    return { code, line: oneLine(error.message), errorCode: error.code }
+  }
+  return { code: EXIT.failed, line: oneLine(error instanceof Error ? error.message : String(error)) }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ').trim()
+}

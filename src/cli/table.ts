@@ -1,0 +1,30 @@
+/** Columns of text, each as wide as its widest cell; the last one gets what is left of the line. */
+import { clip, widthOf } from './width.ts'
+
+export type Column = { readonly title: string; readonly align?: 'left' | 'right' }
+
+const GAP = '  '
+
+export function renderTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  { width, title }: { readonly width: number; readonly title: (text: string) => string },
+): string[] {
+  const widths = columns.map((column, i) =>
+    Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[i] ?? ''))),
+  )
+  const layOut = (cells: readonly string[]): string =>
+    clip(
+      cells
+        .map((cell, i) => pad(cell, widths[i] ?? 0, columns[i]?.align ?? 'left'))
+        .join(GAP)
+        .trimEnd(),
+      width,
+    )
+  return [title(layOut(columns.map((column) => column.title))), ...rows.map(layOut)]
+}
+
+export function pad(text: string, width: number, align: 'left' | 'right'): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return align === 'left' ? text + space : space + text
+}

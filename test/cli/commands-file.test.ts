@@ -1,0 +1,4 @@
+import { describeCommands } from './commands.ts'
+import { fileEngine } from './engines.ts'
+
+describeCommands(fileEngine())

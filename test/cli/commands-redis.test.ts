@@ -1,0 +1,4 @@
+import { describeCommands } from './commands.ts'
+import { redisEngine } from './engines.ts'
+
+describeCommands(redisEngine())

@@ -1,0 +1,29 @@
+/** Every example runs, ends by itself, and shows what it says. */
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const run = promisify(execFile)
+
+/** What its output must show. */
+const SHOWS: Readonly<Record<string, RegExp>> = {
+  'hello-delay': /after 100 ms.*\n.*after 200 ms.*\n.*after 300 ms.*\n.*after 400 ms.*\n.*after 500 ms/,
+  'unpaid-order': /after half an hour: order-1 closed, order-2 paid; 4 teapots in stock/,
+  'ride-rating': /★★★☆☆ {2}to the station\n★★★★★ {2}to the airport/,
+  'future-mail': /Subject: Do you still like tea\?/,
+  'typed-topics': /TOPIC_UNKNOWN: .*\nPAYLOAD_MISMATCH: .*\nto ada@example\.org: \(no subject\)/,
+  'redis-workers': /200 of 200 done, \d+ of them started again after the crash, none left|^skipped/,
+}
+
+it('each is listed here', () => {
+  expect(Object.keys(SHOWS).toSorted()).toEqual(readdirSync(join(ROOT, 'examples')).toSorted())
+})
+
+it.each(Object.entries(SHOWS))('%s', async (name, shows) => {
+  const { stdout, stderr } = await run(process.execPath, ['scripts/example.mjs', name], { cwd: ROOT })
+  expect(stdout).toMatch(shows)
+  expect(stderr).toBe('')
+})
