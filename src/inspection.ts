@@ -44,7 +44,7 @@ export async function list(store: Store, { states, topic, limit, cursor }: Parse
   for (const [i, state] of states.entries()) {
     const page = await store.inspect({
       state,
-      limit: limit - items.length,
+      limit: Math.min(limit - items.length, store.capabilities.batchMax),
       ...(topic === undefined ? {} : { topic }),
       ...(inner === undefined ? {} : { cursor: inner }),
     })
@@ -105,7 +105,7 @@ async function* batches(store: Store, filter: ParsedFilter): AsyncGenerator<read
 
 function present(message: StoredMessage): FoundMessage {
   const { id, topic, state, dueAt, attempt, error, reason, until } = message
-  const { ttlMs } = decodePolicy(message.meta)
+  const ttlMs = decodePolicy(message.meta)?.ttlMs
   return {
     id,
     topic,

@@ -74,6 +74,34 @@ export function encodePolicy(policy: MessagePolicy): string {
   return text === '{}' ? '' : text
 }
 
-export function decodePolicy(meta: string): MessagePolicy {
-  return meta === '' ? NO_POLICY : (JSON.parse(meta) as MessagePolicy)
+/** Undefined when nobody of us can have written this: it must cost its own message, and nothing else. */
+export function decodePolicy(meta: string): MessagePolicy | undefined {
+  if (meta === '') return NO_POLICY
+  try {
+    const policy: unknown = JSON.parse(meta)
+    return isPolicy(policy) ? policy : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isPolicy(value: unknown): value is MessagePolicy {
+  if (!isRecord(value) || Array.isArray(value)) return false
+  const { ttlMs, timeoutMs, retry } = value
+  return isOptionalNumber(ttlMs) && isOptionalNumber(timeoutMs) && (retry === undefined || isRetry(retry))
+}
+
+function isRetry(value: unknown): value is RetryPolicy {
+  if (!isRecord(value) || typeof value.limit !== 'number' || !isRecord(value.waits)) return false
+  const { waits } = value
+  if (Array.isArray(waits)) return waits.every((wait) => typeof wait === 'number')
+  return ['baseMs', 'factor', 'capMs', 'jitter'].every((key) => typeof waits[key] === 'number')
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isOptionalNumber(value: unknown): boolean {
+  return value === undefined || typeof value === 'number'
 }

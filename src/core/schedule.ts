@@ -58,6 +58,11 @@ export type ScheduleCommand =
 export type ScheduleLimits = {
   /** The longest wait, whatever the store says. */
   readonly fallbackMs: number
+  /**
+   * How much later than it could a read may come. With a store that hands out ahead of time, half of that: one read
+   * then brings what comes due in the other half, instead of one message each, and its answer is still in time.
+   */
+  readonly slackMs: number
 }
 
 type Step = readonly [ScheduleState, ScheduleCommand]
@@ -147,7 +152,10 @@ function stepExpired(state: Reading, got: number): Step {
   ]
 }
 
-function waitMs(next: Exclude<NextAnswer, { state: 'EXPIRED' }>, { fallbackMs }: ScheduleLimits): number {
+function waitMs(
+  next: Exclude<NextAnswer, { state: 'EXPIRED' }>,
+  { fallbackMs, slackMs }: ScheduleLimits,
+): number {
   const longest = Math.min(fallbackMs, TIMER_MS_MAX)
-  return next.state === 'NO_TASK' ? longest : Math.max(0, Math.min(next.ms, longest))
+  return next.state === 'NO_TASK' ? longest : Math.max(0, Math.min(next.ms + slackMs, longest))
 }

@@ -21,9 +21,17 @@ import type { Lane, Lanes } from './lanes.ts'
 import { Run } from './run.ts'
 import { RunSettlement } from './settlement.ts'
 import type { Settler } from './settler.ts'
+import { StoreClock } from './store-clock.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
+
+/** A retry cannot help. */
+const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
 
 export type ConsumersParts = {
   readonly clock: Clock
@@ -44,6 +52,7 @@ export class Consumers {
   readonly #parts: ConsumersParts
   readonly #live = new Set<Run>()
   readonly #holding: Holding
+  readonly #storeClock = new StoreClock()
   readonly #timeouts: Deadlines<Run>
   readonly #graces: Deadlines<Run>
   #isPumping = false
@@ -74,18 +83,29 @@ export class Consumers {
     return this.#endedCount
   }
 
-  /** `receivedAt`, `leaseEndsAt`: monotonic. */
-  take(leases: readonly Lease[], receivedAt: number, leaseEndsAt: number): void {
+  /** `askedAt`, `answeredAt`: monotonic. */
+  take(leases: readonly Lease[], askedAt: number, answeredAt: number): void {
+    const [first] = leases
+    if (first !== undefined) this.#storeClock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
+    // Counted from before the claim was sent, so that it never ends later than the store thinks.
+    const leaseEndsAt = askedAt + this.#parts.leaseMs
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
-      const run = new Run(lease, lane, decodePolicy(lease.meta), receivedAt, leaseEndsAt)
+      const policy = decodePolicy(lease.meta)
+      const run = new Run(lease, lane, policy ?? {}, this.#startsAt(lease, answeredAt), leaseEndsAt)
       this.#live.add(run)
-      if (this.#isClosed) this.#settle(run, { kind: 'release' })
+      if (policy === undefined) this.#settle(run, UNREADABLE)
+      else if (this.#isClosed) this.#settle(run, { kind: 'release' })
       else if (lease.latenessMs < 0) this.#holding.hold(run)
       else lane.enqueue(run)
     }
     this.#pump()
+  }
+
+  #startsAt({ dueAt, latenessMs }: Lease, answeredAt: number): number {
+    const startsAt = answeredAt - latenessMs
+    return latenessMs < 0 ? Math.min(startsAt, this.#storeClock.reaches(dueAt)) : startsAt
   }
 
   /** The store says that the lease is somebody else's: nothing more is written for this run. */
@@ -152,6 +172,8 @@ export class Consumers {
       run.lane.enqueue(run)
     }
     this.#pump()
+    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
+    this.#parts.onRoom()
   }
 
   /** Starts whatever may start. A handler that ends at once comes back here; the loop under way goes on with it. */
@@ -181,7 +203,7 @@ export class Consumers {
     const now = clock.monotonic()
     // The whole process slept: others may have it by now, so it is not started on an old promise.
     if (now >= run.leaseEndsAt) return this.#settle(run, { kind: 'release' })
-    run.latenessMs = Math.max(0, run.lease.latenessMs + (now - run.receivedAt))
+    run.latenessMs = Math.max(0, now - run.startsAt)
     const refusal = this.#refusal(run)
     if (refusal !== undefined) return this.#settle(run, refusal)
     run.phase = 'running'

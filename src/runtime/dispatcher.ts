@@ -57,7 +57,7 @@ export class Dispatcher {
     if (leases.length > 0) {
       this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
       this.#parts.onLeased()
-      consumers.take(leases, clock.monotonic(), sentAt + leaseMs)
+      consumers.take(leases, sentAt, clock.monotonic())
     }
     this.#isFull = !this.#hasRoom(lanes.all)
     return { next, got: leases.length, room: !this.#isFull }

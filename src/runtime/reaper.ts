@@ -41,7 +41,7 @@ export class Reaper {
     this.#scheduler = new Scheduler({
       clock,
       random,
-      limits: { fallbackMs: parts.store.capabilities.shared ? fallbackMs : TIMER_MS_MAX },
+      limits: { fallbackMs: parts.store.capabilities.shared ? fallbackMs : TIMER_MS_MAX, slackMs: 0 },
       read: () => this.#reap(),
       onFailure,
     })
@@ -76,7 +76,7 @@ export class Reaper {
   #decide(lease: Lease): Outcome {
     const lane = this.#parts.lanes.get(lease.topic)
     if (lane === undefined) return decideForeignLapse()
-    const policy = decodePolicy(lease.meta).retry ?? lane.settings.retry
+    const policy = decodePolicy(lease.meta)?.retry ?? lane.settings.retry
     return decideOutcome(lease.attempt, { kind: 'lapsed' }, policy, this.#parts.random.next())
   }
 }

@@ -20,9 +20,9 @@ export class Run {
   readonly lease: Lease
   readonly lane: Lane
   readonly policy: MessagePolicy
-  /** Monotonic; when the store handed it out, as seen here: never before the store's own moment. */
-  readonly receivedAt: number
-  /** Monotonic; counted from before the claim was sent, so that it never ends later than the store thinks. */
+  /** Monotonic; its moment, as seen here: never before the store's own. */
+  readonly startsAt: number
+  /** Monotonic; never later than the store thinks. */
   leaseEndsAt: number
   phase: RunPhase = 'queued'
   /** Monotonic. */
@@ -38,17 +38,12 @@ export class Run {
   #controller: AbortController | undefined
   #abortReason: Error | undefined
 
-  constructor(lease: Lease, lane: Lane, policy: MessagePolicy, receivedAt: number, leaseEndsAt: number) {
+  constructor(lease: Lease, lane: Lane, policy: MessagePolicy, startsAt: number, leaseEndsAt: number) {
     this.lease = lease
     this.lane = lane
     this.policy = policy
-    this.receivedAt = receivedAt
+    this.startsAt = startsAt
     this.leaseEndsAt = leaseEndsAt
-  }
-
-  /** Monotonic: its moment. What was leased late may start at once. */
-  get startsAt(): number {
-    return this.receivedAt - Math.min(0, this.lease.latenessMs)
   }
 
   /** Made when asked for: most handlers never look at it, and it costs more than the rest of the run. */

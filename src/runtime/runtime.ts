@@ -99,7 +99,10 @@ export class Runtime {
     this.#scheduler = new Scheduler({
       clock,
       random,
-      limits: { fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs },
+      limits: {
+        fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
+        slackMs: store.capabilities.leadMs / 2,
+      },
       read: () => dispatcher.fetch(),
       onFailure: report('claiming failed, trying again'),
     })

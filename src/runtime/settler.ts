@@ -7,6 +7,7 @@
  *
  * If we die here: the lease lapses, and the reaper of another process decides.
  */
+import { setMaxListeners } from 'node:events'
 import { sleep, type Clock } from '../clock.ts'
 import { exponentialMs, type Exponential } from '../core/backoff.ts'
 import { assertNever } from '../core/errors.ts'
@@ -47,6 +48,8 @@ export class Settler {
 
   constructor(parts: SettlerParts) {
     this.#parts = parts
+    // As many batches may be waiting for their next try as there are handlers; Node warns of a leak from eleven on.
+    setMaxListeners(0, this.#ending.signal)
   }
 
   /** Whether the store has failed to take settlements that still matter. */

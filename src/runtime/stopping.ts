@@ -70,6 +70,7 @@ export async function stopInOrder(
   await guard('quiet', Math.min(QUIET_CAP_MS, timeoutMs), parts.quiet)
   const released = consumers?.close() ?? 0
   let abandoned = 0
+  let finished = 0
   if (consumers !== undefined) {
     const leftMs = Math.max(0, timeoutMs - (clock.monotonic() - startedAt))
     await within(clock, leftMs, Promise.race([consumers.whenIdle(), whenAborted(hurry)]))
@@ -78,12 +79,13 @@ export async function stopInOrder(
       await within(clock, ABORT_GRACE_MS, consumers.whenIdle())
     }
     abandoned = consumers.abandonAll()
+    finished = consumers.ended - endedBefore // Now: one that was left behind and ends later counts as left behind.
   }
   await guard('settle', SETTLE_CAP_MS, parts.settle)
   parts.endSettling()
   await guard('close', CLOSE_CAP_MS, parts.close)
   return {
-    finished: (consumers?.ended ?? 0) - endedBefore,
+    finished,
     released,
     abandoned,
     errors,

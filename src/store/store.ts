@@ -45,8 +45,9 @@ export interface Store {
   /** Dead -> ready: due now, attempts back to 0, the error forgotten. */
   revive(ids: readonly string[]): Promise<ReviveResult[]>
   /**
-   * One page, in an order of the engine's own; what stays in its state throughout appears exactly once. A page may
-   * be short, even empty, while `cursor` says that there is more (filters cost work too).
+   * One page, in an order of the engine's own. What stays in its state throughout, and is not rescheduled or extended
+   * meanwhile, appears exactly once. A page may be short, even empty, while `cursor` says that there is more (filters
+   * cost work too).
    */
   inspect(query: InspectQuery): Promise<Page>
   count(): Promise<Counts>
@@ -111,7 +112,10 @@ export type ClaimRequest = ClaimDue | ClaimLapsed
 
 export type ClaimDue = {
   readonly from: 'due'
-  /** Hands out at most each topic's own limit, and at most `limit` in all: by priority, then in the order of wants. */
+  /**
+   * Hands out at most each topic's own limit, and at most `limit` in all: by priority, and within what the engine looks
+   * at in one call, in the order of wants.
+   */
   readonly wants: readonly Want[]
   readonly limit: number
   readonly leaseMs: number

@@ -35,9 +35,10 @@ export async function takeCensus(store: Store): Promise<Census> {
 }
 
 async function* everyMessage(store: Store, state: MessageState): AsyncGenerator<StoredMessage> {
+  const limit = Math.min(PAGE, store.capabilities.batchMax)
   let cursor: string | undefined
   do {
-    const page = await store.inspect({ state, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
+    const page = await store.inspect({ state, limit, ...(cursor === undefined ? {} : { cursor }) })
     yield* page.items
     cursor = page.cursor
   } while (cursor !== undefined)

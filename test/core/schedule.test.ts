@@ -10,7 +10,7 @@ import {
   type ScheduleState,
 } from '../../src/core/schedule.ts'
 
-const LIMITS = { fallbackMs: 5_000 }
+const LIMITS = { fallbackMs: 5_000, slackMs: 0 }
 
 const next: fc.Arbitrary<NextAnswer> = fc.oneof(
   fc.constant({ state: 'NO_TASK' as const }),
@@ -138,7 +138,7 @@ describe('the scheduler machine', () => {
     const [, command] = step(
       started().state,
       { kind: 'answer', next: far, got: 0, room: true },
-      { fallbackMs: Infinity },
+      { fallbackMs: Infinity, slackMs: 2 },
     )
     expect(command).toEqual({ kind: 'wait', ms: TIMER_MS_MAX })
   })

@@ -127,4 +127,25 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     for (const id of stored) expect(offered.has(id)).toBe(true)
     expect(stored.length % 50).toBe(0)
   })
+
+  it('P1, P2: produced, killed, restarted: what is past comes at once, what is to come comes on time', async () => {
+    const store = await open()
+    const producer = new Child('produce.mjs', {
+      store,
+      queue: QUEUE,
+      prefix: 'p',
+      count: 1_000,
+      batch: 500,
+      spreadMs: 6_000,
+    })
+    await until('all were accepted', () => said(producer, 'accepted').length === 1_000)
+    await producer.kill('SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 2_000)) // Some moments pass while nobody is there.
+    const worker = new Child('work.mjs', { store, queue: QUEUE })
+    await until('all were started', () => startsOf([worker]).length === 1_000)
+    const starts = worker.lines.filter((line) => 'start' in line)
+    expect(new Set(starts.map((line) => line['start'])).size).toBe(1_000)
+    expect(starts.filter((line) => Number(line['earlyMs']) > 0)).toEqual([])
+    await whenEmpty(store)
+  })
 })

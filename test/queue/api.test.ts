@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Punctual } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
+import { ModelStore } from '../../simulation/model-store.ts'
 import { makeWorld } from '../runtime/world.ts'
 
 const START = Date.UTC(2030, 0, 1)
@@ -110,6 +111,21 @@ describe('looking and moving', () => {
     expect(await queue.get(id)).toMatchObject({ state: 'running', attempt: 1, leaseEndsAt: START + 30_000 })
     expect(await queue.cancel(id)).toBe('running')
     expect(await queue.reschedule(id, { delay: 0 })).toBe('running')
+  })
+
+  it('P10: list asks a store for no more than it takes at once; the page is shorter then', async () => {
+    const { clock, queue: make } = makeWorld()
+    const queue = make({ store: new ModelStore(() => clock.now(), { batchMax: 5, leadMs: 0 }) })
+    for (let i = 0; i < 12; i += 1) await queue.produce('t', i, { delay: '1m' })
+    const seen: unknown[] = []
+    let cursor: string | undefined
+    do {
+      const page = await queue.list(cursor === undefined ? {} : { cursor })
+      expect(page.items.length).toBeLessThanOrEqual(5)
+      seen.push(...page.items.map(({ payload }) => payload))
+      cursor = page.cursor
+    } while (cursor !== undefined)
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
   })
 
   it('list pages through all states with one cursor', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { takeCensus } from '../../src/testing/index.ts'
+import { LeadingStore } from './leading-store.ts'
 import { makeWorld } from './world.ts'
 
 describe('concurrency', () => {
@@ -104,5 +105,23 @@ describe('concurrency', () => {
     await clock.settle()
     expect(store.calls.filter((verb) => verb === 'settle').length).toBeLessThanOrEqual(2)
     expect((await queue.stats()).counts.running).toBe(0)
+  })
+
+  it('P9: room comes back when a message that was leased ahead cannot start at its moment', async () => {
+    const { clock, memory, queue: make } = makeWorld()
+    const store = new LeadingStore(memory, clock, 5_000)
+    const queue = make({ store, concurrency: 1, lease: '1s', retry: { limit: 9, delays: ['10s'] } })
+    const done: unknown[] = []
+    queue.handle('ahead', ({ payload }) => void done.push(payload))
+    await queue.start()
+    await queue.produce('ahead', 'held', { delay: '5s' })
+    // Its lease ends while it waits for its moment, so that it is given back instead of started.
+    store.fate = (verb) => (verb === 'extend' ? { kind: 'refuse' } : undefined)
+    await clock.advance('6s')
+    expect(done).toEqual([])
+    store.fate = () => undefined
+    await queue.produce('ahead', 'next', { delay: '1s' })
+    await clock.advance('1m')
+    expect(new Set(done)).toEqual(new Set(['held', 'next']))
   })
 })

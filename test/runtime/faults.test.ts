@@ -74,6 +74,22 @@ describe('a bad line to the store', () => {
     expect((await takeCensus(memory)).total).toBe(0)
   })
 
+  it('many settlements that fail at the same time cause no warning', async () => {
+    const { clock, store, queue: make } = makeWorld()
+    const queue = make()
+    const warnings: Error[] = []
+    const hear = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', hear)
+    queue.handle('t', ({ payload }) => new Promise<void>((end) => clock.schedule(Number(payload), end)))
+    await queue.start()
+    // Each ends in a turn of its own, so that each settlement is a call of its own.
+    for (let ms = 1; ms <= 20; ms += 1) await queue.produce('t', ms)
+    store.fate = (verb) => (verb === 'settle' ? { kind: 'refuse' } : undefined)
+    await clock.advance('1s')
+    process.off('warning', hear)
+    expect(warnings).toEqual([])
+  })
+
   it('P2: the store is away for a minute: nothing is lost, nothing spins, and all goes on by itself', async () => {
     const { clock, memory, store, queue: make } = makeWorld()
     const queue = make()

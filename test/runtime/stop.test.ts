@@ -139,6 +139,19 @@ describe('stop', () => {
     expect(world.clock.pendingTimers).toBe(0)
   })
 
+  it('P11: a handler that ends after it was left behind is counted once', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    queue.handle('t', () => new Promise<void>((resolve) => world.clock.schedule(2_500, resolve)))
+    await queue.start()
+    await queue.produce('t', null)
+    await world.clock.settle()
+    // Left behind after 2 s; while its message is given back, it ends after all.
+    world.store.fate = (verb) => (verb === 'settle' ? { kind: 'delay', ms: 1_000 } : undefined)
+    const report = await stopWithin(world, queue, { timeout: '1s' })
+    expect(report).toMatchObject({ finished: 0, released: 0, abandoned: 1 })
+  })
+
   it('timeout 0 aborts at once', async () => {
     const world = makeWorld()
     const queue = world.queue()

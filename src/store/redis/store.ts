@@ -35,7 +35,7 @@ import { Wakeups } from './wakeups.ts'
 
 const BATCH_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
-const LEAD_MS = 5
+const LEAD_MS = 10
 
 export type RedisStoreOptions = Timeouts & {
   readonly connect: Connect

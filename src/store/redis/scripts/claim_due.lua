@@ -221,8 +221,59 @@ local function claimWindow(priority, offset, size)
   return stay, isAll
 end
 
+-- The common case, without the windows' bookkeeping: one topic is wanted, nothing is set aside and nothing failed before.
+-- Hands out from the due end of the delay set up to the first message that is another's, where the windows go on.
+-- Returns whether the set is done with.
+local function claimRun(priority)
+  local want = wants[1]
+  local size = math.min(left, want.left, budget.messages)
+  local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
+  local leaving, taken, isSame = leavings[priority], 0, true
+  local dueText, due, head
+  for first = 1, #found, READ_CHUNK * 2 do
+    if not isSame or budget.bytes <= 0 then
+      break
+    end
+    local chunk = {}
+    for place = first, math.min(first + READ_CHUNK * 2 - 2, #found - 1), 2 do
+      chunk[#chunk + 1] = sub(found[place], 7)
+    end
+    local bodies = call('HMGET', PAYLOAD, unpack(chunk))
+    for index, id in ipairs(chunk) do
+      local value = bodies[index]
+      if not value or sub(value, 7, 12) ~= want.topic then
+        isSame = false
+        break
+      end
+      if taken == 0 and granted == 0 then
+        beginGrants(nonce, leaseMs)
+      end
+      taken = taken + 1
+      if found[taken * 2] ~= dueText then
+        dueText = found[taken * 2]
+        due, head = pack('>I6I4', tonumber(dueText), 1), want.place .. dueText .. ' 1 '
+      end
+      grant(id, due .. sub(value, 1, 13) .. token, head, value)
+      leaving[taken] = found[taken * 2 - 1]
+      budget.bytes = budget.bytes - #value
+    end
+  end
+  leaving.size = taken
+  send(leaving)
+  want.left, want.given = want.left - taken, want.given + taken
+  left, budget.messages = left - taken, budget.messages - taken
+  return taken * 2 == #found and taken < size
+end
+
+local isAnyFailure = call('EXISTS', FAILURES) == 1
+
 for _, priority in ipairs(PRIORITIES) do
   local offset, isAll, size = 0, false, left
+  -- Once a window has chosen something, what follows must come after it.
+  if #wants == 1 and left > 0 and wants[1].left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
+    isAll = claimRun(priority)
+    size = math.max(left, WINDOW_MIN)
+  end
   while left > 0 and not isAll and budget.messages > 0 and budget.bytes > 0 do
     local stay
     stay, isAll = claimWindow(priority, offset, math.min(size, budget.messages))
@@ -236,9 +287,11 @@ for _, priority in ipairs(PRIORITIES) do
 end
 
 if chosenSize > 0 then
-  beginGrants(nonce, leaseMs)
+  if granted == 0 then
+    beginGrants(nonce, leaseMs)
+  end
   local failures = {}
-  if call('EXISTS', FAILURES) == 1 then
+  if isAnyFailure then
     local chosenIds = {}
     for index = 1, chosenSize do
       chosenIds[index] = ids[chosen[index]]
@@ -253,6 +306,9 @@ if chosenSize > 0 then
     local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
     grant(ids[message], record, head, value)
   end
+end
+
+if granted > 0 then
   writeGrants()
   for _, want in ipairs(wants) do
     if want.given > 0 then

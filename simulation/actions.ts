@@ -1,0 +1,176 @@
+/** What users do with a queue, at random: each action goes through the public API of some living process. */
+import { UnavailableError, UsageError } from '../src/core/errors.ts'
+import type { ProduceOptions } from '../src/core/request.ts'
+import type { Queue } from '../src/queue.ts'
+import type { Chance } from './chance.ts'
+import type { Host } from './host.ts'
+import type { SimulatedProcess } from './process.ts'
+import type { World } from './world.ts'
+
+export type ActionKind =
+  | 'produce'
+  | 'produce many'
+  | 'produce again'
+  | 'cancel'
+  | 'reschedule'
+  | 'revive'
+  | 'revive all'
+  | 'purge'
+  | 'purge all'
+  | 'look'
+  | 'many at once'
+
+type SingleKind = Exclude<ActionKind, 'many at once'>
+
+/** How many actions share one turn of the event loop, and of which kinds: those that wake sleepers. */
+const MANY = 4
+const CHANGES = ['produce', 'produce many', 'produce again', 'reschedule', 'revive all'] as const
+
+/** How many of the ids are drawn from a small set, so that they meet again. */
+const OWN_IDS = 30
+
+export class Actions {
+  readonly #world: World
+  readonly #hosts: readonly Host[]
+  readonly #chance: Chance
+  #produced = 0
+
+  constructor(world: World, hosts: readonly Host[]) {
+    this.#world = world
+    this.#hosts = hosts
+    this.#chance = world.chance.stream('actions')
+  }
+
+  /** Spreads them over the storm. */
+  plan(): void {
+    const { plan, timeline } = this.#world
+    for (let i = 0; i < plan.actions; i += 1)
+      timeline.after(this.#chance.next() * plan.stormMs, undefined, () => this.#act())
+  }
+
+  #act(): void {
+    const process = this.#chance.pick(this.#hosts)?.process
+    if (process === undefined || process.frozenUntil > this.#world.timeline.now) return
+    const kind = this.#chance.weighted(this.#world.plan.actionKinds)
+    this.#world.tally.actions += 1
+    process.link.rate.allow(3)
+    this.#world.history.note(process.name, () => `(${kind})`)
+    if (kind === 'many at once') {
+      process.link.rate.allow(3 * MANY)
+      for (let i = 0; i < MANY; i += 1) this.#begin(this.#chance.pick(CHANGES), process)
+    } else this.#begin(kind, process)
+  }
+
+  #begin(kind: SingleKind, process: SimulatedProcess): void {
+    this.#perform(kind, process).catch((error: unknown) => this.#judge(kind, process, error))
+  }
+
+  /** Only what a caller can do something about may come back. */
+  #judge(kind: ActionKind, process: SimulatedProcess, error: unknown): void {
+    this.#world.history.note(process.name, () => `(${kind}) fails: ${String(error)}`)
+    if (error instanceof UnavailableError) return
+    const expected = ['QUEUE_STOPPED', 'ID_EXISTS', 'MESSAGE_RUNNING']
+    if (error instanceof UsageError && expected.includes(error.code)) return
+    this.#world.violations.add('P5', `${process.name}: ${kind} rejects with ${String(error)}`)
+  }
+
+  async #perform(kind: SingleKind, { queue }: SimulatedProcess): Promise<void> {
+    switch (kind) {
+      case 'produce':
+        return this.#produce(queue, this.#options())
+      case 'produce many':
+        return this.#produceMany(queue)
+      case 'produce again':
+        return this.#produce(queue, {
+          ...this.#options(),
+          id: this.#ownId(),
+          ifExists: this.#chance.pick(['keep', 'replace', 'fail']),
+        })
+      case 'cancel':
+        await queue.cancel(this.#someId())
+        return
+      case 'reschedule':
+        await queue.reschedule(this.#someId(), { delay: this.#delay() })
+        return
+      case 'revive':
+        await queue.revive([this.#someId(), this.#someId()])
+        return
+      case 'revive all':
+        await queue.revive({ state: 'dead' })
+        return
+      case 'purge':
+        await queue.purge({ ids: [this.#someId()] })
+        return
+      case 'purge all':
+        await queue.purge({ state: this.#chance.pick(['delayed', 'ready', 'dead']), topic: this.#topic() })
+        return
+      case 'look':
+        await this.#look(queue)
+    }
+  }
+
+  async #produce(queue: Queue, options: ProduceOptions): Promise<void> {
+    this.#produced += 1
+    const id = await queue.produce(this.#topic(), { n: this.#produced }, options)
+    this.#stored(id, options.id)
+  }
+
+  async #produceMany(queue: Queue): Promise<void> {
+    const entries = Array.from({ length: this.#chance.whole(1, 30) }, (_, n) => ({
+      topic: this.#topic(),
+      payload: { n },
+      ...this.#options(),
+    }))
+    const ids = await queue.produceMany(entries)
+    for (const id of ids) this.#stored(id, undefined)
+  }
+
+  /** Whatever `produce` resolved for must have reached the store. */
+  #stored(id: string, asked: string | undefined): void {
+    this.#world.tally.produced += 1
+    if (asked !== undefined && id !== asked)
+      this.#world.violations.add('P5', `produced ${asked} and was told ${id}`)
+    if (!this.#world.ledger.wasStored(id)) this.#world.violations.add('P2', `${id} was promised, not stored`)
+  }
+
+  async #look(queue: Queue): Promise<void> {
+    await queue.get(this.#someId())
+    await queue.stats()
+    await queue.list()
+  }
+
+  #options(): ProduceOptions {
+    const chance = this.#chance
+    const { storeTime, plan } = this.#world
+    const delay = this.#delay()
+    return {
+      ...(chance.happens(0.3)
+        ? { at: Math.max(0, storeTime.now() + delay - chance.whole(0, 1_000)) }
+        : { delay }),
+      ...(chance.happens(0.3) ? { priority: chance.pick(['high', 'normal', 'low'] as const) } : {}),
+      ...(chance.happens(0.15) ? { ttl: chance.pick([0, 10, 60_000]) } : {}),
+      ...(chance.happens(0.15)
+        ? { retry: { limit: chance.whole(0, 5), delays: [chance.whole(0, plan.retryWaitMaxMs)] } }
+        : {}),
+      ...(chance.happens(0.15) ? { timeout: chance.pick([20, 2_000]) } : {}),
+    }
+  }
+
+  #delay(): number {
+    return this.#chance.happens(0.3) ? 0 : this.#chance.spread(0, this.#world.plan.stormMs)
+  }
+
+  #topic(): string {
+    return this.#chance.pick(this.#world.plan.topics) ?? 'a'
+  }
+
+  #ownId(): string {
+    return `own${this.#chance.whole(1, OWN_IDS)}`
+  }
+
+  /** One that exists, most of the time. */
+  #someId(): string {
+    const ids = [...this.#world.ledger.messages.keys()]
+    return (this.#chance.happens(0.8) ? this.#chance.pick(ids) : undefined) ?? this.#ownId()
+  }
+}

@@ -1,0 +1,46 @@
+/** What befalls processes and lines during the storm: outages, kills, stops, freezes, clocks that jump. */
+import type { Chance } from './chance.ts'
+import type { Host } from './host.ts'
+import type { World } from './world.ts'
+
+const OUTAGE_MS_MAX = 300_000
+const FREEZE_MS_MAX = 120_000
+const WALL_JUMP_MS_MAX = 86_400_000
+const STORE_JUMP_MS_MAX = 60_000
+
+export function planDisturbances(world: World, hosts: readonly Host[]): void {
+  const chance = world.chance.stream('disturbances')
+  const { outages, kills, stops, freezes, wallJumps, storeJumps } = world.plan.disturbances
+  const often = (count: number, happen: (host: Host) => void): void => {
+    for (let i = 0; i < count; i += 1) {
+      world.timeline.after(chance.next() * world.plan.stormMs, undefined, () => {
+        const host = chance.pick(hosts)
+        if (host !== undefined) happen(host)
+      })
+    }
+  }
+  often(outages, (host) => cutOff(world, chance, chance.happens(0.5) ? hosts : [host]))
+  often(kills, (host) => host.kill())
+  often(stops, (host) => host.stop())
+  often(freezes, (host) => host.process?.freeze(chance.spread(10, FREEZE_MS_MAX)))
+  often(wallJumps, (host) => {
+    world.tally.clockJumps += 1
+    host.process?.clock.jump(chance.whole(-WALL_JUMP_MS_MAX, WALL_JUMP_MS_MAX))
+  })
+  often(storeJumps, () => {
+    world.tally.clockJumps += 1
+    world.storeTime.jump(chance.spread(1, STORE_JUMP_MS_MAX))
+    world.history.note('store', () => 'its clock is set forward')
+  })
+}
+
+function cutOff(world: World, chance: Chance, hosts: readonly Host[]): void {
+  const outage = chance.pick(['refusing', 'silent'] as const)
+  const forMs = Math.min(chance.spread(100, OUTAGE_MS_MAX), world.plan.stormMs / 4)
+  world.tally.outages += 1
+  for (const { name } of hosts) {
+    world.weather.cut(name, outage)
+    world.history.note(name, () => `is cut off (${outage}) for ${Math.round(forMs)} ms`)
+    world.timeline.after(forMs, undefined, () => world.weather.mend(name))
+  }
+}

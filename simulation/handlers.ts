@@ -1,0 +1,93 @@
+/** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
+import { assertNever } from '../src/core/errors.ts'
+import { DeadLetter, RetryIn } from '../src/core/outcome.ts'
+import type { Message } from '../src/runtime/handler.ts'
+import type { Chance } from './chance.ts'
+import type { LeaseRecord } from './lease-record.ts'
+import { never } from './never.ts'
+import type { SimulatedProcess } from './process.ts'
+import type { World } from './world.ts'
+
+export type HandlerKind =
+  | 'returns at once'
+  | 'returns soon'
+  | 'is slow'
+  | 'throws'
+  | 'throws later'
+  | 'throws RetryIn'
+  | 'throws DeadLetter'
+  | 'waits for its signal'
+  | 'ignores its signal'
+  | 'never ends'
+  | 'asks for more time'
+
+const SOON_MS = 40
+
+type Scene = {
+  readonly world: World
+  readonly process: SimulatedProcess
+  readonly chance: Chance
+  readonly message: Message
+  readonly lease: LeaseRecord
+}
+
+/** May throw at once, return at once, or take its time. */
+export function perform(kind: HandlerKind, scene: Scene): unknown {
+  const { chance, lease, world } = scene
+  switch (kind) {
+    case 'returns at once':
+      return undefined
+    case 'returns soon':
+      return pass(scene, chance.next() * SOON_MS)
+    case 'is slow':
+      return pass(scene, chance.spread(SOON_MS, longMs(scene)))
+    case 'throws':
+      throw new Error('no luck')
+    case 'throws later':
+      return pass(scene, chance.spread(1, longMs(scene))).then(() => Promise.reject(new Error('no luck')))
+    case 'throws RetryIn':
+      throw new RetryIn(chance.whole(0, world.plan.retryWaitMaxMs))
+    case 'throws DeadLetter':
+      return pass(scene, chance.next() * SOON_MS).then(() => Promise.reject(new DeadLetter('hopeless')))
+    case 'waits for its signal':
+      return untilAborted(scene)
+    case 'ignores its signal':
+      return pass(scene, lease.policy.timeoutMs + chance.spread(1, longMs(scene)))
+    case 'never ends':
+      return never()
+    case 'asks for more time':
+      return askForMore(scene)
+    default:
+      return assertNever(kind)
+  }
+}
+
+/** Long enough for a lease to lapse if nobody kept it. */
+function longMs({ world, lease }: Scene): number {
+  return Math.max(world.plan.leaseMs * 3, lease.policy.timeoutMs * 2)
+}
+
+function pass({ world, process }: Scene, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    world.timeline.after(ms, process, resolve)
+  })
+}
+
+function untilAborted({ message }: Scene): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const { signal } = message
+    const end = (): void => reject(new Error('aborted'))
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end)
+  })
+}
+
+async function askForMore(scene: Scene): Promise<void> {
+  const { chance, lease, message, process } = scene
+  for (let i = chance.whole(1, 3); i > 0; i -= 1) {
+    await pass(scene, lease.policy.timeoutMs * chance.next() * 0.9)
+    lease.hasExtended = true
+    process.link.rate.allow(1)
+    if (!(await message.extend().catch(() => true))) return
+  }
+}

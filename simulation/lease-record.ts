@@ -1,0 +1,51 @@
+/** One lease as the ledger remembers it: who got it, and what its holder made of it. */
+import type { LeaseRef, Settlement } from '../src/store/store.ts'
+import type { Owner } from './timeline.ts'
+
+/** A process, as far as the ledger must know it. */
+export interface Holder extends Owner {
+  readonly name: string
+  /** Simulated time of its call of `stop()`. */
+  readonly stopBeganAt: number | undefined
+  readonly stopEndedAt: number | undefined
+  /** Simulated time until which it had trouble with its line, or stood still. */
+  readonly troubledAt: number
+}
+
+/** How a handler ended. `RetryIn` is an error like any other here. */
+export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter'
+
+export type LeaseRecord = LeaseRef & {
+  readonly from: 'due' | 'lapsed'
+  readonly holder: Holder
+  readonly attempt: number
+  readonly dueAt: number
+  /** Of the message: its own, or its topic's. */
+  readonly policy: LeasePolicy
+  /** Simulated time. */
+  readonly grantedAt: number
+  /** By the store's clock. */
+  endsAt: number
+  /** Whether the reply that carries it has reached its holder. */
+  isDelivered: boolean
+  /** Whether its holder was told that it is lost. */
+  isLost: boolean
+  /** Whether its holder has tried to settle it, whatever came of it. */
+  isAnswered: boolean
+  /** Simulated time. */
+  startedAt: number | undefined
+  endedAt: number | undefined
+  ended: HandlerEnd | undefined
+  /** The handler asked for more time. */
+  hasExtended: boolean
+  /** Simulated time when the handler's signal aborted. */
+  abortedAt: number | undefined
+  /** How it was settled, in time and under its token. */
+  settledAs: Settlement['kind'] | undefined
+}
+
+export type LeasePolicy = {
+  readonly limit: number
+  readonly timeoutMs: number
+  readonly ttlMs: number | undefined
+}

@@ -1,0 +1,358 @@
+/**
+ * The ledger: what must be true of every message, kept by somebody who only watches. It sees each call at the moment
+ * when it takes effect in the store, together with the store's answer, works out for itself what that answer had to
+ * be, and complains of every difference. It is the second entry in a double-entry bookkeeping: the store may be
+ * clever, this is plain.
+ *
+ *   put ─► waiting ──claim──► running ──settle──► gone, waiting or dead ──revive──► waiting
+ *
+ * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
+ */
+import { decodePolicy } from '../src/core/codec.ts'
+import type * as contract from '../src/store/store.ts'
+import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
+import { judgeSettlement } from './settlement-rules.ts'
+import type { Violations } from './violations.ts'
+
+export type Known = {
+  readonly message: contract.NewMessage
+  readonly order: number
+  place: 'waiting' | 'running' | 'dead'
+  dueAt: number
+  attempt: number
+  lease: LeaseRecord | undefined
+}
+
+export type LedgerParts = {
+  readonly violations: Violations
+  /** Simulated time. */
+  readonly elapsed: () => number
+  /** Simulated time when the store's clock was last set forward; -1 for never. */
+  readonly jumpedAt: () => number
+  readonly leadMs: number
+  readonly batchMax: number
+  readonly policyOf: (topic: string) => LeasePolicy
+}
+
+export class Ledger {
+  readonly #parts: LedgerParts
+  readonly #known = new Map<string, Known>()
+  readonly #leases = new Map<string, LeaseRecord>()
+  /** Ids that were ever stored. */
+  readonly #stored = new Set<string>()
+  readonly #completed = new Set<string>()
+  #produced = 0
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts
+  }
+
+  get messages(): ReadonlyMap<string, Known> {
+    return this.#known
+  }
+
+  get leases(): Iterable<LeaseRecord> {
+    return this.#leases.values()
+  }
+
+  wasStored(id: string): boolean {
+    return this.#stored.has(id)
+  }
+
+  wasCompleted(id: string): boolean {
+    return this.#completed.has(id)
+  }
+
+  get completedCount(): number {
+    return this.#completed.size
+  }
+
+  leaseOf({ id, token }: { id: string; token: string }): LeaseRecord | undefined {
+    return this.#leases.get(`${id} ${token}`)
+  }
+
+  put(messages: readonly contract.NewMessage[], results: readonly contract.PutResult[], now: number): void {
+    for (const [i, message] of messages.entries()) {
+      const existing = this.#known.get(message.id)
+      this.#expect('P5', `put ${message.id}`, results[i], putResult(existing, message))
+      if (results[i] !== 'stored' && results[i] !== 'replaced') continue
+      const dueAt = 'at' in message.when ? message.when.at : now + message.when.delayMs
+      this.#known.set(message.id, {
+        message,
+        order: this.#produced,
+        place: 'waiting',
+        dueAt,
+        attempt: 0,
+        lease: undefined,
+      })
+      this.#produced += 1
+      this.#stored.add(message.id)
+    }
+  }
+
+  remove(ids: readonly string[], from: 'waiting' | 'dead', results: readonly contract.RemoveResult[]): void {
+    for (const [i, id] of ids.entries()) {
+      const known = this.#known.get(id)
+      const expected = known?.place === 'running' ? 'running' : known?.place === from ? 'removed' : 'missing'
+      this.#expect('P2', `remove ${id} from ${from}`, results[i], expected)
+      if (results[i] === 'removed') this.#known.delete(id)
+    }
+  }
+
+  reschedule(
+    moves: readonly contract.Move[],
+    results: readonly contract.RescheduleResult[],
+    now: number,
+  ): void {
+    for (const [i, { id, when }] of moves.entries()) {
+      const known = this.#known.get(id)
+      const place = known?.place ?? 'dead'
+      const expected = place === 'dead' ? 'missing' : place === 'running' ? 'running' : 'rescheduled'
+      this.#expect('P2', `reschedule ${id}`, results[i], expected)
+      if (known !== undefined && results[i] === 'rescheduled')
+        known.dueAt = 'at' in when ? when.at : now + when.delayMs
+    }
+  }
+
+  revive(ids: readonly string[], results: readonly contract.ReviveResult[], now: number): void {
+    for (const [i, id] of ids.entries()) {
+      const known = this.#known.get(id)
+      this.#expect('P2', `revive ${id}`, results[i], known?.place === 'dead' ? 'revived' : 'missing')
+      if (known === undefined || results[i] !== 'revived') continue
+      known.place = 'waiting'
+      known.attempt = 0
+      known.dueAt = now
+    }
+  }
+
+  claim(holder: Holder, request: contract.ClaimRequest, reply: contract.ClaimReply, now: number): void {
+    if (reply.leases.length > request.limit)
+      this.#parts.violations.add('P10', `${reply.leases.length} leases for a limit of ${request.limit}`)
+    for (const lease of reply.leases) {
+      const known = this.#known.get(lease.id)
+      if (known === undefined) {
+        this.#parts.violations.add('P2', `${lease.id} is handed out, but gone`)
+        continue
+      }
+      if (request.from === 'due') this.#checkDue(known, request, now)
+      else this.#checkLapsed(known, now)
+      this.#checkCarried(known, lease)
+      this.#grant(known, lease, { holder, from: request.from, endsAt: now + request.leaseMs })
+    }
+    if (request.from === 'due') {
+      this.#checkOrder(reply.leases, now)
+      this.#checkNext(request, reply.next, now)
+    }
+  }
+
+  extend(
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+    results: readonly contract.ExtendResult[],
+    now: number,
+  ): void {
+    for (const [i, ref] of leases.entries()) {
+      const held = this.#heldBy(ref)
+      this.#expect('P4', `extend ${ref.id}`, results[i], held === undefined ? 'lost' : 'extended')
+      if (held?.lease !== undefined && results[i] === 'extended') held.lease.endsAt = now + leaseMs
+    }
+  }
+
+  settle(
+    holder: Holder,
+    settlements: readonly contract.Settlement[],
+    results: readonly contract.SettleResult[],
+    now: number,
+  ): void {
+    for (const [i, settlement] of settlements.entries()) {
+      const held = this.#heldBy(settlement)
+      const verdict = judgeSettlement(settlement, this.leaseOf(settlement), holder, this.#parts.elapsed())
+      if (verdict !== undefined)
+        this.#parts.violations.add('P6', `${settlement.kind} of ${settlement.id}: ${verdict}`)
+      this.#expect(
+        'P4',
+        `${settlement.kind} ${settlement.id}`,
+        results[i],
+        held === undefined ? 'lost' : 'settled',
+      )
+      if (held !== undefined && results[i] === 'settled') this.#settleOne(held, settlement, now)
+    }
+  }
+
+  /** Everything in the store, against everything that should be. */
+  compare(found: readonly contract.StoredMessage[], now: number): void {
+    const { violations } = this.#parts
+    const seen = new Set<string>()
+    for (const { id, state, dueAt, attempt } of found) {
+      seen.add(id)
+      const known = this.#known.get(id)
+      if (known === undefined) {
+        violations.add('P2', `${id} is ${state}, but should be gone`)
+        continue
+      }
+      const place = known.place === 'waiting' ? (known.dueAt <= now ? 'ready' : 'delayed') : known.place
+      this.#expect('P8', `${id} stands`, state, place)
+      this.#expect('P6', `the attempts of ${id}`, attempt, known.attempt)
+      this.#expect('P2', `the moment of ${id}`, dueAt, known.dueAt)
+    }
+    for (const [id, { place }] of this.#known)
+      if (!seen.has(id)) violations.add('P2', `${id} is lost; it should be ${place}`)
+  }
+
+  #settleOne(known: Known, settlement: contract.Settlement, now: number): void {
+    if (known.lease !== undefined) known.lease.settledAs = settlement.kind
+    known.lease = undefined
+    known.place = 'waiting'
+    switch (settlement.kind) {
+      case 'ack':
+        this.#known.delete(settlement.id)
+        this.#completed.add(settlement.id)
+        return
+      case 'retry':
+        known.dueAt = now + settlement.delayMs
+        return
+      case 'release':
+        known.attempt -= 1
+        return
+      case 'dead':
+        known.place = 'dead'
+    }
+  }
+
+  #grant(
+    known: Known,
+    { id, token, topic }: contract.Lease,
+    { holder, from, endsAt }: Pick<LeaseRecord, 'holder' | 'from' | 'endsAt'>,
+  ): void {
+    const key = `${id} ${token}`
+    if (this.#leases.has(key)) this.#parts.violations.add('P4', `${id} gets the token ${token} a second time`)
+    const { policyOf } = this.#parts
+    const own = decodePolicy(known.message.meta) ?? {}
+    const topical = policyOf(topic)
+    const lease: LeaseRecord = {
+      id,
+      token,
+      topic,
+      from,
+      holder,
+      endsAt,
+      attempt: known.attempt,
+      dueAt: known.dueAt,
+      grantedAt: this.#parts.elapsed(),
+      policy: {
+        limit: own.retry?.limit ?? topical.limit,
+        timeoutMs: own.timeoutMs ?? topical.timeoutMs,
+        ttlMs: own.ttlMs,
+      },
+      isDelivered: false,
+      isLost: false,
+      isAnswered: false,
+      startedAt: undefined,
+      endedAt: undefined,
+      ended: undefined,
+      hasExtended: false,
+      abortedAt: undefined,
+      settledAs: undefined,
+    }
+    this.#leases.set(key, lease)
+    known.lease = lease
+    known.place = 'running'
+  }
+
+  #checkDue(known: Known, request: contract.ClaimDue, now: number): void {
+    const { violations, leadMs } = this.#parts
+    const { id, topic } = known.message
+    if (known.place !== 'waiting') violations.add('P3', `${id} is handed out while it is ${known.place}`)
+    const earlyMs = known.dueAt - now
+    if (earlyMs > Math.min(leadMs, request.leadMs))
+      violations.add('P1', `${id} is handed out ${earlyMs} ms before its moment`)
+    if (!request.wants.some((want) => want.topic === topic))
+      violations.add('P10', `${id} of ${topic} is handed out to one who did not ask for it`)
+    known.attempt += 1
+  }
+
+  #checkLapsed({ message, place, lease }: Known, now: number): void {
+    const { violations } = this.#parts
+    if (place !== 'running' || lease === undefined) {
+      violations.add('P3', `${message.id} is taken over while it is ${place}`)
+      return
+    }
+    if (lease.endsAt > now)
+      violations.add('P3', `${message.id} is taken over ${lease.endsAt - now} ms before its lease ends`)
+    if (this.#isWell(lease))
+      violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
+  }
+
+  /** Whether its holder had every chance to keep it: no trouble, and no more leases than one call can extend. */
+  #isWell({ holder, grantedAt, isDelivered }: LeaseRecord): boolean {
+    const { troubledAt, isDead, stopEndedAt } = holder
+    const wasTroubled = Math.max(troubledAt, this.#parts.jumpedAt()) >= grantedAt
+    if (!isDelivered || isDead || stopEndedAt !== undefined || wasTroubled) return false
+    const held = [...this.#known.values()].filter(({ lease }) => lease?.holder === holder)
+    return held.length <= this.#parts.batchMax
+  }
+
+  #checkCarried(known: Known, lease: contract.Lease): void {
+    const { id, topic, body, meta, priority } = known.message
+    this.#expect('P6', `the attempt of ${id}`, lease.attempt, known.attempt)
+    this.#expect('P2', `the moment of ${id}`, lease.dueAt, known.dueAt)
+    this.#expect('P2', `the topic of ${id}`, lease.topic, topic)
+    this.#expect('P2', `the body of ${id}`, lease.body, body)
+    this.#expect('P2', `the policy of ${id}`, lease.meta, meta)
+    this.#expect('P2', `the priority of ${id}`, lease.priority, priority)
+  }
+
+  /** Nothing due was passed over: what stayed behind comes after what was handed out, topic by topic. */
+  #checkOrder(leases: readonly contract.Lease[], now: number): void {
+    if (leases.length === 0) return
+    const lastOf = new Map<string, Known>()
+    for (const { id, topic } of leases) {
+      const known = this.#known.get(id)
+      if (known === undefined || known.dueAt > now) continue // Leased ahead: not yet anybody's turn.
+      const before = lastOf.get(topic)
+      if (before !== undefined && comesBefore(known, before))
+        this.#parts.violations.add(
+          'P7',
+          `${id} is handed out after ${before.message.id}, but comes before it`,
+        )
+      lastOf.set(topic, known)
+    }
+    for (const known of this.#known.values()) {
+      if (known.place !== 'waiting' || known.dueAt > now) continue
+      const last = lastOf.get(known.message.topic)
+      if (last !== undefined && comesBefore(known, last))
+        this.#parts.violations.add('P7', `${last.message.id} is handed out before ${known.message.id}`)
+    }
+  }
+
+  /** Whoever sleeps as long as it was told must not sleep over a message. */
+  #checkNext(request: contract.ClaimDue, next: contract.Next, now: number): void {
+    if (next.state === 'EXPIRED') return
+    const until = next.state === 'NO_TASK' ? Infinity : now + next.ms
+    for (const { place, dueAt, message } of this.#known.values()) {
+      if (place !== 'waiting' || dueAt >= until) continue
+      if (!request.wants.some(({ topic }) => topic === message.topic)) continue
+      this.#parts.violations.add('P9', `a claim says ${next.state}, but ${message.id} is due before that`)
+    }
+  }
+
+  #heldBy(ref: contract.LeaseRef): Known | undefined {
+    const known = this.#known.get(ref.id)
+    return known?.place === 'running' && known.lease?.token === ref.token ? known : undefined
+  }
+
+  #expect(promise: Parameters<Violations['add']>[0], what: string, actual: unknown, expected: unknown): void {
+    if (actual !== expected)
+      this.#parts.violations.add(promise, `${what}: ${String(actual)}, expected ${String(expected)}`)
+  }
+}
+
+function putResult(existing: Known | undefined, { ifExists }: contract.NewMessage): contract.PutResult {
+  if (existing === undefined) return 'stored'
+  if (ifExists === 'keep') return 'duplicate'
+  return existing.place === 'running' ? 'running' : 'replaced'
+}
+
+function comesBefore(a: Known, b: Known): boolean {
+  return (a.message.priority - b.message.priority || a.dueAt - b.dueAt || a.order - b.order) < 0
+}

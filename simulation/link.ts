@@ -1,0 +1,233 @@
+/**
+ * The line from one process to the store. A call travels there, takes effect, and its answer travels back: three
+ * separate moments, and the process may die, freeze or be cut off between any two of them.
+ *
+ *   process ──call──► · · · ──► store (effect) ──answer──► · · · ──► process
+ *              │ refuse: ends here               │ lose: ends here
+ *              │ kill: perhaps the last call     │ kill: nobody hears the answer
+ *              └ duplicate: takes effect twice   └ slow: after seconds
+ *
+ * A call without an answer is given up after a while, as every client of a server does. Wake-ups travel on their own,
+ * and may come late, twice, in another order, or not at all.
+ */
+import { UnavailableError, UsageError } from '../src/core/errors.ts'
+import type * as contract from '../src/store/store.ts'
+import { AuditedStore } from './audited-store.ts'
+import type { Chance } from './chance.ts'
+import { never } from './never.ts'
+import { RateCheck } from './rate-check.ts'
+import type { SimulatedProcess } from './process.ts'
+import type { World } from './world.ts'
+
+type Fate = 'pass' | 'refuse' | 'lose' | 'duplicate' | 'slow' | 'silence'
+
+export class Link implements contract.Store {
+  readonly capabilities: contract.Capabilities
+  readonly rate: RateCheck
+  readonly #world: World
+  readonly #process: SimulatedProcess
+  readonly #chance: Chance
+  readonly #remote: AuditedStore
+
+  constructor(world: World, process: SimulatedProcess, chance: Chance) {
+    const { store, plan } = world
+    this.#world = world
+    this.#process = process
+    this.#chance = chance
+    this.#remote = new AuditedStore(world, process)
+    this.rate = new RateCheck(world, process.name, () => process.held)
+    this.capabilities = plan.isRemote
+      ? { ...store.capabilities, shared: true, wakes: 'hint' }
+      : store.capabilities
+  }
+
+  open(): Promise<void> {
+    return this.#travel('open', '', () => this.#remote.open())
+  }
+
+  close(): Promise<void> {
+    return this.#travel('close', '', () => this.#remote.close())
+  }
+
+  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    return this.#travel('put', messages.map(({ id }) => id).join(' '), () => this.#remote.put(messages))
+  }
+
+  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+    return this.#travel(`remove ${from}`, ids.join(' '), () => this.#remote.remove(ids, from))
+  }
+
+  reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    const ids = moves.map(({ id }) => id).join(' ')
+    return this.#travel('reschedule', ids, () => this.#remote.reschedule(moves))
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    if (this.#process.stopEndedAt !== undefined)
+      this.#world.violations.add('P11', `${this.#process.name} claims after it stopped`)
+    const wanted = request.from === 'due' ? request.wants.map((want) => `${want.topic}:${want.limit}`) : []
+    const reply = await this.#travel(`claim ${request.from}`, wanted.join(' '), () =>
+      this.#remote.claim(request),
+    )
+    for (const lease of reply.leases) this.#process.deliver(lease)
+    this.rate.allow(reply.leases.length)
+    return reply
+  }
+
+  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    const ids = leases.map(({ id }) => id).join(' ')
+    const results = await this.#travel('extend', ids, () => this.#remote.extend(leases, leaseMs))
+    for (const [i, ref] of leases.entries()) {
+      const lease = this.#world.ledger.leaseOf(ref)
+      if (lease !== undefined && results[i] === 'lost') lease.isLost = true
+    }
+    return results
+  }
+
+  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    for (const settlement of settlements) {
+      const lease = this.#world.ledger.leaseOf(settlement)
+      if (lease === undefined || lease.isAnswered) continue
+      lease.isAnswered = true
+      this.rate.allow(1) // Its first try; the others must not come too often.
+    }
+    const what = settlements.map(({ kind, id }) => `${kind} ${id}`).join(', ')
+    return this.#travel('settle', what, () => this.#remote.settle(settlements))
+  }
+
+  revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
+    return this.#travel('revive', ids.join(' '), () => this.#remote.revive(ids))
+  }
+
+  inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    return this.#travel('inspect', '', () => this.#remote.inspect(query))
+  }
+
+  count(): Promise<contract.Counts> {
+    return this.#travel('count', '', () => this.#remote.count())
+  }
+
+  doctor(): Promise<contract.Finding[]> {
+    return this.#travel('doctor', '', () => this.#remote.doctor())
+  }
+
+  onWake(listener: () => void): () => void {
+    const { plan, timeline, tally, weather } = this.#world
+    if (!plan.isRemote) return this.#remote.onWake(listener)
+    const arrive = (): void => {
+      this.rate.allow(1)
+      listener()
+    }
+    const end = this.#remote.onWake(() => {
+      const { wakeLoss, wakeDuplicate, wakeDelayMs } = weather.faults
+      const isLost = this.#chance.happens(wakeLoss) || weather.outageOf(this.#process.host) !== undefined
+      if (isLost) tally.wakesLost += 1
+      else timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
+      if (this.#chance.happens(wakeDuplicate) && !isLost)
+        timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
+    })
+    this.#process.onDeath(end)
+    return end
+  }
+
+  #travel<T>(verb: string, detail: string, effect: () => Promise<T>): Promise<T> {
+    const { plan, tally, history } = this.#world
+    if (this.#process.isDead) return never()
+    tally.calls += 1
+    if (this.rate.count(verb)) return never()
+    history.note(this.#process.name, () => `${verb} ${detail}`)
+    // In the same process nothing travels.
+    if (plan.engine === 'memory') return this.#withinBounds(verb, effect)
+    const isLast = this.#chance.happens(this.#world.weather.faults.killAtCall)
+    if (isLast) this.#process.die(`at its call ${verb}`)
+    if (isLast && this.#chance.happens(0.5)) return never()
+    return this.#send(verb, this.#fate(), () => this.#withinBounds(verb, effect))
+  }
+
+  #send<T>(verb: string, fate: Fate, effect: () => Promise<T>): Promise<T> {
+    const { timeline, history } = this.#world
+    const answer = (afterMs: number, act: () => void): void => {
+      timeline.after(afterMs, this.#process, () => {
+        if (fate !== 'pass') this.#process.endTrouble()
+        act()
+      })
+    }
+    return new Promise((resolve, reject) => {
+      const fail = (afterMs: number): void => {
+        answer(afterMs, () => {
+          history.note(this.#process.name, () => `${verb} fails (${fate})`)
+          reject(unavailable(verb))
+        })
+      }
+      const arrive = (): void => {
+        const isHeard = fate !== 'lose' && fate !== 'silence'
+        const acting = fate === 'duplicate' ? effect().then(effect) : effect()
+        if (!isHeard) fail(this.#lostAfterMs(fate))
+        acting.then(
+          (reply) => isHeard && answer(this.#returnMs(fate), () => resolve(reply)),
+          (error: unknown) => isHeard && answer(this.#returnMs(fate), () => reject(asError(error))),
+        )
+      }
+      if (fate !== 'pass') this.#process.beginTrouble()
+      // Sent is sent: what is on its way arrives, even if its sender dies meanwhile.
+      if (fate === 'refuse') fail(this.#latencyMs())
+      else if (fate === 'silence' && this.#chance.happens(0.5)) fail(this.#world.plan.patienceMs)
+      else timeline.after(this.#latencyMs(), undefined, arrive)
+    })
+  }
+
+  #fate(): Fate {
+    const { tally, weather, plan } = this.#world
+    if (!plan.isRemote) return 'pass'
+    const { refuse, lose, duplicate, slow } = weather.faults
+    const outage = weather.outageOf(this.#process.host)
+    if (outage === 'refusing' || this.#chance.happens(refuse)) {
+      tally.refused += 1
+      return 'refuse'
+    }
+    if (outage === 'silent' || this.#chance.happens(lose)) {
+      tally.repliesLost += 1
+      return outage === undefined ? 'lose' : 'silence'
+    }
+    if (this.#chance.happens(duplicate)) {
+      tally.duplicated += 1
+      return 'duplicate'
+    }
+    if (!this.#chance.happens(slow)) return 'pass'
+    tally.slow += 1
+    return 'slow'
+  }
+
+  #latencyMs(): number {
+    return this.#chance.next() * this.#world.weather.faults.latencyMs
+  }
+
+  #returnMs(fate: Fate): number {
+    return fate === 'slow' ? this.#chance.next() * this.#world.plan.patienceMs : this.#latencyMs()
+  }
+
+  /** A broken connection is noticed at once, a silent one only after a while. */
+  #lostAfterMs(fate: Fate): number {
+    const isNoticed = fate === 'lose' && this.#chance.happens(0.5)
+    return isNoticed ? this.#latencyMs() : this.#world.plan.patienceMs
+  }
+
+  /** The runtime never sends more than a store takes: a refusal for that reason is its mistake. */
+  async #withinBounds<T>(verb: string, effect: () => Promise<T>): Promise<T> {
+    try {
+      return await effect()
+    } catch (error) {
+      if (error instanceof UsageError)
+        this.#world.violations.add('P10', `${this.#process.name}: ${verb}: ${error.message}`)
+      throw error
+    }
+  }
+}
+
+function unavailable(verb: string): UnavailableError {
+  return new UnavailableError('STORE_UNAVAILABLE', `${verb}: no answer from the store (simulated).`)
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

@@ -1,0 +1,221 @@
+/**
+ * Known mistakes, each of them one that somebody has made in a delay queue. `npm run simulate -- --mutants` plants
+ * them one at a time in a copy of the sources, and demands that the simulator catches every one.
+ *
+ * A mutant is an edit of the text: `find` must occur exactly once in its file. When the code around it has changed so
+ * that it no longer does, the run fails and the mutant is to be planted anew.
+ */
+export type Mutant = {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'clear-after-read: a wake-up during a read is forgotten',
+    file: 'src/core/schedule.ts',
+    find: 'if (state.woken) return [FRESH_READING, READ]',
+    replace: '',
+  },
+  {
+    name: 'no fallback: a lost wake-up is never made up for',
+    file: 'src/core/schedule.ts',
+    find: 'const longest = Math.min(fallbackMs, TIMER_MS_MAX)',
+    replace: 'const longest = TIMER_MS_MAX + 0 * fallbackMs',
+  },
+  {
+    name: 'no pause after a failure: a store that is away is called without end',
+    file: 'src/core/schedule.ts',
+    find: 'const ms = exponentialMs(FAILURE_PAUSE, failures, event.chance)',
+    replace: 'const ms = 0 * exponentialMs(FAILURE_PAUSE, failures, event.chance)',
+  },
+  {
+    name: 'retry without wake: nobody hears of a message that is due again',
+    file: 'src/store/memory/store.ts',
+    find: `    const results = settlements.map((settlement) => this.#settleOne(settlement, now))
+    this.#wakeSleepers()`,
+    replace: `    const results = settlements.map((settlement) => this.#settleOne(settlement, now))
+    this.#waiting.takeWake()`,
+  },
+  {
+    name: 'reschedule without wake',
+    file: 'src/store/memory/store.ts',
+    find: `      return 'rescheduled'
+    })
+    this.#wakeSleepers()`,
+    replace: `      return 'rescheduled'
+    })
+    this.#waiting.takeWake()`,
+  },
+  {
+    name: 'missing fence: a late worker settles the attempt of another',
+    file: 'simulation/model-store.ts',
+    find: 'return entry?.held?.token === token ? entry : undefined',
+    replace: 'return entry?.held !== undefined && token !== undefined ? entry : undefined',
+  },
+  {
+    name: 'missing fence in the memory engine',
+    file: 'src/store/memory/leases.ts',
+    find: 'return this.#heldFor(slot)?.token === token',
+    replace: 'return this.#heldFor(slot) !== undefined && token !== undefined',
+  },
+  {
+    name: 'a lapsed lease is taken over under its old token',
+    file: 'simulation/model-store.ts',
+    find: 'entry.held = { token: String(this.#granted), endsAt: now + leaseMs }',
+    replace: 'entry.held = { token: entry.held?.token ?? String(this.#granted), endsAt: now + leaseMs }',
+  },
+  {
+    name: 'two-step recovery: a lapsed message is taken out, then put back',
+    file: 'src/runtime/reaper.ts',
+    find: 'settler.add(new LapseSettlement(lease, this.#decide(lease), givesUpAt, this.#parts.events))',
+    replace: `void store
+        .settle([{ kind: 'ack', id: lease.id, token: lease.token, topic: lease.topic }])
+        .then(() => store.put([{ ...lease, when: { delayMs: 0 }, ifExists: 'keep' }]))
+        .catch(() => new LapseSettlement(lease, this.#decide(lease), givesUpAt, settler))`,
+  },
+  {
+    name: 'an attempt is not counted when its worker dies',
+    file: 'src/core/outcome.ts',
+    find: `    case 'lapsed':
+      return retryOrDead(`,
+    replace: `    case 'lapsed':
+      return RELEASE
+      retryOrDead(`,
+  },
+  {
+    name: 'a release is counted as an attempt',
+    file: 'src/store/memory/store.ts',
+    find: `        this.#table.attempt[slot] = (this.#table.attempt[slot] as number) - 1
+        this.#beginWaiting(slot)`,
+    replace: '        this.#beginWaiting(slot)',
+  },
+  {
+    name: 'one retry too many',
+    file: 'src/core/outcome.ts',
+    find: 'return attempt > policy.limit ?',
+    replace: 'return attempt > policy.limit + 1 ?',
+  },
+  {
+    name: 'early timer trusted: everything that is held starts with the first',
+    file: 'src/runtime/holding.ts',
+    find: 'const firstLater = this.#runs.findIndex((run) => run.startsAt > now)',
+    replace: 'const firstLater = this.#runs.findIndex((run) => run.startsAt > now + 1e9)',
+  },
+  {
+    name: 'leased ahead is taken for due',
+    file: 'src/runtime/consumers.ts',
+    find: 'else if (lease.latenessMs < 0) this.#holding.hold(run)',
+    replace: 'else if (lease.latenessMs < -1e9) this.#holding.hold(run)',
+  },
+  {
+    name: 'a message is started on a lease that is over',
+    file: 'src/runtime/consumers.ts',
+    find: "if (now >= run.leaseEndsAt) return this.#settle(run, { kind: 'release' })",
+    replace: '',
+  },
+  {
+    name: 'room is not given back by what never started',
+    file: 'src/runtime/consumers.ts',
+    find: `    this.#pump()
+    // One that was lost`,
+    replace: `    this.#pump()
+    return
+    // One that was lost`,
+  },
+  {
+    name: 'the slot of a handler that hangs is never free again',
+    file: 'src/runtime/consumers.ts',
+    find: `    if (this.#parts.lanes.freeSlot(run)) this.#endedCount += 1
+    this.#pump()
+    if (this.running`,
+    replace: `    this.#pump()
+    if (this.running`,
+  },
+  {
+    name: 'a handler that hangs keeps its message for ever',
+    file: 'src/runtime/consumers.ts',
+    find: "if (run.phase === 'running' && run.isTimedOut) this.#conclude(run, timedOut(run))",
+    replace: '',
+  },
+  {
+    name: 'stop forgets what was fetched',
+    file: 'src/runtime/consumers.ts',
+    find: "if (run.phase !== 'held' && run.phase !== 'queued') continue",
+    replace: "if (run.phase !== 'over') continue",
+  },
+  {
+    name: 'stop waits for as long as it takes',
+    file: 'src/runtime/stopping.ts',
+    find: 'const timer = clock.schedule(capMs, () => resolve(false))',
+    replace: 'const timer = clock.schedule(capMs + 1e9, () => resolve(false))',
+  },
+  {
+    name: 'stop leaves a timer behind',
+    file: 'src/runtime/keeper.ts',
+    find: `    this.#isRunning = false
+    this.#timer?.cancel()`,
+    replace: '    this.#isRunning = false',
+  },
+  {
+    name: 'keeper that never extends',
+    file: 'src/runtime/keeper.ts',
+    find: 'return [...runs()].filter((run) => run.leaseEndsAt < soon)',
+    replace: 'return [...runs()].filter((run) => run.leaseEndsAt < soon - 1e9)',
+  },
+  {
+    name: 'a settlement that fails is taken for a failure of the handler',
+    file: 'src/runtime/settler.ts',
+    find: '        left = this.#retryable(left)',
+    replace: `        left = this.#retryable(left)
+        for (const { settlement } of left) Object.assign(settlement, { kind: 'retry', delayMs: 0, error: '' })`,
+  },
+  {
+    name: 'a settlement is tried only once',
+    file: 'src/runtime/settler.ts',
+    find: '        left = this.#retryable(left)',
+    replace: '        left = this.#retryable(left).slice(0, 0)',
+  },
+  {
+    name: 'batches as large as they come',
+    file: 'src/runtime/settler.ts',
+    find: 'const { batchMax } = this.#parts.store.capabilities',
+    replace: 'const batchMax = 1e9',
+  },
+  {
+    name: 'produce resolves before the store has the message',
+    file: 'src/runtime/producer.ts',
+    find: '      this.#calls.push({ draft, resolve, reject })',
+    replace: `      this.#calls.push({ draft, resolve, reject })
+      resolve(draft.message.id)`,
+  },
+  {
+    name: 'low priority first',
+    file: 'src/store/memory/store.ts',
+    find: 'for (const priority of PRIORITIES.keys()) {',
+    replace: 'for (const priority of [...PRIORITIES.keys()].reverse()) {',
+  },
+  {
+    name: 'an extension is answered, and not kept',
+    file: 'src/store/memory/leases.ts',
+    find: `    held.endsAt = endsAt
+    this.#wheel.place(number, endsAt)`,
+    replace: '    this.#wheel.place(number, held.endsAt)',
+  },
+  {
+    name: 'a handler that ends after it was left behind is counted twice',
+    file: 'src/runtime/stopping.ts',
+    find: `    finished,
+    released,`,
+    replace: `    finished: (consumers?.ended ?? 0) - endedBefore + 0 * finished,
+    released,`,
+  },
+  {
+    name: 'list asks for more than a store takes at once',
+    file: 'src/inspection.ts',
+    find: 'limit: Math.min(limit - items.length, store.capabilities.batchMax),',
+    replace: 'limit: limit - items.length,',
+  },
+]

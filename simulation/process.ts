@@ -1,0 +1,258 @@
+/**
+ * One life of one process: a queue with its clock, its chance and its line to the store. It can be killed at any
+ * moment, after which nothing of it happens any more, and frozen, after which everything happens late. A restart is a
+ * new one of these.
+ *
+ * Watches what its queue does with the handlers: each start needs a lease that was delivered here, lives, and is due.
+ */
+import { Queue } from '../src/queue.ts'
+import { ABORT_GRACE_MS } from '../src/runtime/consumers.ts'
+import type { Message } from '../src/runtime/handler.ts'
+import { parseSettings } from '../src/settings.ts'
+import type { LeaseRef, Settlement } from '../src/store/store.ts'
+import type { Chance } from './chance.ts'
+import { perform } from './handlers.ts'
+import type { HandlerEnd, Holder, LeaseRecord } from './lease-record.ts'
+import { Link } from './link.ts'
+import { never } from './never.ts'
+import type { HostPlan } from './plan.ts'
+import { ProcessClock } from './process-clock.ts'
+import type { World } from './world.ts'
+
+/** The share of topics that get their handler after the start. */
+const LATE_TOPICS = 0.1
+
+export class SimulatedProcess implements Holder {
+  readonly host: string
+  readonly name: string
+  readonly queue: Queue
+  readonly clock: ProcessClock
+  readonly link: Link
+  isDead = false
+  frozenUntil = 0
+  /** Simulated time; -1 for never. */
+  frozenAt = -1
+  stopBeganAt: number | undefined
+  stopEndedAt: number | undefined
+  readonly #world: World
+  readonly #plan: HostPlan
+  #troubles = 0
+  #troubledAt = -1
+  readonly #chance: Chance
+  readonly #onDeath: (() => void)[] = []
+  /** Everything that was delivered here, by id and attempt. */
+  readonly #delivered = new Map<string, readonly LeaseRecord[]>()
+  /** Delivered here and not started, by id and attempt. */
+  readonly #unstarted = new Map<string, LeaseRecord>()
+  readonly #running = new Set<LeaseRecord>()
+
+  constructor(world: World, plan: HostPlan, life: number) {
+    this.#world = world
+    this.#plan = plan
+    this.host = plan.name
+    this.name = `${plan.name}.${life}`
+    this.#chance = world.chance.stream(this.name)
+    this.clock = new ProcessClock(world, this, this.#chance.stream('clock'))
+    this.link = new Link(world, this, this.#chance.stream('link'))
+    this.queue = this.#makeQueue(plan)
+  }
+
+  /** Handlers that have started and not ended. */
+  get running(): ReadonlySet<LeaseRecord> {
+    return this.#running
+  }
+
+  /** How many leases it may have, at most. */
+  get held(): number {
+    return this.#unstarted.size + this.#running.size
+  }
+
+  onDeath(end: () => void): void {
+    this.#onDeath.push(end)
+  }
+
+  die(how: string): void {
+    if (this.isDead) return
+    this.isDead = true
+    this.#world.tally.kills += 1
+    this.#world.history.note(this.name, () => `dies ${how}`)
+    for (const end of this.#onDeath) end()
+  }
+
+  /** Simulated time until which calls went wrong or it stood still; Infinity while one goes wrong, -1 for never. */
+  get troubledAt(): number {
+    return this.#troubles > 0 ? Infinity : this.#troubledAt
+  }
+
+  beginTrouble(): void {
+    this.#troubles += 1
+  }
+
+  endTrouble(): void {
+    this.#troubles -= 1
+    this.#troubledAt = Math.max(this.#troubledAt, this.#world.timeline.now)
+  }
+
+  freeze(forMs: number): void {
+    const { timeline, tally, history } = this.#world
+    this.frozenAt = timeline.now
+    this.frozenUntil = Math.max(this.frozenUntil, timeline.now + forMs)
+    this.#troubledAt = this.frozenUntil
+    tally.freezes += 1
+    history.note(this.name, () => `freezes for ${Math.round(forMs)} ms`)
+  }
+
+  /** A claim's answer has arrived here. */
+  deliver(ref: LeaseRef): void {
+    const lease = this.#world.ledger.leaseOf(ref)
+    if (lease === undefined) return
+    lease.isDelivered = true
+    const key = `${lease.id} ${lease.attempt}`
+    this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
+    this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
+    if (lease.from === 'due') this.#unstarted.set(key, lease)
+  }
+
+  #makeQueue(plan: HostPlan): Queue {
+    const { leaseMs, fallbackMs, timeoutMs, retry } = this.#world.plan
+    const settings = parseSettings({
+      // A URL stands for a store that the queue opens and closes itself; which one it is, is our choice here.
+      store: plan.ownsStore ? 'memory:' : this.link,
+      clock: this.clock,
+      random: this.#chance.stream('queue'),
+      concurrency: plan.concurrency,
+      lease: leaseMs,
+      fallback: fallbackMs,
+      timeout: timeoutMs,
+      stopTimeout: plan.stopTimeoutMs,
+      retry,
+      logger: false,
+    })
+    const queue = new Queue(settings, () => Promise.resolve(this.link))
+    for (const topic of plan.topics) {
+      const handle = (): void => {
+        if (this.stopBeganAt !== undefined) return
+        queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
+      }
+      // Some are added to a queue that already runs.
+      if (this.#chance.happens(LATE_TOPICS))
+        this.#world.timeline.after(this.#chance.spread(1, 1_000), this, handle)
+      else handle()
+    }
+    this.#hear(queue)
+    return queue
+  }
+
+  #handle(message: Message): unknown {
+    if (this.isDead) return never()
+    const { history, tally, timeline, weather, plan } = this.#world
+    const key = `${message.id} ${message.attempt}`
+    const lease = this.#unstarted.get(key)
+    this.#unstarted.delete(key)
+    if (lease === undefined) {
+      this.#world.violations.add('P6', `${this.name} starts ${key} without a claim`)
+      return undefined
+    }
+    this.#checkStart(lease)
+    lease.startedAt = timeline.now
+    tally.handlersStarted += 1
+    this.#running.add(lease)
+    message.signal.addEventListener('abort', () => (lease.abortedAt = timeline.now))
+    this.#checkConcurrency(message.topic)
+    const kind = weather.isCalm ? 'returns soon' : this.#chance.weighted(plan.handlerKinds)
+    history.note(this.name, () => `handles ${lease.id} attempt ${lease.attempt}: ${kind}`)
+    return this.#watch(lease, () =>
+      perform(kind, { world: this.#world, process: this, chance: this.#chance, message, lease }),
+    )
+  }
+
+  /** Passes on whatever the handler does, in the way it does it: at once or later. */
+  #watch(lease: LeaseRecord, work: () => unknown): unknown {
+    let result: unknown
+    try {
+      result = work()
+    } catch (error) {
+      this.#ended(lease, endOf(error))
+      throw error
+    }
+    if (!(result instanceof Promise)) {
+      this.#ended(lease, 'returned')
+      return result
+    }
+    return result.then(
+      () => this.#ended(lease, 'returned'),
+      (error: unknown) => {
+        this.#ended(lease, endOf(error))
+        throw error
+      },
+    )
+  }
+
+  #ended(lease: LeaseRecord, end: HandlerEnd): void {
+    const { history, tally, timeline } = this.#world
+    lease.ended = end
+    lease.endedAt = timeline.now
+    this.#running.delete(lease)
+    this.link.rate.allow(1)
+    if (end !== 'returned') tally.handlersFailed += 1
+    history.note(this.name, () => `${lease.id} attempt ${lease.attempt} ${end}`)
+  }
+
+  #checkStart(lease: LeaseRecord): void {
+    const { ledger, storeTime, violations, timeline } = this.#world
+    const { id, dueAt, attempt, policy, endsAt } = lease
+    const now = storeTime.now()
+    const who = `${this.name} starts ${id} attempt ${attempt}`
+    if (now < dueAt) violations.add('P1', `${who} ${dueAt - now} ms before its moment`)
+    if (attempt > policy.limit + 1) violations.add('P6', `${who} of at most ${policy.limit + 1}`)
+    if (this.stopEndedAt !== undefined) violations.add('P11', `${who} after it stopped`)
+    // A store whose clock was set forward ends leases sooner than their holders can know.
+    const isJumped =
+      storeTime.jumpedAt >= 0 && timeline.now - storeTime.jumpedAt < this.#world.plan.leaseMs * 2
+    if (isJumped) return
+    if (ledger.messages.get(id)?.lease !== lease) violations.add('P3', `${who} with a lease that is over`)
+    else if (endsAt <= now) violations.add('P3', `${who} ${now - endsAt} ms after its lease ended`)
+  }
+
+  /** A handler whose signal aborted keeps its slot for a short grace; what it does after that is no longer counted. */
+  #checkConcurrency(topic: string): void {
+    const { timeline, violations } = this.#world
+    const counted = [...this.#running].filter(
+      ({ abortedAt = Infinity }) => timeline.now - abortedAt < ABORT_GRACE_MS,
+    )
+    const ofTopic = counted.filter((lease) => lease.topic === topic)
+    const { concurrency, topicConcurrency } = this.#plan
+    if (counted.length > concurrency || ofTopic.length > topicConcurrency)
+      violations.add(
+        'P10',
+        `${this.name} runs ${counted.length} handlers, ${ofTopic.length} of them for ${topic}`,
+      )
+  }
+
+  /** What a queue tells about its messages must be so. */
+  #hear(queue: Queue): void {
+    const { violations, plan, tally } = this.#world
+    const expectSettled = (event: { id: string; attempt: number }, kind: Settlement['kind']): void => {
+      const leases = this.#delivered.get(`${event.id} ${event.attempt}`) ?? []
+      if (!leases.some(({ settledAs }) => settledAs === kind))
+        violations.add('P4', `${this.name} reports "${kind}" of ${event.id}; the store does not know`)
+    }
+    queue.on('completed', (event) => {
+      tally.completed += 1
+      expectSettled(event, 'ack')
+    })
+    queue.on('retrying', (event) => expectSettled(event, 'retry'))
+    queue.on('dead', (event) => expectSettled(event, 'dead'))
+    queue.on('lost', ({ id, attempt, maybeSettled }) => {
+      // Where calls are doubled on the way, the answer to the second is all that one hears.
+      if (maybeSettled || plan.faults.duplicate > 0) return
+      const leases = this.#delivered.get(`${id} ${attempt}`)?.filter(({ from }) => from === 'due') ?? []
+      if (leases.every(({ settledAs }) => settledAs !== undefined))
+        violations.add('P4', `${this.name} reports ${id} as lost, but has settled it`)
+    })
+  }
+}
+
+function endOf(error: unknown): HandlerEnd {
+  return error instanceof Error && error.name === 'DeadLetter' ? 'threw DeadLetter' : 'threw'
+}

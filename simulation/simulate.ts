@@ -1,0 +1,121 @@
+/**
+ * One simulation: a seed becomes a world, the world goes through a storm, and what it looks like afterwards is
+ * judged. The runtime is the real one; only time, chance, the network and the handlers are ours.
+ */
+import { MemoryStore } from '../src/store/memory/store.ts'
+import type { Store } from '../src/store/store.ts'
+import { Actions } from './actions.ts'
+import { Chance } from './chance.ts'
+import { planDisturbances } from './disturbances.ts'
+import { EffectOrder } from './effect-order.ts'
+import { History } from './history.ts'
+import { Host } from './host.ts'
+import { Ledger } from './ledger.ts'
+import { ModelStore } from './model-store.ts'
+import { drawPlan, type Plan } from './plan.ts'
+import { StoreTime } from './store-time.ts'
+import { newTally, type Tally } from './tally.ts'
+import { Timeline } from './timeline.ts'
+import { checkCensus, endInCalm } from './verdict.ts'
+import { Violations } from './violations.ts'
+import { Weather } from './weather.ts'
+import type { World } from './world.ts'
+
+/** How often during the storm everything is counted. */
+const CENSUSES = 8
+
+export type Simulation = {
+  readonly seed: number
+  readonly plan: Plan
+  readonly violations: readonly string[]
+  readonly tally: Tally
+  /** Simulated. */
+  readonly elapsedMs: number
+  readonly events: number
+  /** Empty unless the history was asked for. */
+  readonly history: History
+}
+
+export async function simulate(seed: number, withHistory = false): Promise<Simulation> {
+  const world = makeWorld(seed, withHistory)
+  const { plan, timeline, violations, history } = world
+  const endUnhandled = hearUnhandled(violations)
+  try {
+    await goThrough(world)
+  } catch (error) {
+    violations.add('P10', `the simulation broke: ${error instanceof Error ? error.message : String(error)}`)
+  } finally {
+    endUnhandled()
+  }
+  return {
+    seed,
+    plan,
+    violations: violations.found,
+    tally: world.tally,
+    elapsedMs: timeline.now,
+    events: timeline.events,
+    history,
+  }
+}
+
+async function goThrough(world: World): Promise<void> {
+  const { plan, timeline, violations, history } = world
+  history.note('plan', () => JSON.stringify(plan))
+  const hosts = plan.hosts.map((host) => new Host(world, host))
+  for (const host of hosts) host.start()
+  new Actions(world, hosts).plan()
+  planDisturbances(world, hosts)
+  for (let i = 1; i <= CENSUSES && !violations.any; i += 1) {
+    await timeline.runUntil((plan.stormMs * i) / CENSUSES, () => violations.any)
+    await checkCensus(world)
+  }
+  if (!violations.any) await endInCalm(world, hosts)
+}
+
+function makeWorld(seed: number, withHistory: boolean): World {
+  const chance = new Chance(seed)
+  const plan = drawPlan(chance.stream('plan'))
+  const timeline = new Timeline()
+  const storeTime = new StoreTime(timeline, chance.stream('store time').whole(-60_000, 60_000))
+  const history = new History(() => timeline.now, withHistory)
+  const violations = new Violations(history)
+  const ledger = new Ledger({
+    violations,
+    elapsed: () => timeline.now,
+    jumpedAt: () => storeTime.jumpedAt,
+    leadMs: plan.leadMs,
+    batchMax: plan.batchMax,
+    policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
+  })
+  return {
+    plan,
+    chance,
+    timeline,
+    storeTime,
+    store: makeStore(plan, storeTime, timeline),
+    ledger,
+    effectOrder: new EffectOrder(),
+    weather: new Weather(plan),
+    history,
+    violations,
+    tally: newTally(),
+  }
+}
+
+function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store {
+  if (plan.engine === 'model') return new ModelStore(() => storeTime.now(), plan)
+  return new MemoryStore({
+    now: () => storeTime.now(),
+    monotonic: () => timeline.now,
+    schedule: () => {
+      throw new Error('the memory engine sets no timers')
+    },
+  })
+}
+
+/** A promise that nobody awaits and that fails would end a real process. */
+function hearUnhandled(violations: Violations): () => void {
+  const hear = (reason: unknown): void => violations.add('P8', `an unhandled rejection: ${String(reason)}`)
+  process.on('unhandledRejection', hear)
+  return () => process.off('unhandledRejection', hear)
+}

@@ -1,0 +1,48 @@
+/** Does a stop report add up (P11)? Compared with what was seen from outside while the queue stopped. */
+import type { StopReport } from '../src/runtime/stopping.ts'
+import type { SimulatedProcess } from './process.ts'
+import type { World } from './world.ts'
+
+export type ObservedStop = {
+  /** Handlers at work when it began. */
+  readonly running: number
+}
+
+export function observeStop(process: SimulatedProcess): ObservedStop {
+  return { running: process.running.size }
+}
+
+export function checkStopReport(
+  world: World,
+  process: SimulatedProcess,
+  observed: ObservedStop,
+  report: StopReport,
+): void {
+  const { ledger, violations, timeline } = world
+  const began = process.stopBeganAt ?? 0
+  let startedSince = 0
+  let releasedUnstarted = 0
+  for (const lease of ledger.leases) {
+    if (lease.holder !== process || lease.from !== 'due' || !lease.isDelivered) continue
+    if ((lease.startedAt ?? -1) >= began) startedSince += 1
+    if (lease.startedAt !== undefined) continue
+    if (lease.isAnswered) releasedUnstarted += 1
+    else if (!lease.isLost)
+      violations.add('P11', `${process.name} stopped and forgot ${lease.id}, which it had fetched`)
+  }
+  const { finished, released, abandoned } = report
+  if (released > releasedUnstarted)
+    violations.add(
+      'P11',
+      `${process.name} says that it gave back ${released}; it gave back ${releasedUnstarted}`,
+    )
+  if (finished + abandoned > observed.running + startedSince) {
+    const ran = observed.running + startedSince
+    violations.add('P11', `${process.name} reports ${finished} finished and ${abandoned} abandoned of ${ran}`)
+  }
+  // Answers that are on their way may still come in; after that nothing may hold the process.
+  timeline.after(world.plan.patienceMs + 5_000, process, () => {
+    if (process.clock.pendingTimers > 0)
+      violations.add('P11', `${process.name} stopped and left ${process.clock.pendingTimers} timers`)
+  })
+}

@@ -1,0 +1,29 @@
+/** What every part of one simulation shares. */
+import type { Store } from '../src/store/store.ts'
+import type { Chance } from './chance.ts'
+import type { EffectOrder } from './effect-order.ts'
+import type { History } from './history.ts'
+import type { Ledger } from './ledger.ts'
+import type { Plan } from './plan.ts'
+import type { StoreTime } from './store-time.ts'
+import type { Tally } from './tally.ts'
+import type { Timeline } from './timeline.ts'
+import type { Violations } from './violations.ts'
+import type { Weather } from './weather.ts'
+
+export type World = {
+  readonly plan: Plan
+  readonly chance: Chance
+  readonly timeline: Timeline
+  readonly storeTime: StoreTime
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly effectOrder: EffectOrder
+  readonly weather: Weather
+  readonly history: History
+  readonly violations: Violations
+  readonly tally: Tally
+}
+
+/** 2030-01-01: the moment at which every simulation begins. */
+export const BEGINS_AT = Date.UTC(2030, 0, 1)

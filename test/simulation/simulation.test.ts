@@ -1,0 +1,39 @@
+/**
+ * The share of the simulator that runs with every change: some seeds that stay the same, some that are new each time
+ * (their numbers are printed), those that once found a bug, and the proof that one seed is one history.
+ */
+import { describe, expect, it } from 'vitest'
+import { simulate } from '../../simulation/simulate.ts'
+
+const FIXED = { from: 1, count: 60 }
+const FRESH_COUNT = 60
+
+/** Each found something that is mended now. */
+const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = []
+
+async function expectClean(seed: number): Promise<void> {
+  const { violations } = await simulate(seed)
+  expect(violations, `npm run simulate -- --seed ${seed} --trace`).toEqual([])
+}
+
+describe('simulation', () => {
+  it.each([3, 11, 42, 4711])('seed %i gives one history, byte for byte', async (seed) => {
+    const [first, second] = [await simulate(seed, true), await simulate(seed, true)]
+    expect(first.history.lines.length).toBeGreaterThan(100)
+    expect(second.history.hash).toBe(first.history.hash)
+    // Nor does it matter whether anybody writes the history down.
+    const silent = await simulate(seed)
+    expect([silent.events, silent.tally]).toEqual([first.events, first.tally])
+  })
+
+  it(`P1-P11: seeds ${FIXED.from} to ${FIXED.from + FIXED.count - 1} break no promise`, async () => {
+    for (let seed = FIXED.from; seed < FIXED.from + FIXED.count; seed += 1) await expectClean(seed)
+  })
+
+  it.each(REGRESSIONS)('seed $seed: $bug', ({ seed }) => expectClean(seed))
+
+  const fresh = Math.floor(Date.now() / 1_000)
+  it(`P1-P11: seeds ${fresh} to ${fresh + FRESH_COUNT - 1}, new ones, break no promise`, async () => {
+    for (let seed = fresh; seed < fresh + FRESH_COUNT; seed += 1) await expectClean(seed)
+  })
+})
