@@ -15,13 +15,18 @@ process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => void end())
 process.on('disconnect', () => void end())
 
+let lastSent = Promise.resolve()
+
 await workHere(
   queue,
-  (report) => process.send?.(report),
+  (report) => {
+    lastSent = new Promise((resolve) => process.send?.(report, () => resolve()))
+  },
   () => new Promise((resolve) => void systemClock.schedule(WORK_MS, resolve)),
 )
 
 async function end(): Promise<void> {
   await queue.stop()
+  await lastSent
   if (process.connected) process.disconnect()
 }

@@ -9,8 +9,9 @@ import { plural } from '../figures.ts'
 import type { Tally } from './tally.ts'
 import { workInChild, type ChildWorker, type Report } from './worker.ts'
 
-/** The share that must have arrived before the kill. */
+/** The share that must have arrived before the kill, and the one after which it waits for nothing more. */
 const KILL_AFTER_SHARE = 0.35
+const KILL_AT_LATEST = 0.55
 const HANDS_WANTED = 3
 const PAUSE_MS = 800
 
@@ -53,12 +54,17 @@ export class CrashingCrew {
     else this.#inHands.delete(report.id)
     this.#options.report(report)
     if (report.kind === 'arrived') this.#recover(report.id)
-    const { tally } = this.#options
-    const isTime = tally.arrived >= tally.total * KILL_AFTER_SHARE && this.#inHands.size >= HANDS_WANTED
-    if (this.#phase === 'first' && isTime) {
+    if (this.#phase === 'first' && report.kind === 'started' && this.#isTime()) {
       this.#phase = 'killing'
       this.#takingOver = this.#killAndReplace()
     }
+  }
+
+  /** Asked when a message was just begun, so that at least that one is cut off; a few more are wanted, but not for long. */
+  #isTime(): boolean {
+    const { tally } = this.#options
+    const share = tally.arrived / tally.total
+    return share >= KILL_AT_LATEST || (share >= KILL_AFTER_SHARE && this.#inHands.size >= HANDS_WANTED)
   }
 
   async #killAndReplace(): Promise<void> {

@@ -62,14 +62,19 @@ function renderOrder({ tally, style }: Frame): string[] {
   if (!tally.hasOrderTest) return []
   const seen = tally.orderSeen
   const isSorted = seen.every((seconds, i) => i === 0 || (seen[i - 1] ?? 0) < seconds)
-  const paint = isSorted ? style.green : style.red
+  const paint = isSorted ? style.green : tally.isOrderCut ? style.yellow : style.red
   const waiting = ORDER_SECONDS.slice(seen.length).map(() => cell(style.dim('·')))
-  const verdict = seen.length < ORDER_SECONDS.length ? '' : isSorted ? style.green('✓ each in its turn') : ''
+  const verdict = seen.length < ORDER_SECONDS.length ? '' : orderVerdict(tally, isSorted, style)
   return [
     '',
     `${style.dim(pad('sent', LABEL_WIDTH, 'left'))}${ORDER_SECONDS.map((s) => cell(`${s} s`)).join('')}`,
     `${style.dim(pad('arrived', LABEL_WIDTH, 'left'))}${seen.map((s) => cell(paint(`${s} s`))).join('')}${waiting.join('')}${verdict}`,
   ]
+}
+
+function orderVerdict(tally: Tally, isSorted: boolean, style: Style): string {
+  if (isSorted) return style.green('✓ each in its turn')
+  return tally.isOrderCut ? style.yellow('one was cut off, and came again') : style.red('✗ out of turn')
 }
 
 function cell(text: string): string {

@@ -45,9 +45,10 @@ export async function workInChild(
     pid: child.pid ?? 0,
     end: async (signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, 'exit')
+      // Both: what it said last may be read after its exit was noticed.
+      const over = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
       child.kill(signal)
-      await exited
+      await over
     },
   }
 }
