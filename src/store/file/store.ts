@@ -34,8 +34,8 @@ import { Room } from './room.ts'
 import type { WakeChannel } from './wake.ts'
 
 const BATCH_MAX = 1000
-/** Longer than a commit takes on an ordinary disk, so that the sync behind a claim makes no handler late. */
-const LEAD_MS = 10
+/** Half of it is longer than the commit under way and our own take on an ordinary disk: no handler is late for a sync. */
+const LEAD_MS = 20
 
 export type FileStoreOptions = { readonly directory: string; readonly sync: SyncMode }
 
