@@ -39,13 +39,13 @@ export type Simulation = {
 export async function simulate(seed: number, withHistory = false): Promise<Simulation> {
   const world = makeWorld(seed, withHistory)
   const { plan, timeline, violations, history } = world
-  const endUnhandled = hearUnhandled(violations)
+  const endHearing = hearNode(violations)
   try {
     await goThrough(world)
   } catch (error) {
     violations.add('P10', `the simulation broke: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
-    endUnhandled()
+    endHearing()
   }
   return {
     seed,
@@ -113,9 +113,15 @@ function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store 
   })
 }
 
-/** A promise that nobody awaits and that fails would end a real process. */
-function hearUnhandled(violations: Violations): () => void {
-  const hear = (reason: unknown): void => violations.add('P8', `an unhandled rejection: ${String(reason)}`)
-  process.on('unhandledRejection', hear)
-  return () => process.off('unhandledRejection', hear)
+/** A promise that nobody awaits and that fails would end a real process; a warning of Node would alarm its owner. */
+function hearNode(violations: Violations): () => void {
+  const hearRejection = (reason: unknown): void =>
+    violations.add('P8', `an unhandled rejection: ${String(reason)}`)
+  const hearWarning = (warning: Error): void => violations.add('P10', `Node warns: ${warning.message}`)
+  process.on('unhandledRejection', hearRejection)
+  process.on('warning', hearWarning)
+  return () => {
+    process.off('unhandledRejection', hearRejection)
+    process.off('warning', hearWarning)
+  }
 }

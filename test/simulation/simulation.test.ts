@@ -8,8 +8,12 @@ import { simulate } from '../../simulation/simulate.ts'
 const FIXED = { from: 1, count: 60 }
 const FRESH_COUNT = 60
 
-/** Each found something that is mended now. */
-const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = []
+/** Each of these breaks a promise as soon as the mistake is back; `--mutants` has them all. */
+const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = [
+  { seed: 45, bug: 'a worker goes on when a message leased ahead cannot start at its moment' },
+  { seed: 293, bug: 'a handler that ends after it was left behind is counted once' },
+  { seed: 3, bug: 'list asks a store for no more than it takes in one call' },
+]
 
 async function expectClean(seed: number): Promise<void> {
   const { violations } = await simulate(seed)
