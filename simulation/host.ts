@@ -21,8 +21,7 @@ export class Host {
   #process: SimulatedProcess | undefined
   #lives = 0
   #isRetired = false
-  /** Every life so far. */
-  readonly #past: SimulatedProcess[] = []
+  /** Of every stop that ended. */
   readonly reports: StopReport[] = []
 
   constructor(world: World, plan: HostPlan) {
@@ -40,16 +39,11 @@ export class Host {
     return this.#process?.isDead === true ? undefined : this.#process
   }
 
-  get past(): readonly SimulatedProcess[] {
-    return this.#past
-  }
-
   start(): void {
     if (this.process !== undefined) return
     this.#lives += 1
     const process = new SimulatedProcess(this.#world, this.plan, this.#lives)
     this.#process = process
-    this.#past.push(process)
     this.#world.history.note(process.name, () => `starts: ${this.plan.topics.join(', ') || 'produces only'}`)
     process.onDeath(() => this.#restartLater())
     if (this.plan.topics.length > 0) this.#startQueue(process)
@@ -73,14 +67,7 @@ export class Host {
     history.note(process.name, () => 'stops')
     tally.stops += 1
     process.stopBeganAt = timeline.now
-    if (
-      this.plan.stopTimeoutMs > 0 &&
-      this.#world.plan.disturbances.kills > 0 &&
-      this.#chance.happens(KILLED_STOPS)
-    )
-      timeline.after(this.#chance.next() * this.plan.stopTimeoutMs, undefined, () =>
-        process.die('while it stops'),
-      )
+    if (this.#chance.happens(KILLED_STOPS)) this.#killWhileStopping(process)
     const observed = observeStop(process)
     const capMs = this.plan.stopTimeoutMs + STOP_OVERTIME_MS + this.#slackMs()
     timeline.after(capMs, process, () => {
@@ -105,6 +92,14 @@ export class Host {
   retire(): void {
     this.#isRetired = true
     this.stop()
+  }
+
+  #killWhileStopping(process: SimulatedProcess): void {
+    const { timeline, plan, weather } = this.#world
+    if (plan.disturbances.kills === 0) return
+    timeline.after(this.#chance.next() * this.plan.stopTimeoutMs, undefined, () => {
+      if (process.stopEndedAt === undefined && !weather.isCalm) process.die('while it stops')
+    })
   }
 
   /** A start that fails is tried again, as whoever runs the process would. */

@@ -63,10 +63,6 @@ export class Ledger {
     return this.#completed.has(id)
   }
 
-  get completedCount(): number {
-    return this.#completed.size
-  }
-
   leaseOf({ id, token }: { id: string; token: string }): LeaseRecord | undefined {
     return this.#leases.get(`${id} ${token}`)
   }

@@ -3,6 +3,8 @@
  *
  *   npm run simulate -- --seeds 1000 --from 1     many seeds, one after the other
  *   npm run simulate -- --seed 4711 --trace       one seed, with its history
+ *
+ * (`--mutants` is in scripts/simulate.mjs: each of them needs a build of its own.)
  */
 import { parseArgs } from 'node:util'
 import { formatTime } from './history.ts'
@@ -12,18 +14,45 @@ import { addTally, faultsIn, newTally } from './tally.ts'
 const HISTORY_LINES = 200
 
 export async function main(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      seeds: { type: 'string', default: '1000' },
-      from: { type: 'string', default: '1' },
-      seed: { type: 'string' },
-      trace: { type: 'boolean', default: false },
-      brief: { type: 'boolean', default: false },
-    },
-  })
-  if (values.seed !== undefined) return showOne(Number(values.seed), values.trace)
-  return runMany(Number(values.from), Number(values.seeds), values.brief)
+  const options = parseOptions(args)
+  if (options === undefined) {
+    say('usage: npm run simulate -- [--seeds 1000] [--from 1] | --seed 4711 [--trace] | --mutants [words]')
+    return 2
+  }
+  const { seed, from, seeds, trace, brief } = options
+  return seed === undefined ? runMany(from, seeds, brief) : showOne(seed, trace)
+}
+
+type Options = {
+  readonly seeds: number
+  readonly from: number
+  readonly seed: number | undefined
+  readonly trace: boolean
+  /** One line per failure, for the mutants. */
+  readonly brief: boolean
+}
+
+/** Undefined when they make no sense: a run of no seeds must not look like a clean one. */
+function parseOptions(args: readonly string[]): Options | undefined {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        seeds: { type: 'string', default: '1000' },
+        from: { type: 'string', default: '1' },
+        seed: { type: 'string' },
+        trace: { type: 'boolean', default: false },
+        brief: { type: 'boolean', default: false },
+      },
+    })
+    const { trace, brief } = values
+    const seed = values.seed === undefined ? undefined : Number(values.seed)
+    const options = { seeds: Number(values.seeds), from: Number(values.from), seed, trace, brief }
+    const isSound = [options.from, seed ?? 0].every((value) => Number.isSafeInteger(value) && value >= 0)
+    return isSound && Number.isSafeInteger(options.seeds) && options.seeds > 0 ? options : undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function showOne(seed: number, withTrace: boolean): Promise<number> {

@@ -6,10 +6,15 @@ import type { World } from './world.ts'
 export type ObservedStop = {
   /** Handlers at work when it began. */
   readonly running: number
+  /** Of those, the ones whose signal has not aborted: they surely have their slot. The others may have been given up. */
+  readonly atWork: number
+  /** Handlers started until then. */
+  readonly starts: number
 }
 
 export function observeStop(process: SimulatedProcess): ObservedStop {
-  return { running: process.running.size }
+  const atWork = [...process.running].filter(({ abortedAt }) => abortedAt === undefined)
+  return { running: process.running.size, atWork: atWork.length, starts: process.starts }
 }
 
 export function checkStopReport(
@@ -19,12 +24,10 @@ export function checkStopReport(
   report: StopReport,
 ): void {
   const { ledger, violations, timeline } = world
-  const began = process.stopBeganAt ?? 0
-  let startedSince = 0
+  const startedSince = process.starts - observed.starts
   let releasedUnstarted = 0
   for (const lease of ledger.leases) {
     if (lease.holder !== process || lease.from !== 'due' || !lease.isDelivered) continue
-    if ((lease.startedAt ?? -1) >= began) startedSince += 1
     if (lease.startedAt !== undefined) continue
     if (lease.isAnswered) releasedUnstarted += 1
     else if (!lease.isLost)
@@ -36,10 +39,9 @@ export function checkStopReport(
       'P11',
       `${process.name} says that it gave back ${released}; it gave back ${releasedUnstarted}`,
     )
-  if (finished + abandoned > observed.running + startedSince) {
-    const ran = observed.running + startedSince
-    violations.add('P11', `${process.name} reports ${finished} finished and ${abandoned} abandoned of ${ran}`)
-  }
+  const [least, most] = [observed.atWork + startedSince, observed.running + startedSince]
+  if (finished + abandoned > most || finished + abandoned < least)
+    violations.add('P11', `${process.name} reports ${finished} finished, ${abandoned} abandoned, of ${most}`)
   // Answers that are on their way may still come in; after that nothing may hold the process.
   timeline.after(world.plan.patienceMs + 5_000, process, () => {
     if (process.clock.pendingTimers > 0)

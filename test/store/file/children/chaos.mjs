@@ -14,6 +14,7 @@ const random = () => {
 const upTo = (max) => Math.floor(random() * max)
 
 let made = 0
+const meddled = new Set()
 
 async function produce() {
   const count = 1 + upTo(20)
@@ -40,13 +41,15 @@ async function work() {
   for (const [index, { id, kind, attempt }] of settlements.entries()) {
     if (results[index] !== 'settled') throw new Error(`${id}: ${kind} was ${results[index]}`)
     if (kind === 'ack') say(`completed ${id}`)
-    else if (kind === 'dead') say(`dead ${id}`)
+    // Another lane may have asked to revive it before we come to say that it died.
+    else if (kind === 'dead') say(`${meddled.has(id) ? 'about' : 'dead'} ${id}`)
     else say(`back ${id} ${kind === 'retry' ? attempt : attempt - 1}`)
   }
 }
 
 async function meddle() {
   const id = `${args.seed}-${1 + upTo(made + 1)}`
+  meddled.add(id)
   say(`about ${id}`)
   if (random() < 0.5) await store.reschedule([{ id, when: { delayMs: upTo(40) } }])
   else await store.revive([id])
