@@ -15,7 +15,11 @@ const BARS_DEFAULT = '24'
 const SHOWN_SHARE = 0.9
 
 const OPTIONS = {
-  by: { type: 'string', value: 'UNIT', help: 'minute, hour or day; default: whatever shows all of it' },
+  by: {
+    type: 'string',
+    value: 'UNIT',
+    help: 'minute, hour, day, month or year; default: whatever shows most of it',
+  },
   bars: { type: 'string', value: 'N', help: `how many units to show; default ${BARS_DEFAULT}` },
   topic: { type: 'string', value: 'TOPIC', help: 'only messages of this topic' },
 } as const satisfies OptionSpecs
@@ -134,8 +138,9 @@ function renderForecast({ out, clock }: UpcomingCall, { unit, due, slots, later 
   ]
 }
 
-/** 2030-01-01, or 2030-01-01 09:00 */
+const LABEL_LENGTH = { minute: 16, hour: 16, day: 10, month: 7, year: 4 } as const
+
+/** As much of 2030-01-01 09:00 as the unit needs. */
 function labelOf(from: number, unit: Unit): string {
-  const text = formatMoment(from)
-  return unit === 'day' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)}`
+  return formatMoment(from).replace('T', ' ').slice(0, LABEL_LENGTH[unit])
 }
