@@ -52,6 +52,10 @@ export class ProcessClock implements Clock {
     }
   }
 
+  soon(run: () => void): void {
+    this.#world.timeline.after(0, this.#owner, run)
+  }
+
   jump(byMs: number): void {
     this.#skewMs += byMs
   }

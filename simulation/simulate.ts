@@ -107,10 +107,13 @@ function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store 
   return new MemoryStore({
     now: () => storeTime.now(),
     monotonic: () => timeline.now,
-    schedule: () => {
-      throw new Error('the memory engine sets no timers')
-    },
+    schedule: noTimers,
+    soon: noTimers,
   })
+}
+
+function noTimers(): never {
+  throw new Error('the memory engine sets no timers')
 }
 
 /** A promise that nobody awaits and that fails would end a real process; a warning of Node would alarm its owner. */

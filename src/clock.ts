@@ -16,6 +16,8 @@ export interface Clock {
    * bare `setTimeout` would fire at once: whoever waits longer asks again.
    */
   schedule(delayMs: number, run: () => void): Timer
+  /** Calls `run` as soon as what was begun in this turn of the event loop has left the process. */
+  soon(run: () => void): void
 }
 
 export type Timer = { cancel(): void }
@@ -34,6 +36,8 @@ export const systemClock: Clock = {
     let handle = setTimeout(fire, Math.ceil(Math.min(delayMs, TIMER_MS_MAX)))
     return { cancel: () => clearTimeout(handle) }
   },
+  // Sockets are written to in this or the next turn, depending on the client library.
+  soon: (run) => void setImmediate(() => setImmediate(run)),
 }
 
 /** Resolves after `delayMs`, or at once when `signal` aborts; the caller looks at the signal. */

@@ -181,7 +181,7 @@ function parseLogger(value: unknown): Logger {
 }
 
 function parseClock(value: unknown): Clock {
-  return parseObject<Clock>(value, 'clock', ['now', 'monotonic', 'schedule'])
+  return parseObject<Clock>(value, 'clock', ['now', 'monotonic', 'schedule', 'soon'])
 }
 
 function parseRandom(value: unknown): Random {

@@ -83,7 +83,7 @@ export class Consumers {
     return this.#endedCount
   }
 
-  /** `askedAt`, `answeredAt`: monotonic. */
+  /** Takes leased messages in; `startDue` runs them. `askedAt`, `answeredAt`: monotonic. */
   take(leases: readonly Lease[], askedAt: number, answeredAt: number): void {
     const [first] = leases
     if (first !== undefined) this.#storeClock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
@@ -100,7 +100,13 @@ export class Consumers {
       else if (lease.latenessMs < 0) this.#holding.hold(run)
       else lane.enqueue(run)
     }
+  }
+
+  /** Starts whatever may start. */
+  startDue(): void {
     this.#pump()
+    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
+    this.#parts.onRoom()
   }
 
   #startsAt({ dueAt, latenessMs }: Lease, answeredAt: number): number {
@@ -171,9 +177,7 @@ export class Consumers {
       run.phase = 'queued'
       run.lane.enqueue(run)
     }
-    this.#pump()
-    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
-    this.#parts.onRoom()
+    this.startDue()
   }
 
   /** Starts whatever may start. A handler that ends at once comes back here; the loop under way goes on with it. */

@@ -58,6 +58,9 @@ export class Dispatcher {
       this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
       this.#parts.onLeased()
       consumers.take(leases, sentAt, clock.monotonic())
+      // More is due: the next claim goes out first, and these are run while the store works on it.
+      if (next.state === 'EXPIRED') clock.soon(() => consumers.startDue())
+      else consumers.startDue()
     }
     this.#isFull = !this.#hasRoom(lanes.all)
     return { next, got: leases.length, room: !this.#isFull }

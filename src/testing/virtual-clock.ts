@@ -15,6 +15,7 @@ export class VirtualClock implements Clock {
   #elapsedMs = 0
   #order = 0
   readonly #pending = new Set<Pending>()
+  readonly #soon: (() => void)[] = []
 
   constructor(startsAt: number | Date = Date.UTC(2030, 0, 1)) {
     this.#now = Number(startsAt)
@@ -34,6 +35,10 @@ export class VirtualClock implements Clock {
     this.#order += 1
     this.#pending.add(pending)
     return { cancel: () => void this.#pending.delete(pending) }
+  }
+
+  soon(run: () => void): void {
+    this.#soon.push(run)
   }
 
   /** Timers that are set, for tests that nothing is left behind. */
@@ -61,7 +66,16 @@ export class VirtualClock implements Clock {
 
   /** Lets everything that can go on without time passing come to rest. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS_TO_REST; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    do {
+      for (let turn = 0; turn < TURNS_TO_REST; turn += 1)
+        await new Promise((resolve) => setImmediate(resolve))
+    } while (this.#runSoon())
+  }
+
+  #runSoon(): boolean {
+    const due = this.#soon.splice(0)
+    for (const run of due) run()
+    return due.length > 0
   }
 
   #moveTo(elapsedMs: number): void {
