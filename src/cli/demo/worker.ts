@@ -14,19 +14,22 @@ export const DEMO_SETTINGS = {
 
 export type Report = { readonly kind: 'started' | 'arrived' } & Arrival
 
-/** `handler` is what a message makes the worker do. */
+/**
+ * `handler` is what a message makes the worker do. Its end is the arrival, whatever the store hears of it afterwards: a
+ * message whose worker dies in between comes again, and that is counted as such.
+ */
 export async function workHere(
   queue: Punctual,
   report: (report: Report) => void,
   handler: () => Promise<void> | void = () => undefined,
 ): Promise<void> {
   for (const topic of [ORDER_TOPIC, CHANCE_TOPIC]) {
-    queue.handle(topic, ({ id, latenessMs, attempt }) => {
+    queue.handle(topic, async ({ id, latenessMs, attempt }) => {
       report({ kind: 'started', id, latenessMs, attempt })
-      return handler()
+      await handler()
+      report({ kind: 'arrived', id, latenessMs, attempt })
     })
   }
-  queue.on('completed', ({ id, latenessMs, attempt }) => report({ kind: 'arrived', id, latenessMs, attempt }))
   await queue.start()
 }
 
