@@ -1,5 +1,8 @@
 /** Many real processes on one queue, and what happens when some of them die. */
-import { describe, expect, it } from 'vitest'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { until } from '../store/redis/until.ts'
 import { Child } from './child.ts'
@@ -112,16 +115,7 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     await producer.kill('SIGKILL')
     const accepted = new Set(said(producer, 'accepted'))
     const offered = new Set(said(producer, 'offered'))
-    const stored = await look(store, async (queue) => {
-      const ids: string[] = []
-      let cursor: string | undefined
-      do {
-        const page = await queue.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
-        ids.push(...page.items.map(({ id }) => id))
-        cursor = page.cursor
-      } while (cursor !== undefined)
-      return ids
-    })
+    const stored = await look(store, allIds)
     expect(new Set(stored).size).toBe(stored.length)
     for (const id of accepted) expect(stored).toContain(id)
     for (const id of stored) expect(offered.has(id)).toBe(true)
@@ -148,4 +142,41 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     expect(starts.filter((line) => Number(line['earlyMs']) > 0)).toEqual([])
     await whenEmpty(store)
   })
+
+  it('P2: workers killed again and again: every message was run, or is still there', async () => {
+    const store = await open()
+    const directory = await mkdtemp(join(tmpdir(), 'punctual-journal-'))
+    onTestFinished(() => rm(directory, { recursive: true, force: true }))
+    const journal = join(directory, 'journal')
+    await writeFile(journal, '')
+    const ids = Array.from({ length: 3_000 }, (_, i) => `m${i}`)
+    await look(store, (queue) =>
+      queue.produceMany(ids.map((id, i) => ({ topic: 't', payload: null, id, delay: i % 1_500 }))),
+    )
+    for (let round = 0; round < 8; round += 1) {
+      const worker = new Child('journal.mjs', { store, queue: QUEUE, journal })
+      await worker.said('ready')
+      await new Promise((resolve) => setTimeout(resolve, (round * 53) % 200))
+      await worker.kill('SIGKILL')
+      const run = new Set((await readFile(journal, 'utf8')).split('\n'))
+      const kept = new Set(await look(store, allIds))
+      expect(ids.filter((id) => !run.has(id) && !kept.has(id))).toEqual([])
+    }
+    const last = new Child('journal.mjs', { store, queue: QUEUE, journal })
+    await last.said('ready')
+    await whenEmpty(store)
+    const run = new Set((await readFile(journal, 'utf8')).trim().split('\n'))
+    expect(run.size).toBe(ids.length)
+  })
 })
+
+async function allIds(queue: Punctual): Promise<string[]> {
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await queue.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
+    ids.push(...page.items.map(({ id }) => id))
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return ids
+}
