@@ -27,14 +27,23 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   schedule(delayMs, run) {
     const dueAt = performance.now() + Math.min(delayMs, TIMER_MS_MAX)
+    let isCancelled = false
     const fire = (): void => {
-      // Node's timers can fire up to a millisecond early; callers were promised otherwise.
+      if (isCancelled) return
+      // Node's timers can fire up to a millisecond early; callers were promised otherwise. Another timer would take
+      // a whole millisecond more, so the rest is waited for by turning the event loop.
       const leftMs = dueAt - performance.now()
-      if (leftMs > 0) handle = setTimeout(fire, Math.ceil(leftMs))
+      if (leftMs > 1) handle = setTimeout(fire, Math.ceil(leftMs))
+      else if (leftMs > 0) setImmediate(fire)
       else run()
     }
     let handle = setTimeout(fire, Math.ceil(Math.min(delayMs, TIMER_MS_MAX)))
-    return { cancel: () => clearTimeout(handle) }
+    return {
+      cancel: () => {
+        isCancelled = true
+        clearTimeout(handle)
+      },
+    }
   },
   // Sockets are written to in this or the next turn, depending on the client library.
   soon: (run) => void setImmediate(() => setImmediate(run)),
