@@ -36,6 +36,17 @@ export function installDependencies() {
   run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
+/** The peers that the benchmark runs beside us: a package of its own, so that users never download them. */
+export function installPeers() {
+  const bench = join(ROOT, 'bench')
+  const installed = join(bench, 'node_modules', '.package-lock.json')
+  const lock = join(bench, 'package-lock.json')
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
+  say('installing the peers of the benchmark')
+  const quietly = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts']
+  run('npm', ['install', ...quietly], { cwd: bench })
+}
+
 /** Builds dist/ when a source is newer than it. */
 export function buildIfStale() {
   const built = join(ROOT, 'dist', 'index.js')

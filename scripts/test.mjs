@@ -5,11 +5,12 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT, buildIfStale, installDependencies, installRedis, run } from './setup.mjs'
+import { ROOT, buildIfStale, installDependencies, installPeers, installRedis, run } from './setup.mjs'
 
 const only = process.argv.slice(2)
 installDependencies()
 installRedis()
+installPeers()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
