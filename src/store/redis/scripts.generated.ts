@@ -2,10 +2,7 @@
 
 export type Script = { readonly name: string; readonly sha: string; readonly source: string }
 
-export const CLAIM_DUE_SCRIPT: Script = {
-  name: 'claim_due',
-  sha: '112c655a05e9b5acc73adbff48c92e53865dbb13',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
+const base = `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
 local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
@@ -76,8 +73,87 @@ local function readBodies(ids, from, to, values, budget)
 end
 local function writeEvenWhenFull()
   call('HDEL', RUNNING, '')
+end`
+
+const describe = `local found = {}
+local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
+  local size = #found
+  found[size + 1] = id
+  found[size + 2] = topicName(sub(value, 7, 12))
+  found[size + 3] = state
+  found[size + 4] = dueAt
+  found[size + 5] = attempt
+  found[size + 6] = message
+  found[size + 7] = reason
+  found[size + 8] = untilAt
+  found[size + 9] = sub(value, 13)
 end
-local moved = {}
+local function describe(id, value)
+  local attempts, diedDueAt, reason, message = 0, 0, '', ''
+  local failure = call('HGET', FAILURES, id)
+  if failure then
+    local reasonSize
+    attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
+    reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
+  end
+  local score = call('ZSCORE', DELAYS[sub(value, 13, 13)], sub(value, 1, 6) .. id)
+  if score then
+    local dueAt = tonumber(score)
+    if dueAt < 0 then
+      dueAt = dueAt + ASIDE
+    end
+    addRow(id, value, dueAt > now and 'delayed' or 'ready', dueAt, attempts, message, '', 0)
+    return
+  end
+  local record = call('HGET', RUNNING, id)
+  if record then
+    local dueAt, attempt = unpackNumber('>I6I4', record)
+    addRow(id, value, 'running', dueAt, attempt, message, '', tonumber(call('ZSCORE', LEASES, id)) or 0)
+    return
+  end
+  addRow(id, value, 'dead', diedDueAt, attempts, message, reason, tonumber(call('ZSCORE', DEAD, id)) or 0)
+end`
+
+const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
+local function failure(attempts, dueAt, reason, message)
+  return pack('>I4I6I4', attempts, dueAt, #reason) .. reason .. message
+end
+local function forget(id)
+  if hasFailures then
+    call('HDEL', FAILURES, id)
+  end
+end`
+
+const grants = `local leases = batch('ZADD', LEASES)
+local runs = batch('HSET', RUNNING)
+local rows = {}
+local token, endsAt
+local function beginGrants(nonce, leaseMs)
+  writeEvenWhenFull()
+  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
+  endsAt = text(math.ceil(now + leaseMs))
+end
+local granted = 0
+local function grant(id, record, head, value)
+  local first, second = granted * 2 + 1, granted * 2 + 2
+  leases[first], leases[second] = endsAt, id
+  runs[first], runs[second] = id, record
+  rows[first], rows[second] = head .. id, sub(value, 13)
+  granted = granted + 1
+end
+local function writeGrants()
+  leases.size, runs.size = granted * 2, granted * 2
+  send(leases)
+  send(runs)
+end
+local function waiting(ms)
+  return string.format('%.3f', math.ceil(ms * 1000) / 1000)
+end
+local function claimed(nextTime, orphans, names)
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
+end`
+
+const topics = `local moved = {}
 local nameOf = {}
 local function tally(topic, place, by)
   local counts = moved[topic]
@@ -114,36 +190,73 @@ local function writeTallies()
     end
   end
   moved = {}
+end`
+
+const waiting = `local pendings = batch('ZADD', PENDING)
+local delays = {}
+for _, priority in ipairs(PRIORITIES) do
+  delays[priority] = batch('ZADD', DELAYS[priority])
 end
-local leases = batch('ZADD', LEASES)
-local runs = batch('HSET', RUNNING)
-local rows = {}
-local token, endsAt
-local function beginGrants(nonce, leaseMs)
-  writeEvenWhenFull()
-  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
-  endsAt = text(math.ceil(now + leaseMs))
+local head = math.huge
+for _, priority in ipairs(PRIORITIES) do
+  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if first[2] then
+    head = math.min(head, tonumber(first[2]))
+  end
 end
-local granted = 0
-local function grant(id, record, head, value)
-  local first, second = granted * 2 + 1, granted * 2 + 2
-  leases[first], leases[second] = endsAt, id
-  runs[first], runs[second] = id, record
-  rows[first], rows[second] = head .. id, sub(value, 13)
-  granted = granted + 1
+local earliest = math.huge
+local isAnyPending = call('ZCARD', PENDING) > 0
+local lines = {}
+local function hasLine(topic, priority)
+  local line = topic .. priority
+  if lines[line] == nil then
+    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
+  end
+  return lines[line]
 end
-local function writeGrants()
-  leases.size, runs.size = granted * 2, granted * 2
-  send(leases)
-  send(runs)
+local function await(id, seq, topic, priority, dueAt)
+  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
+    add(delays[priority], text(dueAt - ASIDE), seq .. id)
+    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
+    return
+  end
+  add(delays[priority], text(dueAt), seq .. id)
+  if dueAt < earliest then
+    earliest = dueAt
+  end
 end
-local function waiting(ms)
-  return string.format('%.3f', math.ceil(ms * 1000) / 1000)
+local function awaitAgain(id, stamp, dueAt)
+  tally(sub(stamp, 7, 12), 1, 1)
+  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
 end
-local function claimed(nextTime, orphans, names)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
+local function writeWaiting()
+  for _, priority in ipairs(PRIORITIES) do
+    send(delays[priority])
+  end
+  send(pendings)
 end
-local EXAMINE_MAX = 2000
+local function waitingScore(id, stamp)
+  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
+end
+local function endWaiting(id, stamp, score)
+  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
+  tally(topic, 1, -1)
+  call('ZREM', DELAYS[priority], seq .. id)
+  score = tonumber(score)
+  if score < 0 then
+    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
+  end
+end
+local function wake()
+  if earliest < head then
+    redis.pcall('PUBLISH', ARGV[2], '')
+  end
+end`
+
+export const CLAIM_DUE_SCRIPT: Script = {
+  name: 'claim_due',
+  sha: '112c655a05e9b5acc73adbff48c92e53865dbb13',
+  source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
 local left, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local nonce, publisher = ARGV[6], ARGV[7]
@@ -427,151 +540,13 @@ if isMore then
   return claimed('EXPIRED', orphans, {})
 end
 return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orphans, {})
-`,
+`].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
   sha: '7c54e0256391dfcfff0a0b2b0e8cc07af1f389cd',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local leases = batch('ZADD', LEASES)
-local runs = batch('HSET', RUNNING)
-local rows = {}
-local token, endsAt
-local function beginGrants(nonce, leaseMs)
-  writeEvenWhenFull()
-  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
-  endsAt = text(math.ceil(now + leaseMs))
-end
-local granted = 0
-local function grant(id, record, head, value)
-  local first, second = granted * 2 + 1, granted * 2 + 2
-  leases[first], leases[second] = endsAt, id
-  runs[first], runs[second] = id, record
-  rows[first], rows[second] = head .. id, sub(value, 13)
-  granted = granted + 1
-end
-local function writeGrants()
-  leases.size, runs.size = granted * 2, granted * 2
-  send(leases)
-  send(runs)
-end
-local function waiting(ms)
-  return string.format('%.3f', math.ceil(ms * 1000) / 1000)
-end
-local function claimed(nextTime, orphans, names)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
-end
-local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+  source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local values = {}
 local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
@@ -612,85 +587,13 @@ if not first[2] then
 end
 local restMs = tonumber(first[2]) - now
 return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
-`,
+`].join('\n'),
 }
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
   sha: 'cd7a11aa18044222b2c28c2dab7157775f1c8e6c',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local delayed, waiting, earliest = 0, 0, math.huge
+  source: [base, `local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
   local key = DELAYS[priority]
   waiting = waiting + call('ZCARD', key)
@@ -722,85 +625,13 @@ for _, entry in ipairs(topics) do
   reply[size + 4] = deadHere
 end
 return reply
-`,
+`].join('\n'),
 }
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
   sha: '601ba69755f7308b9f8a3b3deba33463a4ab924b',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local ids = {}
+  source: [base, `local ids = {}
 for index = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[index]
 end
@@ -823,322 +654,26 @@ end
 writeEvenWhenFull()
 send(leases)
 return words
-`,
+`].join('\n'),
 }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
   sha: 'f00ace0af455fd7cba4c7c2f2cf48206309f944f',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local found = {}
-local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
-  local size = #found
-  found[size + 1] = id
-  found[size + 2] = topicName(sub(value, 7, 12))
-  found[size + 3] = state
-  found[size + 4] = dueAt
-  found[size + 5] = attempt
-  found[size + 6] = message
-  found[size + 7] = reason
-  found[size + 8] = untilAt
-  found[size + 9] = sub(value, 13)
-end
-local function describe(id, value)
-  local attempts, diedDueAt, reason, message = 0, 0, '', ''
-  local failure = call('HGET', FAILURES, id)
-  if failure then
-    local reasonSize
-    attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
-    reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
-  end
-  local score = call('ZSCORE', DELAYS[sub(value, 13, 13)], sub(value, 1, 6) .. id)
-  if score then
-    local dueAt = tonumber(score)
-    if dueAt < 0 then
-      dueAt = dueAt + ASIDE
-    end
-    addRow(id, value, dueAt > now and 'delayed' or 'ready', dueAt, attempts, message, '', 0)
-    return
-  end
-  local record = call('HGET', RUNNING, id)
-  if record then
-    local dueAt, attempt = unpackNumber('>I6I4', record)
-    addRow(id, value, 'running', dueAt, attempt, message, '', tonumber(call('ZSCORE', LEASES, id)) or 0)
-    return
-  end
-  addRow(id, value, 'dead', diedDueAt, attempts, message, reason, tonumber(call('ZSCORE', DEAD, id)) or 0)
-end
-for index = 3, #ARGV do
+  source: [base, topics, describe, `for index = 3, #ARGV do
   local value = call('HGET', PAYLOAD, ARGV[index])
   if value then
     describe(ARGV[index], value)
   end
 end
 return found
-`,
+`].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
   sha: 'cc802f97ef40582b1f4a6d64e065c04d6bd4a2e6',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local found = {}
-local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
-  local size = #found
-  found[size + 1] = id
-  found[size + 2] = topicName(sub(value, 7, 12))
-  found[size + 3] = state
-  found[size + 4] = dueAt
-  found[size + 5] = attempt
-  found[size + 6] = message
-  found[size + 7] = reason
-  found[size + 8] = untilAt
-  found[size + 9] = sub(value, 13)
-end
-local function describe(id, value)
-  local attempts, diedDueAt, reason, message = 0, 0, '', ''
-  local failure = call('HGET', FAILURES, id)
-  if failure then
-    local reasonSize
-    attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
-    reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
-  end
-  local score = call('ZSCORE', DELAYS[sub(value, 13, 13)], sub(value, 1, 6) .. id)
-  if score then
-    local dueAt = tonumber(score)
-    if dueAt < 0 then
-      dueAt = dueAt + ASIDE
-    end
-    addRow(id, value, dueAt > now and 'delayed' or 'ready', dueAt, attempts, message, '', 0)
-    return
-  end
-  local record = call('HGET', RUNNING, id)
-  if record then
-    local dueAt, attempt = unpackNumber('>I6I4', record)
-    addRow(id, value, 'running', dueAt, attempt, message, '', tonumber(call('ZSCORE', LEASES, id)) or 0)
-    return
-  end
-  addRow(id, value, 'dead', diedDueAt, attempts, message, reason, tonumber(call('ZSCORE', DEAD, id)) or 0)
-end
-local EXAMINE_MAX = 1000
+  source: [base, topics, describe, `local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local stage, place, placeId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9]
@@ -1286,192 +821,13 @@ local hex = string.gsub(placeSeq, '.', function(byte)
   return string.format('%02x', string.byte(byte))
 end)
 return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
-`,
+`].join('\n'),
 }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
   sha: 'b35271448c7026dd1078117af82737724cbda607',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local pendings = batch('ZADD', PENDING)
-local delays = {}
-for _, priority in ipairs(PRIORITIES) do
-  delays[priority] = batch('ZADD', DELAYS[priority])
-end
-local head = math.huge
-for _, priority in ipairs(PRIORITIES) do
-  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  if first[2] then
-    head = math.min(head, tonumber(first[2]))
-  end
-end
-local earliest = math.huge
-local isAnyPending = call('ZCARD', PENDING) > 0
-local lines = {}
-local function hasLine(topic, priority)
-  local line = topic .. priority
-  if lines[line] == nil then
-    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
-  end
-  return lines[line]
-end
-local function await(id, seq, topic, priority, dueAt)
-  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], text(dueAt - ASIDE), seq .. id)
-    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
-    return
-  end
-  add(delays[priority], text(dueAt), seq .. id)
-  if dueAt < earliest then
-    earliest = dueAt
-  end
-end
-local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
-end
-local function writeWaiting()
-  for _, priority in ipairs(PRIORITIES) do
-    send(delays[priority])
-  end
-  send(pendings)
-end
-local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
-end
-local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, -1)
-  call('ZREM', DELAYS[priority], seq .. id)
-  score = tonumber(score)
-  if score < 0 then
-    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
-  end
-end
-local function wake()
-  if earliest < head then
-    redis.pcall('PUBLISH', ARGV[2], '')
-  end
-end
-local hasFailures = call('EXISTS', FAILURES) == 1
-local function failure(attempts, dueAt, reason, message)
-  return pack('>I4I6I4', attempts, dueAt, #reason) .. reason .. message
-end
-local function forget(id)
-  if hasFailures then
-    call('HDEL', FAILURES, id)
-  end
-end
-local topicCount = tonumber(ARGV[3])
+  source: [base, topics, waiting, failures, `local topicCount = tonumber(ARGV[3])
 local messageCount = tonumber(ARGV[4 + topicCount])
 local firstRun = 5 + topicCount
 local names, topicOf = {}, {}
@@ -1592,192 +948,13 @@ end
 writeTallies()
 wake()
 return exceptions
-`,
+`].join('\n'),
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
   sha: '5c53e783db5ea97147065d215cae83b8193493ef',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local pendings = batch('ZADD', PENDING)
-local delays = {}
-for _, priority in ipairs(PRIORITIES) do
-  delays[priority] = batch('ZADD', DELAYS[priority])
-end
-local head = math.huge
-for _, priority in ipairs(PRIORITIES) do
-  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  if first[2] then
-    head = math.min(head, tonumber(first[2]))
-  end
-end
-local earliest = math.huge
-local isAnyPending = call('ZCARD', PENDING) > 0
-local lines = {}
-local function hasLine(topic, priority)
-  local line = topic .. priority
-  if lines[line] == nil then
-    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
-  end
-  return lines[line]
-end
-local function await(id, seq, topic, priority, dueAt)
-  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], text(dueAt - ASIDE), seq .. id)
-    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
-    return
-  end
-  add(delays[priority], text(dueAt), seq .. id)
-  if dueAt < earliest then
-    earliest = dueAt
-  end
-end
-local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
-end
-local function writeWaiting()
-  for _, priority in ipairs(PRIORITIES) do
-    send(delays[priority])
-  end
-  send(pendings)
-end
-local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
-end
-local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, -1)
-  call('ZREM', DELAYS[priority], seq .. id)
-  score = tonumber(score)
-  if score < 0 then
-    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
-  end
-end
-local function wake()
-  if earliest < head then
-    redis.pcall('PUBLISH', ARGV[2], '')
-  end
-end
-local hasFailures = call('EXISTS', FAILURES) == 1
-local function failure(attempts, dueAt, reason, message)
-  return pack('>I4I6I4', attempts, dueAt, #reason) .. reason .. message
-end
-local function forget(id)
-  if hasFailures then
-    call('HDEL', FAILURES, id)
-  end
-end
-local from = ARGV[3]
+  source: [base, topics, waiting, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1807,183 +984,13 @@ for index = 4, #ARGV do
 end
 writeTallies()
 return words
-`,
+`].join('\n'),
 }
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
   sha: '435b59e3be2d0d01c354d506eda802b6059fc6e3',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local pendings = batch('ZADD', PENDING)
-local delays = {}
-for _, priority in ipairs(PRIORITIES) do
-  delays[priority] = batch('ZADD', DELAYS[priority])
-end
-local head = math.huge
-for _, priority in ipairs(PRIORITIES) do
-  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  if first[2] then
-    head = math.min(head, tonumber(first[2]))
-  end
-end
-local earliest = math.huge
-local isAnyPending = call('ZCARD', PENDING) > 0
-local lines = {}
-local function hasLine(topic, priority)
-  local line = topic .. priority
-  if lines[line] == nil then
-    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
-  end
-  return lines[line]
-end
-local function await(id, seq, topic, priority, dueAt)
-  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], text(dueAt - ASIDE), seq .. id)
-    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
-    return
-  end
-  add(delays[priority], text(dueAt), seq .. id)
-  if dueAt < earliest then
-    earliest = dueAt
-  end
-end
-local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
-end
-local function writeWaiting()
-  for _, priority in ipairs(PRIORITIES) do
-    send(delays[priority])
-  end
-  send(pendings)
-end
-local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
-end
-local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, -1)
-  call('ZREM', DELAYS[priority], seq .. id)
-  score = tonumber(score)
-  if score < 0 then
-    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
-  end
-end
-local function wake()
-  if earliest < head then
-    redis.pcall('PUBLISH', ARGV[2], '')
-  end
-end
-local function reschedule(id, moment)
+  source: [base, topics, waiting, `local function reschedule(id, moment)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
@@ -2009,192 +1016,13 @@ end
 writeTallies()
 wake()
 return words
-`,
+`].join('\n'),
 }
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
   sha: 'accacf733042eda9d5f419c5ca1fe91ea2712bea',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local pendings = batch('ZADD', PENDING)
-local delays = {}
-for _, priority in ipairs(PRIORITIES) do
-  delays[priority] = batch('ZADD', DELAYS[priority])
-end
-local head = math.huge
-for _, priority in ipairs(PRIORITIES) do
-  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  if first[2] then
-    head = math.min(head, tonumber(first[2]))
-  end
-end
-local earliest = math.huge
-local isAnyPending = call('ZCARD', PENDING) > 0
-local lines = {}
-local function hasLine(topic, priority)
-  local line = topic .. priority
-  if lines[line] == nil then
-    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
-  end
-  return lines[line]
-end
-local function await(id, seq, topic, priority, dueAt)
-  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], text(dueAt - ASIDE), seq .. id)
-    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
-    return
-  end
-  add(delays[priority], text(dueAt), seq .. id)
-  if dueAt < earliest then
-    earliest = dueAt
-  end
-end
-local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
-end
-local function writeWaiting()
-  for _, priority in ipairs(PRIORITIES) do
-    send(delays[priority])
-  end
-  send(pendings)
-end
-local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
-end
-local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, -1)
-  call('ZREM', DELAYS[priority], seq .. id)
-  score = tonumber(score)
-  if score < 0 then
-    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
-  end
-end
-local function wake()
-  if earliest < head then
-    redis.pcall('PUBLISH', ARGV[2], '')
-  end
-end
-local hasFailures = call('EXISTS', FAILURES) == 1
-local function failure(attempts, dueAt, reason, message)
-  return pack('>I4I6I4', attempts, dueAt, #reason) .. reason .. message
-end
-local function forget(id)
-  if hasFailures then
-    call('HDEL', FAILURES, id)
-  end
-end
-local function revive(id)
+  source: [base, topics, waiting, failures, `local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
   end
@@ -2215,192 +1043,13 @@ writeWaiting()
 writeTallies()
 wake()
 return words
-`,
+`].join('\n'),
 }
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
   sha: 'bfd7622df14764c6ba42db0e03ecc58ff422715c',
-  source: `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
-local ASIDE = 4503599627370496
-local READ_CHUNK = 50
-local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
-local now
-if ARGV[1] == '' then
-  local time = call('TIME')
-  now = time[1] * 1000 + time[2] / 1000
-else
-  now = tonumber(ARGV[1])
-end
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-local function number(value)
-  return pack(NUMBER, value)
-end
-local function text(value)
-  return string.format('%.0f', value)
-end
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
-  end
-  to.size = size
-end
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
-  end
-end
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
-end
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
-    end
-  end
-  budget.bytes = bytes
-  return last
-end
-local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
-end
-local moved = {}
-local nameOf = {}
-local function tally(topic, place, by)
-  local counts = moved[topic]
-  if counts == nil then
-    counts = { 0, 0, 0 }
-    moved[topic] = counts
-  end
-  counts[place] = counts[place] + by
-end
-local function topicName(topic)
-  local name = nameOf[topic]
-  if name == nil then
-    name = sub(call('HGET', TOPICS, topic) or '', 19)
-    nameOf[topic] = name
-  end
-  return name
-end
-local function writeTallies()
-  for topic, by in pairs(moved) do
-    local entry = call('HGET', TOPICS, topic)
-    local waiting, running, dead = 0, 0, 0
-    if entry then
-      waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
-    end
-    waiting = math.max(0, waiting + by[1])
-    running = math.max(0, running + by[2])
-    dead = math.max(0, dead + by[3])
-    if waiting + running + dead > 0 then
-      call('HSET', TOPICS, topic, pack('>I6I6I6', waiting, running, dead) .. (nameOf[topic] or ''))
-    else
-      call('HDEL', TOPICS, topic)
-      call('HDEL', TOPIC_NUMBERS, nameOf[topic] or '')
-    end
-  end
-  moved = {}
-end
-local pendings = batch('ZADD', PENDING)
-local delays = {}
-for _, priority in ipairs(PRIORITIES) do
-  delays[priority] = batch('ZADD', DELAYS[priority])
-end
-local head = math.huge
-for _, priority in ipairs(PRIORITIES) do
-  local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  if first[2] then
-    head = math.min(head, tonumber(first[2]))
-  end
-end
-local earliest = math.huge
-local isAnyPending = call('ZCARD', PENDING) > 0
-local lines = {}
-local function hasLine(topic, priority)
-  local line = topic .. priority
-  if lines[line] == nil then
-    lines[line] = #call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1) > 0
-  end
-  return lines[line]
-end
-local function await(id, seq, topic, priority, dueAt)
-  if isAnyPending and dueAt <= now and hasLine(topic, priority) then
-    add(delays[priority], text(dueAt - ASIDE), seq .. id)
-    add(pendings, '0', topic .. priority .. number(dueAt) .. seq .. id)
-    return
-  end
-  add(delays[priority], text(dueAt), seq .. id)
-  if dueAt < earliest then
-    earliest = dueAt
-  end
-end
-local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
-end
-local function writeWaiting()
-  for _, priority in ipairs(PRIORITIES) do
-    send(delays[priority])
-  end
-  send(pendings)
-end
-local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
-end
-local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
-  tally(topic, 1, -1)
-  call('ZREM', DELAYS[priority], seq .. id)
-  score = tonumber(score)
-  if score < 0 then
-    call('ZREM', PENDING, topic .. priority .. number(score + ASIDE) .. seq .. id)
-  end
-end
-local function wake()
-  if earliest < head then
-    redis.pcall('PUBLISH', ARGV[2], '')
-  end
-end
-local hasFailures = call('EXISTS', FAILURES) == 1
-local function failure(attempts, dueAt, reason, message)
-  return pack('>I4I6I4', attempts, dueAt, #reason) .. reason .. message
-end
-local function forget(id)
-  if hasFailures then
-    call('HDEL', FAILURES, id)
-  end
-end
-local OPERANDS = { release = 0, retry = 2, dead = 2 }
+  source: [base, topics, waiting, failures, `local OPERANDS = { release = 0, retry = 2, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
 while at <= #ARGV do
@@ -2476,5 +1125,5 @@ writeWaiting()
 writeTallies()
 wake()
 return lost
-`,
+`].join('\n'),
 }
