@@ -18,7 +18,7 @@ import { Deadlines } from './deadlines.ts'
 import type { Events } from './events.ts'
 import { Holding } from './holding.ts'
 import type { Lane, Lanes } from './lanes.ts'
-import { Run } from './run.ts'
+import { leaseEnd, Run } from './run.ts'
 import { RunSettlement } from './settlement.ts'
 import type { Settler } from './settler.ts'
 import { StoreClock } from './store-clock.ts'
@@ -87,8 +87,7 @@ export class Consumers {
   take(leases: readonly Lease[], askedAt: number, answeredAt: number): void {
     const [first] = leases
     if (first !== undefined) this.#storeClock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
-    // Counted from before the claim was sent, so that it never ends later than the store thinks.
-    const leaseEndsAt = askedAt + this.#parts.leaseMs
+    const leaseEndsAt = leaseEnd(askedAt, this.#parts.leaseMs)
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.

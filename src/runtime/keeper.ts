@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Store } from '../store/store.ts'
-import type { Run } from './run.ts'
+import { leaseEnd, type Run } from './run.ts'
 
 /** After a failure the next try comes sooner: a tenth of the lease, but never more often than this. */
 const RETRY_MS_MIN = 250
@@ -88,7 +88,7 @@ export class Keeper {
     )
     for (const [i, run] of runs.entries()) {
       if (run.phase === 'over') continue
-      if (results[i] === 'extended') run.leaseEndsAt = sentAt + leaseMs
+      if (results[i] === 'extended') run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
       // One that is just being settled is gone because of that, most likely; the settler hears what is true.
       else if (run.phase !== 'settling') onLost(run)
     }

@@ -16,6 +16,14 @@ import type { Lane } from './lanes.ts'
 
 export type RunPhase = 'held' | 'queued' | 'running' | 'settling' | 'over'
 
+/**
+ * Until when, here, a lease that was asked for at `askedAt` surely lives: counted from before the call was sent, and a
+ * millisecond short, because stores count whole ones.
+ */
+export function leaseEnd(askedAt: number, leaseMs: number): number {
+  return askedAt + leaseMs - 1
+}
+
 export class Run {
   readonly lease: Lease
   readonly lane: Lane
