@@ -18,7 +18,7 @@ export function decodeCursor(state: MessageState, cursor: string | undefined): P
     ofState === state &&
     /^[123]$/.test(stage ?? '') &&
     /^\d{1,16}$/.test(number ?? '') &&
-    /^([0-9a-f]{12})?$/.test(seq ?? '?') &&
+    /^([-\w]{8})?$/.test(seq ?? '?') &&
     id !== undefined &&
     others.length === 0
   if (isOurs) return [stage, number, seq, id] as Place

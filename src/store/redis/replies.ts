@@ -14,9 +14,10 @@ import type {
   StoredMessage,
   TopicCounts,
 } from '../store.ts'
-import { decodeTail } from './tail.ts'
+import { decodePayload, decodeTail } from './tail.ts'
+import { makeToken } from './tokens.ts'
 
-const LEASE_FIELDS = 2
+const GROUP_FIELDS = 4
 const STORED_FIELDS = 9
 
 export function words<Word extends string>(reply: unknown): Word[] {
@@ -46,48 +47,52 @@ export type Claimed = ClaimReply & { readonly orphans: number }
 type ClaimParts = [
   now: string,
   next: string,
-  token: string,
+  claim: string,
   orphans: number,
   names: string[],
-  rows: readonly string[],
+  groups: readonly (number | string)[],
+  ids: readonly string[],
+  payloads: readonly string[],
 ]
+
+/** What the messages of one group share; `first` is the place of its first message. */
+type Group = {
+  readonly topic: string
+  readonly dueAt: number
+  readonly attempt: number
+  readonly first: number
+}
 
 /** `wanted`: the topics that were asked for, in that order; without them the reply brings the names. */
 export function decodeClaim(reply: unknown, wanted?: readonly string[]): Claimed {
-  invariant(Array.isArray(reply) && reply.length === 6, 'a claim answers with six values')
-  const [nowText, nextText, token, orphans, names, rows] = reply as ClaimParts
+  invariant(Array.isArray(reply) && reply.length === 8, 'a claim answers with eight values')
+  const [nowText, nextText, claim, orphans, names, groups, ids, payloads] = reply as ClaimParts
   const now = Number(nowText)
   const leases: Lease[] = []
-  for (let at = 0; at < rows.length; at += LEASE_FIELDS) {
-    leases.push(decodeLease(rows[at] as string, rows[at + 1] as string, wanted ?? names, token, now))
+  for (let at = 0; at < groups.length; at += GROUP_FIELDS) {
+    const group = decodeGroup(groups, at, wanted ?? names)
+    const end = (groups[at + GROUP_FIELDS + 3] ?? ids.length) as number
+    for (let place = group.first; place < end; place += 1) {
+      leases.push(decodeLease(ids[place] as string, payloads[place] as string, claim, group, now))
+    }
   }
   return { leases, next: decodeNext(nextText), orphans }
 }
 
-/** The head: place of the topic, dueAt, attempt, id. Only the id, the last, may hold spaces. */
-function decodeLease(
-  head: string,
-  tail: string,
-  topics: readonly string[],
-  token: string,
-  now: number,
-): Lease {
-  const dueAtAt = head.indexOf(' ') + 1
-  const attemptAt = head.indexOf(' ', dueAtAt) + 1
-  const idAt = head.indexOf(' ', attemptAt) + 1
-  const dueAt = Number(head.slice(dueAtAt, attemptAt - 1))
-  const { priority, meta, body } = decodeTail(tail)
+function decodeGroup(groups: readonly (number | string)[], at: number, topics: readonly string[]): Group {
   return {
-    id: head.slice(idAt),
-    token,
-    topic: topics[Number(head.slice(0, dueAtAt - 1))] as string,
-    body,
-    meta,
-    priority,
-    dueAt,
-    attempt: Number(head.slice(attemptAt, idAt - 1)),
-    latenessMs: now - dueAt,
+    topic: topics[groups[at] as number] as string,
+    dueAt: Number(groups[at + 1]),
+    attempt: groups[at + 2] as number,
+    first: groups[at + 3] as number,
   }
+}
+
+function decodeLease(id: string, payload: string, claim: string, group: Group, now: number): Lease {
+  const { topic, dueAt, attempt } = group
+  const { priority, meta, body } = decodePayload(payload)
+  const token = makeToken(claim, payload)
+  return { id, token, topic, body, meta, priority, dueAt, attempt, latenessMs: now - dueAt }
 }
 
 function decodeNext(text: string): Next {

@@ -1,7 +1,8 @@
 /** The contract's requests as the scripts want them: flat lists of texts, as each script's header says. */
 import { assertNever } from '../../core/errors.ts'
-import type { ClaimDue, Move, NewMessage, Settlement, When } from '../store.ts'
+import type { ClaimDue, LeaseRef, Move, NewMessage, Settlement, When } from '../store.ts'
 import { encodeTail } from './tail.ts'
+import { claimOf, stampOf } from './tokens.ts'
 
 export function putArgs(messages: readonly NewMessage[]): string[] {
   const topics = new Map<string, string>()
@@ -39,16 +40,17 @@ export function claimDueArgs(
 
 export function settleArgs(settlements: readonly Settlement[]): string[] {
   const args: string[] = []
-  let [token, countAt, count] = ['', 0, 0]
+  let [claim, countAt, count] = ['', 0, 0]
   for (const settlement of settlements) {
+    const itsClaim = claimOf(settlement.token)
     if (settlement.kind !== 'ack') {
-      args.push(settlement.kind, settlement.token, settlement.id, ...operands(settlement))
-      token = ''
+      args.push(settlement.kind, itsClaim, settlement.id, ...operands(settlement))
+      countAt = 0
       continue
     }
-    if (settlement.token !== token) {
-      ;[token, countAt, count] = [settlement.token, args.length + 2, 0]
-      args.push('ack', token, '')
+    if (itsClaim !== claim || countAt === 0) {
+      ;[claim, countAt, count] = [itsClaim, args.length + 2, 0]
+      args.push('ack', claim, '')
     }
     args.push(settlement.id)
     count += 1
@@ -60,14 +62,20 @@ export function settleArgs(settlements: readonly Settlement[]): string[] {
 function operands(settlement: Exclude<Settlement, { kind: 'ack' }>): string[] {
   switch (settlement.kind) {
     case 'release':
-      return []
+      return [stampOf(settlement.token)]
     case 'retry':
-      return [String(settlement.delayMs), settlement.error]
+      return [stampOf(settlement.token), String(settlement.delayMs), settlement.error]
     case 'dead':
       return [settlement.reason, settlement.error]
     default:
       return assertNever(settlement)
   }
+}
+
+export function extendArgs(leases: readonly LeaseRef[], leaseMs: number): string[] {
+  const args = [String(leaseMs)]
+  for (const { id, token } of leases) args.push(id, claimOf(token))
+  return args
 }
 
 function momentArg(when: When): string {

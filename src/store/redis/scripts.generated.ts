@@ -8,7 +8,8 @@ local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
 local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
 local PRIORITIES = { '0', '1', '2' }
-local NUMBER = '>I6'
+local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
+local ID_AT, TOKEN_AT = 9, 19
 local ASIDE = 4503599627370496
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
@@ -26,8 +27,38 @@ local function dueAfter(delayMs)
   end
   return math.ceil(now + delayMs)
 end
+local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+local BASE, DIGIT_COUNT = 64, 8
+local knownUpper, upperText
 local function number(value)
-  return pack(NUMBER, value)
+  local last = value % BASE
+  local upper = (value - last) / BASE
+  if upper ~= knownUpper then
+    knownUpper, upperText = upper, ''
+    for _ = 2, DIGIT_COUNT do
+      local digit = upper % BASE
+      upperText = sub(DIGITS, digit + 1, digit + 1) .. upperText
+      upper = (upper - digit) / BASE
+    end
+  end
+  return upperText .. sub(DIGITS, last + 1, last + 1)
+end
+local function digitOf(byte)
+  if byte >= 97 then
+    return byte - 59
+  elseif byte == 95 then
+    return 37
+  elseif byte >= 65 then
+    return byte - 54
+  end
+  return byte >= 48 and byte - 47 or 0
+end
+local function numberIn(from, first)
+  local value = 0
+  for place = first, first + DIGIT_COUNT - 1 do
+    value = value * BASE + digitOf(string.byte(from, place) or 0)
+  end
+  return value
 end
 local function text(value)
   return string.format('%.0f', value)
@@ -79,14 +110,14 @@ const describe = `local found = {}
 local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
   local size = #found
   found[size + 1] = id
-  found[size + 2] = topicName(sub(value, 7, 12))
+  found[size + 2] = topicName(sub(value, TOPIC_AT, TOPIC_END))
   found[size + 3] = state
   found[size + 4] = dueAt
   found[size + 5] = attempt
   found[size + 6] = message
   found[size + 7] = reason
   found[size + 8] = untilAt
-  found[size + 9] = sub(value, 13)
+  found[size + 9] = sub(value, TAIL_AT)
 end
 local function describe(id, value)
   local attempts, diedDueAt, reason, message = 0, 0, '', ''
@@ -96,7 +127,7 @@ local function describe(id, value)
     attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
     reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
   end
-  local score = call('ZSCORE', DELAYS[sub(value, 13, 13)], sub(value, 1, 6) .. id)
+  local score = call('ZSCORE', DELAYS[sub(value, TAIL_AT, TAIL_AT)], sub(value, 1, TOPIC_AT - 1) .. id)
   if score then
     local dueAt = tonumber(score)
     if dueAt < 0 then
@@ -126,20 +157,31 @@ end`
 
 const grants = `local leases = batch('ZADD', LEASES)
 local runs = batch('HSET', RUNNING)
-local rows = {}
+local groups, ids, values = {}, {}, {}
+local granted = 0
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
   writeEvenWhenFull()
   token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
-local granted = 0
-local function grant(id, record, head, value)
-  local first, second = granted * 2 + 1, granted * 2 + 2
+local groupTopic, groupDueText, groupAttempt, record
+local function beginGroup(place, topic, dueText, attempt)
+  if topic == groupTopic and dueText == groupDueText and attempt == groupAttempt then
+    return
+  end
+  groupTopic, groupDueText, groupAttempt = topic, dueText, attempt
+  record = pack('>I6I4', tonumber(dueText), attempt) .. topic .. token
+  local size = #groups
+  groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
+end
+local function grant(id, value)
+  granted = granted + 1
+  local second = granted * 2
+  local first = second - 1
   leases[first], leases[second] = endsAt, id
   runs[first], runs[second] = id, record
-  rows[first], rows[second] = head .. id, sub(value, 13)
-  granted = granted + 1
+  ids[granted], values[granted] = id, value
 end
 local function writeGrants()
   leases.size, runs.size = granted * 2, granted * 2
@@ -150,7 +192,7 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end
 local function claimed(nextTime, orphans, names)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, groups, ids, values }
 end`
 
 const topics = `local moved = {}
@@ -226,8 +268,8 @@ local function await(id, seq, topic, priority, dueAt)
   end
 end
 local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
+  tally(sub(stamp, TOPIC_AT, TOPIC_END), 1, 1)
+  await(id, sub(stamp, 1, TOPIC_AT - 1), sub(stamp, TOPIC_AT, TOPIC_END), sub(stamp, STAMP_END, STAMP_END), dueAt)
 end
 local function writeWaiting()
   for _, priority in ipairs(PRIORITIES) do
@@ -236,10 +278,10 @@ local function writeWaiting()
   send(pendings)
 end
 local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
+  return call('ZSCORE', DELAYS[sub(stamp, STAMP_END, STAMP_END)], sub(stamp, 1, TOPIC_AT - 1) .. id)
 end
 local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
+  local seq, topic, priority = sub(stamp, 1, TOPIC_AT - 1), sub(stamp, TOPIC_AT, TOPIC_END), sub(stamp, STAMP_END, STAMP_END)
   tally(topic, 1, -1)
   call('ZREM', DELAYS[priority], seq .. id)
   score = tonumber(score)
@@ -255,9 +297,10 @@ end`
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '112c655a05e9b5acc73adbff48c92e53865dbb13',
+  sha: '1afc3a753e3b7f5cc00575452634b57f159d0aca',
   source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
+local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
 local left, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local nonce, publisher = ARGV[6], ARGV[7]
 local horizon = now + leadMs
@@ -273,14 +316,14 @@ if #ARGV >= 8 then
   for index = 1, #names do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, place = (index - 1) .. ' ', left = tonumber(ARGV[7 + index * 2]) }
+      local want = { topic = topic, place = index - 1, left = tonumber(ARGV[7 + index * 2]) }
       want.found, want.size, want.given = {}, 0, 0
       wants[#wants + 1] = want
       wantOf[topic] = want
     end
   end
 end
-local ids, members, dueAts, dueTexts, values, inPending, seen = {}, {}, {}, {}, {}, {}, 0
+local seenIds, members, dueAts, dueTexts, bodies, inPending, seen = {}, {}, {}, {}, {}, {}, 0
 local chosen, chosenFor, chosenSize = {}, {}, 0
 local budget = { bytes = READ_BYTES_MAX, messages = EXAMINE_MAX }
 local isAnyPending = call('ZCARD', PENDING) > 0
@@ -299,17 +342,17 @@ local function isBefore(a, b)
   if dueAts[a] ~= dueAts[b] then
     return dueAts[a] < dueAts[b]
   end
-  return unpackNumber(NUMBER, members[a]) < unpackNumber(NUMBER, members[b])
+  return numberIn(members[a], 1) < numberIn(members[b], 1)
 end
 local function firstOfLine(topic, priority)
   local line = topic .. priority
   return call('ZRANGEBYLEX', PENDING, '[' .. line, '(' .. line .. '\\255', 'LIMIT', 0, 1)[1]
 end
 local function setAside(message, priority)
-  local line = sub(values[message], 7, 12) .. priority
+  local line = sub(bodies[message], TOPIC_AT, TOPIC_END) .. priority
   if not knownLines[line] then
     knownLines[line] = true
-    isNewLine = isNewLine or not firstOfLine(sub(line, 1, 6), priority)
+    isNewLine = isNewLine or not firstOfLine(sub(line, 1, LINE_PRIORITY_AT - 1), priority)
   end
   isAnyPending = true
   add(asides[priority], text(dueAts[message] - ASIDE), members[message])
@@ -339,9 +382,10 @@ local function look(priority, offset, size)
     last = last + 1
     local member = found[index]
     local dueText = found[index + 1]
-    members[last], ids[last], dueAts[last], dueTexts[last] = member, sub(member, 7), tonumber(dueText), dueText
+    members[last], seenIds[last] = member, sub(member, ID_AT)
+    dueAts[last], dueTexts[last] = tonumber(dueText), dueText
   end
-  seen = readBodies(ids, first, last, values, budget)
+  seen = readBodies(seenIds, first, last, bodies, budget)
   budget.messages = budget.messages - (seen - first + 1)
   return first, seen, seen == last and #found < size * 2
 end
@@ -352,14 +396,15 @@ local function inLine(want, priority, frontier)
   local first, last = seen + 1, seen
   for _, member in ipairs(found) do
     local message = last + 1
-    ids[message], members[message], inPending[message] = sub(member, 20), sub(member, 14), member
-    dueAts[message] = unpackNumber(NUMBER, member, 8)
+    members[message] = sub(member, LINE_MEMBER_AT)
+    seenIds[message], inPending[message] = sub(members[message], ID_AT), member
+    dueAts[message], dueTexts[message] = numberIn(member, LINE_DUE_AT), nil
     if frontier and isBefore(frontier, message) then
       break
     end
     last = message
   end
-  seen = readBodies(ids, first, last, values, budget)
+  seen = readBodies(seenIds, first, last, bodies, budget)
   for message = seen + 1, first + #found - 1 do
     inPending[message] = nil
   end
@@ -393,8 +438,8 @@ local function claimWindow(priority, offset, size)
   end
   local leaving = leavings[priority]
   for message = first, last do
-    local value = values[message]
-    local want = value and wantOf[sub(value, 7, 12)]
+    local value = bodies[message]
+    local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
     if want then
       want.size = want.size + 1
       want.found[want.size] = message
@@ -411,7 +456,7 @@ local function claimWindow(priority, offset, size)
     end
     for index = 1, want.size do
       local message = want.found[index]
-      if not values[message] then
+      if not bodies[message] then
         drop(message, leaving)
       elseif want.left > 0 and left > 0 then
         choose(message, want, leaving)
@@ -431,44 +476,45 @@ local function claimWindow(priority, offset, size)
   return stay, isAll
 end
 local function claimRun(priority)
-  local want = wants[1]
+  local want, key = wants[1], DELAYS[priority]
   local size = math.min(left, want.left, budget.messages)
-  local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
-  local leaving, taken, isSame = leavings[priority], 0, true
-  local dueText, due, head
-  for first = 1, #found, READ_CHUNK * 2 do
-    if not isSame or budget.bytes <= 0 then
-      break
-    end
+  local found = call('ZRANGEBYSCORE', key, 0, horizonText, 'LIMIT', 0, size)
+  if #found == 0 then
+    return true
+  end
+  local dueText, scored = call('ZSCORE', key, found[1]), nil
+  if call('ZSCORE', key, found[#found]) ~= dueText then
+    scored = call('ZRANGEBYSCORE', key, 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
+  end
+  local taken, isSame = 0, true
+  while taken < #found and isSame and budget.bytes > 0 do
     local chunk = {}
-    for place = first, math.min(first + READ_CHUNK * 2 - 2, #found - 1), 2 do
-      chunk[#chunk + 1] = sub(found[place], 7)
+    for index = taken + 1, math.min(taken + READ_CHUNK, #found) do
+      chunk[index - taken] = sub(found[index], ID_AT)
     end
-    local bodies = call('HMGET', PAYLOAD, unpack(chunk))
+    local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
-      local value = bodies[index]
-      if not value or sub(value, 7, 12) ~= want.topic then
+      local value = read[index]
+      if not value or sub(value, TOPIC_AT, TOPIC_END) ~= want.topic then
         isSame = false
         break
       end
-      if taken == 0 and granted == 0 then
+      if granted == 0 then
         beginGrants(nonce, leaseMs)
       end
       taken = taken + 1
-      if found[taken * 2] ~= dueText then
-        dueText = found[taken * 2]
-        due, head = pack('>I6I4', tonumber(dueText), 1), want.place .. dueText .. ' 1 '
-      end
-      grant(id, due .. sub(value, 1, 13) .. token, head, value)
-      leaving[taken] = found[taken * 2 - 1]
+      beginGroup(want.place, want.topic, scored and scored[taken * 2] or dueText, 1)
+      grant(id, value)
       budget.bytes = budget.bytes - #value
     end
   end
-  leaving.size = taken
-  send(leaving)
+  if taken > 0 then
+    local first = call('ZCOUNT', key, '-inf', '(0')
+    call('ZREMRANGEBYRANK', key, first, first + taken - 1)
+  end
   want.left, want.given = want.left - taken, want.given + taken
   left, budget.messages = left - taken, budget.messages - taken
-  return taken * 2 == #found and taken < size
+  return taken == #found and taken < size
 end
 local isAnyFailure = call('EXISTS', FAILURES) == 1
 for _, priority in ipairs(PRIORITIES) do
@@ -495,17 +541,15 @@ if chosenSize > 0 then
   if isAnyFailure then
     local chosenIds = {}
     for index = 1, chosenSize do
-      chosenIds[index] = ids[chosen[index]]
+      chosenIds[index] = seenIds[chosen[index]]
     end
     failures = call('HMGET', FAILURES, unpack(chosenIds))
   end
   for index = 1, chosenSize do
-    local message = chosen[index]
-    local dueAt, value = dueAts[message], values[message]
+    local message, want = chosen[index], chosenFor[index]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
-    local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
-    local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
-    grant(ids[message], record, head, value)
+    beginGroup(want.place, want.topic, dueTexts[message] or text(dueAts[message]), attempt)
+    grant(seenIds[message], bodies[message])
   end
 end
 if granted > 0 then
@@ -527,7 +571,7 @@ for _, priority in ipairs(PRIORITIES) do
   if isAnyPending then
     for _, want in ipairs(wants) do
       local member = firstOfLine(want.topic, priority)
-      local dueAt = member and unpackNumber(NUMBER, member, 8) or math.huge
+      local dueAt = member and numberIn(member, LINE_DUE_AT) or math.huge
       isMore = isMore or dueAt <= horizon
       nextAt = math.min(nextAt, dueAt - leadMs)
     end
@@ -545,25 +589,25 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '7c54e0256391dfcfff0a0b2b0e8cc07af1f389cd',
+  sha: '04049d0b11e371669549e4854f1d3eebbbb951f3',
   source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local ids = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
-local values = {}
-local read = readBodies(ids, 1, #ids, values, { bytes = READ_BYTES_MAX })
+local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
+local bodies = {}
+local read = readBodies(lapsed, 1, #lapsed, bodies, { bytes = READ_BYTES_MAX })
 local orphans = {}
 local names, placeOf = {}, {}
 local function placeOfTopic(topic)
   if not placeOf[topic] then
-    placeOf[topic] = tostring(#names)
+    placeOf[topic] = #names
     names[#names + 1] = topicName(topic)
   end
   return placeOf[topic]
 end
 if read > 0 then
-  local records = call('HMGET', RUNNING, unpack(ids, 1, read))
+  local records = call('HMGET', RUNNING, unpack(lapsed, 1, read))
   for index = 1, read do
-    if not records[index] or not values[index] then
-      orphans[#orphans + 1] = ids[index]
+    if not records[index] or not bodies[index] then
+      orphans[#orphans + 1] = lapsed[index]
     end
   end
   if #orphans > 0 then
@@ -572,11 +616,12 @@ if read > 0 then
   end
   beginGrants(nonce, leaseMs)
   for index = 1, read do
-    local record, value = records[index], values[index]
-    if record and value then
-      local dueAt, attempt = unpackNumber('>I6I4', record)
-      local head = placeOfTopic(sub(record, 17, 22)) .. ' ' .. text(dueAt) .. ' ' .. attempt .. ' '
-      grant(ids[index], sub(record, 1, 23) .. token, head, value)
+    local old, value = records[index], bodies[index]
+    if old and value then
+      local dueAt, attempt = unpackNumber('>I6I4', old)
+      local topic = sub(old, 11, TOKEN_AT - 1)
+      beginGroup(placeOfTopic(topic), topic, text(dueAt), attempt)
+      grant(lapsed[index], value)
     end
   end
   writeGrants()
@@ -592,7 +637,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'cd7a11aa18044222b2c28c2dab7157775f1c8e6c',
+  sha: 'e2f4b665e06ed02e50dd890a4f8b3447941a88e3',
   source: [base, `local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
   local key = DELAYS[priority]
@@ -630,7 +675,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '601ba69755f7308b9f8a3b3deba33463a4ab924b',
+  sha: '7a22e979ac49b40ed20147a4ca4b793986ec0f4f',
   source: [base, `local ids = {}
 for index = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[index]
@@ -644,7 +689,7 @@ local leases = batch('ZADD', LEASES)
 local words = {}
 for index, id in ipairs(ids) do
   local record = records[index]
-  if record and sub(record, 24) == ARGV[3 + index * 2] then
+  if record and sub(record, TOKEN_AT) == ARGV[3 + index * 2] then
     add(leases, endsAt, id)
     words[index] = 'extended'
   else
@@ -659,7 +704,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f00ace0af455fd7cba4c7c2f2cf48206309f944f',
+  sha: '3bf228d5829a0e8fffea7f9b8a78b8a42bb9d330',
   source: [base, topics, describe, `for index = 3, #ARGV do
   local value = call('HGET', PAYLOAD, ARGV[index])
   if value then
@@ -672,14 +717,11 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'cc802f97ef40582b1f4a6d64e065c04d6bd4a2e6',
+  sha: '98f0a6cce8df5400ac5a270f6b79c5660be798f7',
   source: [base, topics, describe, `local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
-local stage, place, placeId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9]
-local placeSeq = string.gsub(ARGV[8], '%x%x', function(pair)
-  return string.char(tonumber(pair, 16))
-end)
+local stage, place, placeSeq, placeId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
 local function isBefore(a, b)
   for index = 1, math.min(#a, #b) do
     local x, y = string.byte(a, index), string.byte(b, index)
@@ -746,7 +788,7 @@ local function waitingEntries(size)
   local aside = entriesOf(key, string.format('%.0f', from - ASIDE), to - ASIDE, ASIDE, size)
   local entries = merge(aside, rest, size)
   for _, entry in ipairs(entries) do
-    entry.seq, entry.id = sub(entry.member, 1, 6), sub(entry.member, 7)
+    entry.seq, entry.id = sub(entry.member, 1, ID_AT - 1), sub(entry.member, ID_AT)
   end
   return entries
 end
@@ -761,13 +803,13 @@ local function runningEntries(size)
   local all = call('HGETALL', RUNNING)
   local entries = {}
   for index = 1, #all, 2 do
-    local at = unpackNumber(NUMBER, all[index + 1], 11)
-    if placeId == '' or at > place then
-      entries[#entries + 1] = { at = at, seq = '', id = all[index] }
+    local at, id = unpackNumber('>I6', all[index + 1]), all[index]
+    if placeId == '' or at > place or (at == place and isBefore(placeId, id)) then
+      entries[#entries + 1] = { at = at, seq = '', id = id }
     end
   end
   table.sort(entries, function(a, b)
-    return a.at < b.at
+    return a.at < b.at or (a.at == b.at and isBefore(a.id, b.id))
   end)
   for index = #entries, size + 1, -1 do
     entries[index] = nil
@@ -797,7 +839,7 @@ local function show(entries)
       return false
     end
     place, placeSeq, placeId = entries[index].at, entries[index].seq, entries[index].id
-    if value and (wanted == '' or topicName(sub(value, 7, 12)) == wanted) then
+    if value and (wanted == '' or topicName(sub(value, TOPIC_AT, TOPIC_END)) == wanted) then
       describe(ids[index], value)
     end
   end
@@ -817,16 +859,13 @@ until isAtEnd or #found >= limit * 9 or examined >= EXAMINE_MAX or budget.bytes 
 if isAtEnd then
   return { {}, found }
 end
-local hex = string.gsub(placeSeq, '.', function(byte)
-  return string.format('%02x', string.byte(byte))
-end)
-return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
+return { { stage, string.format('%.0f', place or 0), placeSeq, placeId }, found }
 `].join('\n'),
 }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'b35271448c7026dd1078117af82737724cbda607',
+  sha: 'c32a4997b728b2f05493f47063e6a2eb4f4fd9a8',
   source: [base, topics, waiting, failures, `local topicCount = tonumber(ARGV[3])
 local messageCount = tonumber(ARGV[4 + topicCount])
 local firstRun = 5 + topicCount
@@ -869,12 +908,12 @@ local function flush()
   writeWaiting()
 end
 local function discard(id, value)
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   if score then
     endWaiting(id, stamp, score)
   elseif call('ZREM', DEAD, id) == 1 then
-    tally(sub(stamp, 7, 12), 3, -1)
+    tally(sub(stamp, TOPIC_AT, TOPIC_END), 3, -1)
   else
     return false
   end
@@ -953,14 +992,14 @@ return exceptions
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '5c53e783db5ea97147065d215cae83b8193493ef',
+  sha: '339dd0042d36424523ea1b0ea83cad36dc3bc5ed',
   source: [base, topics, waiting, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
   end
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   local isDead = not score and call('ZSCORE', DEAD, id)
   if not score and not isDead then
@@ -970,7 +1009,7 @@ local function remove(id)
     endWaiting(id, stamp, score)
   elseif from == 'dead' and isDead then
     call('ZREM', DEAD, id)
-    tally(sub(stamp, 7, 12), 3, -1)
+    tally(sub(stamp, TOPIC_AT, TOPIC_END), 3, -1)
   else
     return 'missing'
   end
@@ -989,13 +1028,13 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '435b59e3be2d0d01c354d506eda802b6059fc6e3',
+  sha: 'e2ace231c530a4e621d4a10706758d52bf7db5b9',
   source: [base, topics, waiting, `local function reschedule(id, moment)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
   end
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   if not score then
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'
@@ -1021,7 +1060,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'accacf733042eda9d5f419c5ca1fe91ea2712bea',
+  sha: 'bd51aa3b7d5d235b4d2bce6e0b309125cd372d24',
   source: [base, topics, waiting, failures, `local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -1030,9 +1069,9 @@ export const REVIVE_SCRIPT: Script = {
   if not value then
     return 'missing'
   end
-  tally(sub(value, 7, 12), 3, -1)
+  tally(sub(value, TOPIC_AT, TOPIC_END), 3, -1)
   forget(id)
-  awaitAgain(id, sub(value, 1, 13), math.floor(now))
+  awaitAgain(id, sub(value, 1, STAMP_END), math.floor(now))
   return 'revived'
 end
 local words = {}
@@ -1048,8 +1087,8 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'bfd7622df14764c6ba42db0e03ecc58ff422715c',
-  source: [base, topics, waiting, failures, `local OPERANDS = { release = 0, retry = 2, dead = 2 }
+  sha: '57cdb36db6ff2f688657160d6024ef15d4366b7f',
+  source: [base, topics, waiting, failures, `local OPERANDS = { release = 1, retry = 3, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
 while at <= #ARGV do
@@ -1074,31 +1113,33 @@ local ended = batch('ZREM', LEASES)
 local gone = batch('HDEL', PAYLOAD)
 local newFailures = batch('HSET', FAILURES)
 local deaths = batch('ZADD', DEAD)
-local function settle(id, kind, record, operand)
-  local stamp = sub(record, 11, 23)
-  local dueAt, attempt = unpackNumber('>I6I4', record)
+local function settle(id, kind, lease, operand)
+  local dueAt, attempt = unpackNumber('>I6I4', lease)
   if kind == 'release' then
-    awaitAgain(id, stamp, dueAt)
+    awaitAgain(id, ARGV[operand], dueAt)
   elseif kind == 'retry' then
-    add(newFailures, id, failure(attempt, 0, '', ARGV[operand + 1]))
-    awaitAgain(id, stamp, dueAfter(tonumber(ARGV[operand])))
+    add(newFailures, id, failure(attempt, 0, '', ARGV[operand + 2]))
+    awaitAgain(id, ARGV[operand], dueAfter(tonumber(ARGV[operand + 1])))
   else
     add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
     add(deaths, text(math.floor(now)), id)
-    tally(sub(stamp, 7, 12), 3, 1)
+    tally(sub(lease, 11, TOKEN_AT - 1), 3, 1)
   end
 end
 local records = call('HMGET', RUNNING, unpack(ids))
 local isEnded, endedOf, lost = {}, {}, {}
 local endedSize, goneSize = 0, 0
+local known, knownToken, knownTopic
 for index = 1, size do
   local id, record = ids[index], records[index]
-  if record and not isEnded[id] and sub(record, 24) == tokens[index] then
+  if record and record ~= known then
+    known, knownToken, knownTopic = record, sub(record, TOKEN_AT), sub(record, 11, TOKEN_AT - 1)
+  end
+  if record and not isEnded[id] and knownToken == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.
     endedSize = endedSize + 1
     ended[endedSize] = id
-    local topic = sub(record, 17, 22)
-    endedOf[topic] = (endedOf[topic] or 0) + 1
+    endedOf[knownTopic] = (endedOf[knownTopic] or 0) + 1
     if kinds[index] then
       settle(id, kinds[index], record, operands[index])
     else

@@ -27,7 +27,7 @@ import {
   words,
   type Claimed,
 } from './replies.ts'
-import { claimDueArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
+import { claimDueArgs, extendArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
 import { ScriptCalls } from './script-calls.ts'
 import * as scripts from './scripts.generated.ts'
 import type { Timeouts } from './url.ts'
@@ -128,8 +128,7 @@ export class RedisStore implements contract.Store {
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
     this.#admit(leases.length)
     if (leases.length === 0) return []
-    const args = [String(leaseMs), ...leases.flatMap(({ id, token }) => [id, token])]
-    return words(await this.#scripts.run(scripts.EXTEND_SCRIPT, args))
+    return words(await this.#scripts.run(scripts.EXTEND_SCRIPT, extendArgs(leases, leaseMs)))
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {

@@ -1,14 +1,18 @@
 /**
  * What the client keeps of a message behind the numbers that the server puts before it:
  *
- *   payload value   seq (6 bytes)  topic (6 bytes)  tail
- *   tail            priority  length of meta, if any  ':'  meta  body          1:{"orderId":42}
+ *   payload   seq (8 digits)  topic (8 digits)  tail
+ *   tail      priority  length of meta, if any  ':'  meta  body          1:{"orderId":42}
  *
- * The scripts read only its first character. Everything else is opaque to the server, so that nothing is decoded
- * or encoded there.
+ * The scripts read only the first character of the tail. Everything else is opaque to the server, so that nothing is
+ * decoded or encoded there.
  */
 import { invariant } from '../../core/errors.ts'
 import type { PriorityRank } from '../../core/message.ts'
+
+const TAIL_AT = 16
+/** Seq, topic and priority: the beginning of every payload. */
+export const STAMP_LENGTH = TAIL_AT + 1
 
 export type Tail = { readonly priority: PriorityRank; readonly meta: string; readonly body: string }
 
@@ -16,10 +20,14 @@ export function encodeTail({ priority, meta, body }: Tail): string {
   return meta === '' ? `${priority}:${body}` : `${priority}${meta.length}:${meta}${body}`
 }
 
-export function decodeTail(tail: string): Tail {
-  const priority = Number(tail[0])
+export function decodeTail(text: string, at = 0): Tail {
+  const priority = Number(text[at])
   invariant(priority === 0 || priority === 1 || priority === 2, 'a payload in Redis begins with its priority')
-  const colon = tail.indexOf(':')
-  const bodyAt = colon + 1 + Number(tail.slice(1, colon))
-  return { priority, meta: tail.slice(colon + 1, bodyAt), body: tail.slice(bodyAt) }
+  const colon = text.indexOf(':', at)
+  const bodyAt = colon + 1 + Number(text.slice(at + 1, colon))
+  return { priority, meta: text.slice(colon + 1, bodyAt), body: text.slice(bodyAt) }
+}
+
+export function decodePayload(payload: string): Tail {
+  return decodeTail(payload, TAIL_AT)
 }

@@ -3,7 +3,7 @@
  *
  *   delay_tasks   { '#2 a': 1500 }            seq and id -> dueAt, 'aside 1500' for what was set aside
  *   payload       { a: '#2 of #3 1:{}' }      seq, topic number, tail
- *   running       { a: 'due 1500 attempt 1 #2 of #3 priority 1 token 7.n' }
+ *   running       { a: 'due 1500 attempt 1 of #3 token 7.n' }
  */
 import { RESP_TYPES, createClient } from 'redis'
 import { queueKeys } from '../../../src/store/redis/keys.ts'
@@ -15,7 +15,7 @@ const ASIDE = 2 ** 52
 export async function dump(url: string, queue: string): Promise<Dump> {
   const client = await createClient({ url }).connect()
   try {
-    // Bytes as characters: seq and topic numbers are not text.
+    // Bytes as characters: counts and attempts are not text.
     const bytes = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
     const read = async (command: string[]): Promise<string[]> => {
       const reply = (await bytes.sendCommand(command)) as unknown
@@ -90,22 +90,25 @@ function pairs(
 }
 
 const integer = (text: string): number => Buffer.from(text, 'latin1').readUIntBE(0, text.length)
-const number = (text: string): string => `#${integer(text)}`
+const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+const digits = (text: string): number =>
+  Array.from(text).reduce((value, digit) => value * DIGITS.length + DIGITS.indexOf(digit), 0)
+const number = (text: string): string => `#${digits(text)}`
 const utf8 = (text: string): string => Buffer.from(text, 'latin1').toString()
-const member = (text: string): string => `${number(text.slice(0, 6))} ${utf8(text.slice(6))}`
+const member = (text: string): string => `${number(text.slice(0, 8))} ${utf8(text.slice(8))}`
 const moment = (score: string): string => (Number(score) < 0 ? `aside ${Number(score) + ASIDE}` : score)
 const payload = (text: string): string =>
-  `${number(text.slice(0, 6))} of ${number(text.slice(6, 12))} ${utf8(text.slice(12))}`
+  `${number(text.slice(0, 8))} of ${number(text.slice(8, 16))} ${utf8(text.slice(16))}`
 
 function inLine(text: string): string {
-  const [topicNumber, priority, dueAt] = [text.slice(0, 6), text[6], text.slice(7, 13)]
-  return `${number(topicNumber)} priority ${priority} due ${integer(dueAt)} ${member(text.slice(13))}`
+  const [topicNumber, priority, dueAt] = [text.slice(0, 8), text[8], text.slice(9, 17)]
+  return `${number(topicNumber)} priority ${priority} due ${digits(dueAt)} ${member(text.slice(17))}`
 }
 
 function record(text: string): string {
-  const stamp = `${number(text.slice(10, 16))} of ${number(text.slice(16, 22))} priority ${text[22]}`
-  const token = text.slice(23).replace(/\..*/, '.n')
-  return `due ${integer(text.slice(0, 6))} attempt ${integer(text.slice(6, 10))} ${stamp} token ${token}`
+  const token = text.slice(18).replace(/\..*/, '.n')
+  const topicNumber = number(text.slice(10, 18))
+  return `due ${integer(text.slice(0, 6))} attempt ${integer(text.slice(6, 10))} of ${topicNumber} token ${token}`
 }
 
 function failure(text: string): string {

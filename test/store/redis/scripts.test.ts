@@ -155,7 +155,7 @@ describe('claim_due', () => {
         sequence: { last: '3' },
         payload: PAYLOAD_A,
         leases: { a: '31500' },
-        running: { a: 'due 1500 attempt 1 #1 of #2 priority 1 token 3.n' },
+        running: { a: 'due 1500 attempt 1 of #2 token 3.n' },
         topics: ONE_RUNS,
         topic_numbers: { [TOPIC]: '#2' },
       })
@@ -240,7 +240,7 @@ describe('claim_lapsed', () => {
         ...before,
         sequence: { last: '4' },
         leases: { a: '70000' },
-        running: { a: 'due 1500 attempt 1 #1 of #2 priority 1 token 4.n' },
+        running: { a: 'due 1500 attempt 1 of #2 token 4.n' },
       })
     }))
 })

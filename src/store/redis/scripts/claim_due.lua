@@ -4,7 +4,8 @@
 -- KEYS      the twelve of `base`
 -- ARGV      now, channel, limit, lease in ms, lead in ms, nonce, publisher, then two for each topic wanted: name, limit
 -- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), token, messages lost without a body,
---           no names (the claimer knows whom it asked for), rows of two: 'place of the topic among those wanted (from 0) dueAt attempt id', tail
+--           no names (the claimer knows whom it asked for), groups (with the place of the topic among those wanted,
+--           from 0), ids, payloads: see `grants`
 --
 -- Idea: priority by priority, look at the due end of the delay set through a window about as large as the limit.
 --
@@ -25,6 +26,8 @@
 
 local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
+-- A member of `pending`: topic, priority, dueAt, seq, id.
+local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
 
 local left, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local nonce, publisher = ARGV[6], ARGV[7]
@@ -42,7 +45,7 @@ if #ARGV >= 8 then
   for index = 1, #names do
     local topic = numbers[index]
     if topic and not wantOf[topic] then
-      local want = { topic = topic, place = (index - 1) .. ' ', left = tonumber(ARGV[7 + index * 2]) }
+      local want = { topic = topic, place = index - 1, left = tonumber(ARGV[7 + index * 2]) }
       want.found, want.size, want.given = {}, 0, 0
       wants[#wants + 1] = want
       wantOf[topic] = want
@@ -51,7 +54,7 @@ if #ARGV >= 8 then
 end
 
 -- The messages looked at, a number each, as columns: a table for each would cost more than all the rest.
-local ids, members, dueAts, dueTexts, values, inPending, seen = {}, {}, {}, {}, {}, {}, 0
+local seenIds, members, dueAts, dueTexts, bodies, inPending, seen = {}, {}, {}, {}, {}, {}, 0
 -- Those to hand out, and for whom.
 local chosen, chosenFor, chosenSize = {}, {}, 0
 
@@ -74,7 +77,7 @@ local function isBefore(a, b)
   if dueAts[a] ~= dueAts[b] then
     return dueAts[a] < dueAts[b]
   end
-  return unpackNumber(NUMBER, members[a]) < unpackNumber(NUMBER, members[b])
+  return numberIn(members[a], 1) < numberIn(members[b], 1)
 end
 
 local function firstOfLine(topic, priority)
@@ -83,10 +86,10 @@ local function firstOfLine(topic, priority)
 end
 
 local function setAside(message, priority)
-  local line = sub(values[message], 7, 12) .. priority
+  local line = sub(bodies[message], TOPIC_AT, TOPIC_END) .. priority
   if not knownLines[line] then
     knownLines[line] = true
-    isNewLine = isNewLine or not firstOfLine(sub(line, 1, 6), priority)
+    isNewLine = isNewLine or not firstOfLine(sub(line, 1, LINE_PRIORITY_AT - 1), priority)
   end
   isAnyPending = true
   add(asides[priority], text(dueAts[message] - ASIDE), members[message])
@@ -121,9 +124,10 @@ local function look(priority, offset, size)
     last = last + 1
     local member = found[index]
     local dueText = found[index + 1]
-    members[last], ids[last], dueAts[last], dueTexts[last] = member, sub(member, 7), tonumber(dueText), dueText
+    members[last], seenIds[last] = member, sub(member, ID_AT)
+    dueAts[last], dueTexts[last] = tonumber(dueText), dueText
   end
-  seen = readBodies(ids, first, last, values, budget)
+  seen = readBodies(seenIds, first, last, bodies, budget)
   budget.messages = budget.messages - (seen - first + 1)
   return first, seen, seen == last and #found < size * 2
 end
@@ -136,14 +140,15 @@ local function inLine(want, priority, frontier)
   local first, last = seen + 1, seen
   for _, member in ipairs(found) do
     local message = last + 1
-    ids[message], members[message], inPending[message] = sub(member, 20), sub(member, 14), member
-    dueAts[message] = unpackNumber(NUMBER, member, 8)
+    members[message] = sub(member, LINE_MEMBER_AT)
+    seenIds[message], inPending[message] = sub(members[message], ID_AT), member
+    dueAts[message], dueTexts[message] = numberIn(member, LINE_DUE_AT), nil
     if frontier and isBefore(frontier, message) then
       break
     end
     last = message
   end
-  seen = readBodies(ids, first, last, values, budget)
+  seen = readBodies(seenIds, first, last, bodies, budget)
   -- Whoever gets these numbers next does not stand in line.
   for message = seen + 1, first + #found - 1 do
     inPending[message] = nil
@@ -183,8 +188,8 @@ local function claimWindow(priority, offset, size)
 
   local leaving = leavings[priority]
   for message = first, last do
-    local value = values[message]
-    local want = value and wantOf[sub(value, 7, 12)]
+    local value = bodies[message]
+    local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
     if want then
       want.size = want.size + 1
       want.found[want.size] = message
@@ -201,7 +206,7 @@ local function claimWindow(priority, offset, size)
     end
     for index = 1, want.size do
       local message = want.found[index]
-      if not values[message] then
+      if not bodies[message] then
         drop(message, leaving)
       elseif want.left > 0 and left > 0 then
         choose(message, want, leaving)
@@ -225,44 +230,47 @@ end
 -- Hands out from the due end of the delay set up to the first message that is another's, where the windows go on.
 -- Returns whether the set is done with.
 local function claimRun(priority)
-  local want = wants[1]
+  local want, key = wants[1], DELAYS[priority]
   local size = math.min(left, want.left, budget.messages)
-  local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
-  local leaving, taken, isSame = leavings[priority], 0, true
-  local dueText, due, head
-  for first = 1, #found, READ_CHUNK * 2 do
-    if not isSame or budget.bytes <= 0 then
-      break
-    end
+  local found = call('ZRANGEBYSCORE', key, 0, horizonText, 'LIMIT', 0, size)
+  if #found == 0 then
+    return true
+  end
+  -- A score is dear to print. Bursts and backlogs often share theirs: then it is asked for twice, not for each.
+  local dueText, scored = call('ZSCORE', key, found[1]), nil
+  if call('ZSCORE', key, found[#found]) ~= dueText then
+    scored = call('ZRANGEBYSCORE', key, 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
+  end
+  local taken, isSame = 0, true
+  while taken < #found and isSame and budget.bytes > 0 do
     local chunk = {}
-    for place = first, math.min(first + READ_CHUNK * 2 - 2, #found - 1), 2 do
-      chunk[#chunk + 1] = sub(found[place], 7)
+    for index = taken + 1, math.min(taken + READ_CHUNK, #found) do
+      chunk[index - taken] = sub(found[index], ID_AT)
     end
-    local bodies = call('HMGET', PAYLOAD, unpack(chunk))
+    local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
-      local value = bodies[index]
-      if not value or sub(value, 7, 12) ~= want.topic then
+      local value = read[index]
+      if not value or sub(value, TOPIC_AT, TOPIC_END) ~= want.topic then
         isSame = false
         break
       end
-      if taken == 0 and granted == 0 then
+      if granted == 0 then
         beginGrants(nonce, leaseMs)
       end
       taken = taken + 1
-      if found[taken * 2] ~= dueText then
-        dueText = found[taken * 2]
-        due, head = pack('>I6I4', tonumber(dueText), 1), want.place .. dueText .. ' 1 '
-      end
-      grant(id, due .. sub(value, 1, 13) .. token, head, value)
-      leaving[taken] = found[taken * 2 - 1]
+      beginGroup(want.place, want.topic, scored and scored[taken * 2] or dueText, 1)
+      grant(id, value)
       budget.bytes = budget.bytes - #value
     end
   end
-  leaving.size = taken
-  send(leaving)
+  if taken > 0 then
+    -- They stand together, behind what is below zero.
+    local first = call('ZCOUNT', key, '-inf', '(0')
+    call('ZREMRANGEBYRANK', key, first, first + taken - 1)
+  end
   want.left, want.given = want.left - taken, want.given + taken
   left, budget.messages = left - taken, budget.messages - taken
-  return taken * 2 == #found and taken < size
+  return taken == #found and taken < size
 end
 
 local isAnyFailure = call('EXISTS', FAILURES) == 1
@@ -294,17 +302,15 @@ if chosenSize > 0 then
   if isAnyFailure then
     local chosenIds = {}
     for index = 1, chosenSize do
-      chosenIds[index] = ids[chosen[index]]
+      chosenIds[index] = seenIds[chosen[index]]
     end
     failures = call('HMGET', FAILURES, unpack(chosenIds))
   end
   for index = 1, chosenSize do
-    local message = chosen[index]
-    local dueAt, value = dueAts[message], values[message]
+    local message, want = chosen[index], chosenFor[index]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
-    local record = pack('>I6I4', dueAt, attempt) .. sub(value, 1, 13) .. token
-    local head = chosenFor[index].place .. (dueTexts[message] or text(dueAt)) .. ' ' .. attempt .. ' '
-    grant(ids[message], record, head, value)
+    beginGroup(want.place, want.topic, dueTexts[message] or text(dueAts[message]), attempt)
+    grant(seenIds[message], bodies[message])
   end
 end
 
@@ -330,7 +336,7 @@ for _, priority in ipairs(PRIORITIES) do
   if isAnyPending then
     for _, want in ipairs(wants) do
       local member = firstOfLine(want.topic, priority)
-      local dueAt = member and unpackNumber(NUMBER, member, 8) or math.huge
+      local dueAt = member and numberIn(member, LINE_DUE_AT) or math.huge
       isMore = isMore or dueAt <= horizon
       nextAt = math.min(nextAt, dueAt - leadMs)
     end

@@ -22,7 +22,7 @@ local leases = batch('ZADD', LEASES)
 local words = {}
 for index, id in ipairs(ids) do
   local record = records[index]
-  if record and sub(record, 24) == ARGV[3 + index * 2] then
+  if record and sub(record, TOKEN_AT) == ARGV[3 + index * 2] then
     add(leases, endsAt, id)
     words[index] = 'extended'
   else

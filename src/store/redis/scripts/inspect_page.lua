@@ -3,14 +3,14 @@
 --
 -- KEYS      the twelve of `base`
 -- ARGV      now, channel, state, topic or '', limit, then the place after which to go on, as the last page gave it:
---           stage, number, seq (12 hex digits or ''), id;  the first page starts with stage 0
+--           stage, number, seq or '', id;  the first page starts with stage 0
 -- reply     the place after the last message looked at (stage, number, seq, id; or nothing at the end),
 --           and rows of nine, see `describe`
 --
 -- Each state is read in an order that its messages keep while they stay in it, so that each appears once:
 --   delayed, ready   stages 1 to 3 are the priorities; by dueAt and seq, what was set aside merged with the rest
---   running          stage 1; by seq, which needs a look at all of them; beyond SORT_MAX by the end of the lease,
---                    which an extension moves: there, one that is extended between two pages may appear twice
+--   running          stage 1; by dueAt and id, which needs a look at all of them; beyond SORT_MAX by the end of the
+--                    lease, which an extension moves: there, one that is extended between two pages may appear twice
 --   dead             stage 1; by the time of death and id
 --
 -- upholds   P10 at most EXAMINE_MAX messages and READ_BYTES_MAX of bodies for each page
@@ -20,10 +20,7 @@ local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
-local stage, place, placeId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9]
-local placeSeq = string.gsub(ARGV[8], '%x%x', function(pair)
-  return string.char(tonumber(pair, 16))
-end)
+local stage, place, placeSeq, placeId = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9]
 
 -- As Redis compares members: by bytes. Lua's own comparison follows the server's locale.
 local function isBefore(a, b)
@@ -98,7 +95,7 @@ local function waitingEntries(size)
   local aside = entriesOf(key, string.format('%.0f', from - ASIDE), to - ASIDE, ASIDE, size)
   local entries = merge(aside, rest, size)
   for _, entry in ipairs(entries) do
-    entry.seq, entry.id = sub(entry.member, 1, 6), sub(entry.member, 7)
+    entry.seq, entry.id = sub(entry.member, 1, ID_AT - 1), sub(entry.member, ID_AT)
   end
   return entries
 end
@@ -114,13 +111,13 @@ local function runningEntries(size)
   local all = call('HGETALL', RUNNING)
   local entries = {}
   for index = 1, #all, 2 do
-    local at = unpackNumber(NUMBER, all[index + 1], 11)
-    if placeId == '' or at > place then
-      entries[#entries + 1] = { at = at, seq = '', id = all[index] }
+    local at, id = unpackNumber('>I6', all[index + 1]), all[index]
+    if placeId == '' or at > place or (at == place and isBefore(placeId, id)) then
+      entries[#entries + 1] = { at = at, seq = '', id = id }
     end
   end
   table.sort(entries, function(a, b)
-    return a.at < b.at
+    return a.at < b.at or (a.at == b.at and isBefore(a.id, b.id))
   end)
   for index = #entries, size + 1, -1 do
     entries[index] = nil
@@ -155,7 +152,7 @@ local function show(entries)
       return false
     end
     place, placeSeq, placeId = entries[index].at, entries[index].seq, entries[index].id
-    if value and (wanted == '' or topicName(sub(value, 7, 12)) == wanted) then
+    if value and (wanted == '' or topicName(sub(value, TOPIC_AT, TOPIC_END)) == wanted) then
       describe(ids[index], value)
     end
   end
@@ -177,7 +174,4 @@ until isAtEnd or #found >= limit * 9 or examined >= EXAMINE_MAX or budget.bytes 
 if isAtEnd then
   return { {}, found }
 end
-local hex = string.gsub(placeSeq, '.', function(byte)
-  return string.format('%02x', string.byte(byte))
-end)
-return { { stage, string.format('%.0f', place or 0), hex, placeId }, found }
+return { { stage, string.format('%.0f', place or 0), placeSeq, placeId }, found }

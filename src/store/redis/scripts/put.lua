@@ -59,12 +59,12 @@ end
 
 -- Takes away what an id stood for; false if it runs.
 local function discard(id, value)
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   if score then
     endWaiting(id, stamp, score)
   elseif call('ZREM', DEAD, id) == 1 then
-    tally(sub(stamp, 7, 12), 3, -1)
+    tally(sub(stamp, TOPIC_AT, TOPIC_END), 3, -1)
   else
     return false
   end

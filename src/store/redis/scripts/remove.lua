@@ -14,7 +14,7 @@ local function remove(id)
   if not value then
     return 'missing'
   end
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   local isDead = not score and call('ZSCORE', DEAD, id)
   if not score and not isDead then
@@ -24,7 +24,7 @@ local function remove(id)
     endWaiting(id, stamp, score)
   elseif from == 'dead' and isDead then
     call('ZREM', DEAD, id)
-    tally(sub(stamp, 7, 12), 3, -1)
+    tally(sub(stamp, TOPIC_AT, TOPIC_END), 3, -1)
   else
     return 'missing'
   end

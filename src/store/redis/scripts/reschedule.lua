@@ -12,7 +12,7 @@ local function reschedule(id, moment)
   if not value then
     return 'missing'
   end
-  local stamp = sub(value, 1, 13)
+  local stamp = sub(value, 1, STAMP_END)
   local score = waitingScore(id, stamp)
   if not score then
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'

@@ -15,9 +15,9 @@ local function revive(id)
   if not value then
     return 'missing'
   end
-  tally(sub(value, 7, 12), 3, -1)
+  tally(sub(value, TOPIC_AT, TOPIC_END), 3, -1)
   forget(id)
-  awaitAgain(id, sub(value, 1, 13), math.floor(now))
+  awaitAgain(id, sub(value, 1, STAMP_END), math.floor(now))
   return 'revived'
 end
 

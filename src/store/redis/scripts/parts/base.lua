@@ -8,7 +8,7 @@
 --    5 pending          ZSET    (all 0) topic+priority+dueAt+seq+id, for what was due and passed over
 --    6 payload          HASH    id -> seq+topic+tail; the tail is the client's and begins with the priority
 --    7 leases           ZSET    id -> when the lease ends
---    8 running          HASH    id -> dueAt+attempt+seq+topic+priority+token
+--    8 running          HASH    id -> dueAt+attempt+topic+token, the same text for most messages of one claim
 --    9 failures         HASH    id -> attempts+dueAt+reason+error, for what failed before
 --   10 dead             ZSET    id -> when it died
 --   11 topics           HASH    topic number -> waiting+running+dead+name
@@ -16,7 +16,9 @@
 -- ARGV[1] is a now in milliseconds that only tests give; '' means the clock of this server.
 -- ARGV[2] is the channel for wake-ups.
 --
--- Numbers inside keys are six bytes, the greatest first, so that bytes sort as numbers do.
+-- Numbers inside keys are eight digits of an alphabet in the order of its bytes, so that bytes sort as numbers do, and
+-- a payload is text as a whole: it goes to the claimer as it is stored. Each string that a script makes is hashed, byte by
+-- byte, and collected; the scripts that everything passes through make as few of them as they can.
 
 local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
 
@@ -26,7 +28,10 @@ local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
 local PRIORITIES = { '0', '1', '2' }
 
-local NUMBER = '>I6'
+-- Where the parts of a payload begin; its stamp, seq+topic+priority, is what a message needs to wait again.
+local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
+-- Where the id begins in a member of a delay set, and the token in a record of `running`.
+local ID_AT, TOKEN_AT = 9, 19
 -- What was passed over keeps its place in its delay set, this far below zero: still in order, and out of the way.
 local ASIDE = 4503599627370496
 -- Reading a body costs its length, so bodies are read a few at a time, and no call reads much more than this.
@@ -51,8 +56,42 @@ local function dueAfter(delayMs)
   return math.ceil(now + delayMs)
 end
 
+local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
+local BASE, DIGIT_COUNT = 64, 8
+
+-- Numbers of one batch mostly differ in their last digit only.
+local knownUpper, upperText
 local function number(value)
-  return pack(NUMBER, value)
+  local last = value % BASE
+  local upper = (value - last) / BASE
+  if upper ~= knownUpper then
+    knownUpper, upperText = upper, ''
+    for _ = 2, DIGIT_COUNT do
+      local digit = upper % BASE
+      upperText = sub(DIGITS, digit + 1, digit + 1) .. upperText
+      upper = (upper - digit) / BASE
+    end
+  end
+  return upperText .. sub(DIGITS, last + 1, last + 1)
+end
+
+local function digitOf(byte)
+  if byte >= 97 then
+    return byte - 59
+  elseif byte == 95 then
+    return 37
+  elseif byte >= 65 then
+    return byte - 54
+  end
+  return byte >= 48 and byte - 47 or 0
+end
+
+local function numberIn(from, first)
+  local value = 0
+  for place = first, first + DIGIT_COUNT - 1 do
+    value = value * BASE + digitOf(string.byte(from, place) or 0)
+  end
+  return value
 end
 
 -- Numbers become text here once: Redis would print each argument that is a number with 17 digits, which is slow.

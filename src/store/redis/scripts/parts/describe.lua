@@ -6,14 +6,14 @@ local found = {}
 local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
   local size = #found
   found[size + 1] = id
-  found[size + 2] = topicName(sub(value, 7, 12))
+  found[size + 2] = topicName(sub(value, TOPIC_AT, TOPIC_END))
   found[size + 3] = state
   found[size + 4] = dueAt
   found[size + 5] = attempt
   found[size + 6] = message
   found[size + 7] = reason
   found[size + 8] = untilAt
-  found[size + 9] = sub(value, 13)
+  found[size + 9] = sub(value, TAIL_AT)
 end
 
 local function describe(id, value)
@@ -24,7 +24,7 @@ local function describe(id, value)
     attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
     reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
   end
-  local score = call('ZSCORE', DELAYS[sub(value, 13, 13)], sub(value, 1, 6) .. id)
+  local score = call('ZSCORE', DELAYS[sub(value, TAIL_AT, TAIL_AT)], sub(value, 1, TOPIC_AT - 1) .. id)
   if score then
     local dueAt = tonumber(score)
     if dueAt < 0 then

@@ -2,10 +2,14 @@
 --
 -- The token is new for each claim, never given twice (even by a replica that was promoted and lost the last numbers:
 -- the nonce is the client's own), and stays the same while the lease is extended.
+--
+-- Messages that share topic, moment and attempt are a group: what is written and said of all of them is made once.
 
 local leases = batch('ZADD', LEASES)
 local runs = batch('HSET', RUNNING)
-local rows = {}
+-- The groups are rows of four: place of the topic's name, dueAt, attempt, how many messages came before.
+local groups, ids, values = {}, {}, {}
+local granted = 0
 local token, endsAt
 
 local function beginGrants(nonce, leaseMs)
@@ -14,14 +18,25 @@ local function beginGrants(nonce, leaseMs)
   endsAt = text(math.ceil(now + leaseMs))
 end
 
-local granted = 0
--- `head` is what the claimer must know beside the tail: place of the topic's name, dueAt, attempt.
-local function grant(id, record, head, value)
-  local first, second = granted * 2 + 1, granted * 2 + 2
+local groupTopic, groupDueText, groupAttempt, record
+local function beginGroup(place, topic, dueText, attempt)
+  if topic == groupTopic and dueText == groupDueText and attempt == groupAttempt then
+    return
+  end
+  groupTopic, groupDueText, groupAttempt = topic, dueText, attempt
+  record = pack('>I6I4', tonumber(dueText), attempt) .. topic .. token
+  local size = #groups
+  groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
+end
+
+-- Hands out a message of the group that began last.
+local function grant(id, value)
+  granted = granted + 1
+  local second = granted * 2
+  local first = second - 1
   leases[first], leases[second] = endsAt, id
   runs[first], runs[second] = id, record
-  rows[first], rows[second] = head .. id, sub(value, 13)
-  granted = granted + 1
+  ids[granted], values[granted] = id, value
 end
 
 local function writeGrants()
@@ -36,5 +51,5 @@ local function waiting(ms)
 end
 
 local function claimed(nextTime, orphans, names)
-  return { string.format('%.3f', now), nextTime, token or '', orphans, names, rows }
+  return { string.format('%.3f', now), nextTime, token or '', orphans, names, groups, ids, values }
 end

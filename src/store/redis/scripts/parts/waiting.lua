@@ -46,10 +46,10 @@ local function await(id, seq, topic, priority, dueAt)
   end
 end
 
--- The same for one whose stamp is known: seq+topic+priority, the first 13 bytes of its payload.
+-- The same for one whose stamp is known: seq+topic+priority, which begins its payload.
 local function awaitAgain(id, stamp, dueAt)
-  tally(sub(stamp, 7, 12), 1, 1)
-  await(id, sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13), dueAt)
+  tally(sub(stamp, TOPIC_AT, TOPIC_END), 1, 1)
+  await(id, sub(stamp, 1, TOPIC_AT - 1), sub(stamp, TOPIC_AT, TOPIC_END), sub(stamp, STAMP_END, STAMP_END), dueAt)
 end
 
 local function writeWaiting()
@@ -61,11 +61,11 @@ end
 
 -- Where it waits, if it does: the score in its delay set.
 local function waitingScore(id, stamp)
-  return call('ZSCORE', DELAYS[sub(stamp, 13, 13)], sub(stamp, 1, 6) .. id)
+  return call('ZSCORE', DELAYS[sub(stamp, STAMP_END, STAMP_END)], sub(stamp, 1, TOPIC_AT - 1) .. id)
 end
 
 local function endWaiting(id, stamp, score)
-  local seq, topic, priority = sub(stamp, 1, 6), sub(stamp, 7, 12), sub(stamp, 13, 13)
+  local seq, topic, priority = sub(stamp, 1, TOPIC_AT - 1), sub(stamp, TOPIC_AT, TOPIC_END), sub(stamp, STAMP_END, STAMP_END)
   tally(topic, 1, -1)
   call('ZREM', DELAYS[priority], seq .. id)
   score = tonumber(score)

@@ -1,0 +1,21 @@
+/**
+ * The token of a lease as the runtime holds it: the claim's own token, and the message's stamp.
+ *
+ *   71.k3v9x2q0/-----0Ik-----0-p1      claim / seq, topic number, priority
+ *
+ * Only the claim is what fences. The stamp is what a message needs to wait again; whoever gives it back brings it along,
+ * so that the server neither keeps it twice nor reads a body, which may be long, to learn it.
+ */
+import { STAMP_LENGTH } from './tail.ts'
+
+export function makeToken(claim: string, payload: string): string {
+  return `${claim}/${payload.slice(0, STAMP_LENGTH)}`
+}
+
+export function claimOf(token: string): string {
+  return token.slice(0, -STAMP_LENGTH - 1)
+}
+
+export function stampOf(token: string): string {
+  return token.slice(-STAMP_LENGTH)
+}
