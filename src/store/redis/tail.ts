@@ -23,6 +23,7 @@ export function encodeTail({ priority, meta, body }: Tail): string {
 export function decodeTail(text: string, at = 0): Tail {
   const priority = Number(text[at])
   invariant(priority === 0 || priority === 1 || priority === 2, 'a payload in Redis begins with its priority')
+  if (text[at + 1] === ':') return { priority, meta: '', body: text.slice(at + 2) }
   const colon = text.indexOf(':', at)
   const bodyAt = colon + 1 + Number(text.slice(at + 1, colon))
   return { priority, meta: text.slice(colon + 1, bodyAt), body: text.slice(bodyAt) }
