@@ -6,8 +6,9 @@
  * such a call may have done, at any time after it was made, is legal.
  */
 import { anyFault, faultFor, hasJustThawed, reasonForRepeat, type RepeatReason } from './excuses.ts'
-import type { Line, StartLine } from './lines.ts'
-import { gather, NEVER, type Identity, type Message, type Move, type Stories } from './stories.ts'
+import { fateOf, isPerhapsTaken, mayActAfter, mayHaveWorked, type Fate } from './fate.ts'
+import type { StartLine } from './lines.ts'
+import { NEVER, type Identity, type Message, type Move, type Stories } from './stories.ts'
 
 export type Finding = {
   /** The promise that was broken, as docs/guarantees.md numbers them. */
@@ -20,26 +21,32 @@ export type Finding = {
 export type Audit = {
   readonly findings: readonly Finding[]
   readonly counts: Readonly<Record<string, number>>
+  /** Of what was promised. */
+  readonly fates: Readonly<Partial<Record<Fate, number>>>
   readonly repeats: Readonly<Partial<Record<RepeatReason, number>>>
 }
 
 export type Rules = {
   /** What `stop()` may take. */
   readonly stopMs: number
+  /** Whether the store's doctor rightly says this of a store that is well. */
+  readonly isExpected: (complaint: string) => boolean
 }
 
-export function audit(lines: readonly Line[], rules: Rules): Audit {
-  const stories = gather(lines)
+export function audit(stories: Stories, rules: Rules): Audit {
   const findings: Finding[] = []
   const counts = new Map<string, number>()
   const repeats = new Map<RepeatReason, number>()
+  const fates = new Map<Fate, number>()
   const count = (what: string, by = 1): void => void counts.set(what, (counts.get(what) ?? 0) + by)
 
   for (const identity of stories.identities.values()) {
     for (const message of identity.messages) {
       tally(message, count)
+      const fate = message.outcome === 'promised' ? fateOf(message, identity) : undefined
+      if (fate !== undefined) fates.set(fate, (fates.get(fate) ?? 0) + 1)
       findings.push(
-        ...findLoss(message, identity),
+        ...findLoss(message, fate),
         ...findEarly(message, identity),
         ...findAfterEnd(message, identity, stories),
         ...findBadAttempts(message, stories),
@@ -61,10 +68,11 @@ export function audit(lines: readonly Line[], rules: Rules): Audit {
       what: `${id}#${g}: "${what}" in ${who}, but nobody produced it`,
       about: id,
     })
-  findings.push(...findBadProcesses(stories, rules))
+  findings.push(...findBadProcesses(stories, rules), ...findComplaints(stories, rules))
   return {
     findings,
     counts: Object.fromEntries(counts),
+    fates: Object.fromEntries(fates),
     repeats: Object.fromEntries(repeats),
   }
 }
@@ -80,78 +88,19 @@ function tally(
   if (found.some(({ what }) => what === 'buried')) count('dead')
 }
 
-/** P2: what was promised was run to its end, is among the dead, or was taken back by its producer. */
-function findLoss(message: Message, identity: Identity): Finding[] {
-  const { id, asked, outcome, ends, events, found } = message
-  const left = found.filter(({ what }) => what === 'left')
-  const findings = left.map(({ state }) => finding('P8', message, `left in the store at the end, ${state}`))
-  if (outcome !== 'promised') return findings
-  const isSettled =
-    ends.some(({ how }) => how === 'done') ||
-    events.some(({ what }) => what === 'completed') ||
-    found.length > 0
-  if (isSettled || wasPerhapsTakenBack(message, identity) || wasPerhapsDuplicate(message, identity))
-    return findings
-  return [
-    ...findings,
-    {
-      promise: 'P2',
-      what: `${id}#${asked.call}: promised to ${asked.who}, and never seen again`,
-      about: id,
-    },
-  ]
-}
-
-/** By a cancel that worked, or may have; or by a later message that took its place, or may have. */
-function wasPerhapsTakenBack({ asked }: Message, { messages, moves }: Identity): boolean {
-  const isCancelled = moves.some(
-    (move) =>
-      move.asked.what === 'cancel' && mayHaveWorked(move, 'cancelled') && mayActAfter(move, asked.call),
-  )
-  const isReplaced = messages.some(
-    (other) =>
-      other.asked.ifExists === 'replace' &&
-      other.outcome !== 'refused' &&
-      mayActAfter(other, asked.call) &&
-      other.asked.call !== asked.call,
-  )
-  return isCancelled || isReplaced
-}
-
-/** The calls about one id come one after the other; one without an answer may still act at any time. */
-function mayActAfter({ asked, answeredAt }: Message | Move, call: number): boolean {
-  return asked.call > call || answeredAt === NEVER
-}
-
-function mayHaveWorked({ outcome, answer }: Move, answerWanted: string): boolean {
-  return outcome === 'unknown' || outcome === 'open' || answer === answerWanted
-}
-
-/** `keep` resolves without storing anything when the id is taken. */
-function wasPerhapsDuplicate(message: Message, { messages }: Identity): boolean {
-  const { asked, answeredAt } = message
-  if (asked.ifExists !== 'keep') return false
-  return messages.some((other) => other !== message && mayBeThere(other, asked.at, answeredAt))
-}
-
-function mayBeThere(message: Message, from: number, until: number): boolean {
-  return message.outcome !== 'refused' && message.asked.at <= until && surelyGoneAt(message) >= from
-}
-
-function surelyGoneAt({ events }: Message): number {
-  return Math.min(NEVER, ...events.filter(({ what }) => what === 'completed').map(({ at }) => at))
+/** P2, P8: what was promised has a fate that its producer can accept, and nothing is left. */
+function findLoss(message: Message, fate: Fate | undefined): Finding[] {
+  const left = message.found.find(({ what }) => what === 'left')
+  if (left !== undefined) return [finding('P8', message, `left in the store at the end, ${left.state}`)]
+  if (fate !== 'lost') return []
+  return [finding('P2', message, `promised to ${message.asked.who}, and never seen again`)]
 }
 
 /** P5: `fail` may only say that the id is taken when it may be. */
-function findWrongRefusals({ messages }: Identity): Finding[] {
-  return messages
+function findWrongRefusals(identity: Identity): Finding[] {
+  return identity.messages
     .filter(({ outcome, refusal }) => outcome === 'refused' && refusal === 'ID_EXISTS')
-    .filter(
-      (message) =>
-        !messages.some(
-          (other) => other !== message && mayBeThere(other, message.asked.at, message.answeredAt),
-        ),
-    )
+    .filter((message) => !isPerhapsTaken(message, identity))
     .map((message) => finding('P5', message, 'refused because the id exists, which it cannot'))
 }
 
@@ -291,6 +240,12 @@ function findBadProcesses({ processes, faults }: Stories, { stopMs }: Rules): Fi
       })
   }
   return findings
+}
+
+/** P8: what the engine itself says about its store, asked in the middle of it all. */
+function findComplaints({ complaints }: Stories, { isExpected }: Rules): Finding[] {
+  const unexpected = complaints.filter((complaint) => !isExpected(complaint))
+  return unexpected.map((what) => ({ promise: 'P8', what: `the doctor of the store: ${what}` }))
 }
 
 function unexplained(message: Message, before: StartLine, after: StartLine): Finding {

@@ -55,6 +55,9 @@ export type FoundLine = Attempt & {
   readonly state: string
 }
 
+/** The problems that the engine itself sees in its store. */
+export type DoctorLine = Said & { readonly what: 'doctor'; readonly problems: readonly string[] }
+
 export type LifeLine = Said & { readonly what: 'stopping' | 'not started' }
 export type StoppedLine = Said & {
   readonly what: 'stopped'
@@ -91,6 +94,7 @@ export type Line =
   | EndLine
   | EventLine
   | FoundLine
+  | DoctorLine
   | LifeLine
   | StoppedLine
   | SampleLine

@@ -10,6 +10,8 @@ export type Summary = {
   readonly seed: number
   readonly findings: number
   readonly counts: Readonly<Record<string, number>>
+  /** Of what was promised. */
+  readonly fates: Readonly<Record<string, number>>
   readonly repeats: Readonly<Record<string, number>>
   readonly faults: Readonly<Record<string, number>>
   readonly calm: Lateness
@@ -21,10 +23,11 @@ const FINDINGS_SHOWN = 20
 const LINES_SHOWN = 60
 
 export function renderSummary(summary: Summary): string {
-  const { engine, minutes, seed, counts, repeats, faults, calm, growth, logLines } = summary
+  const { engine, minutes, seed, counts, fates, repeats, faults, calm, growth, logLines } = summary
   return [
     `${engine}, ${minutes} minutes, seed ${seed}: ${logLines} lines of log audited`,
     `  messages   ${render(counts)}`,
+    `  promised   ${render(fates)}`,
     `  faults     ${render(faults)}`,
     `  repeats    ${render(repeats)}`,
     `  calm       ${calm.messages} messages, lateness p50 ${calm.p50Ms} ms, p99 ${calm.p99Ms} ms, max ${calm.maxMs} ms`,

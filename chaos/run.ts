@@ -13,20 +13,17 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Chance } from '../simulation/chance.ts'
-import { audit, type Finding } from './audit.ts'
+import type { Finding } from './audit.ts'
 import { Place, type Role } from './cast.ts'
 import { Log } from './children/log.mjs'
 import type { Engine, EngineName } from './engines/engine.ts'
 import { FileEngine } from './engines/file.ts'
 import { RedisEngine } from './engines/redis.ts'
 import { Faults } from './faults.ts'
-import { judgeGrowth, measureGrowth } from './flatness.ts'
-import { judgeCalm, measureCalm } from './lateness.ts'
 import type { Line } from './lines.ts'
 import { readLogs } from './logs.ts'
 import { planFaults } from './plan.ts'
-import type { Summary } from './report.ts'
-import { gather } from './stories.ts'
+import { judge, type Verdict } from './verdict.ts'
 import { sleep, until } from './waiting.ts'
 
 export type RunOptions = {
@@ -41,12 +38,8 @@ export type RunOptions = {
   readonly ended: AbortSignal
 }
 
-export type Result = {
-  readonly summary: Summary
-  readonly findings: readonly Finding[]
-  readonly lines: readonly Line[]
-  readonly directory: string
-}
+/** `directory`: of the logs. */
+export type Result = Verdict & { readonly lines: readonly Line[]; readonly directory: string }
 
 const PRODUCERS = 3
 const WORKERS = 4
@@ -76,6 +69,7 @@ export async function run(options: RunOptions): Promise<Result> {
     return await production.judge(findings)
   } catch (error) {
     isInterrupted = error instanceof Interrupted
+    if (!isInterrupted) options.say(`the run itself failed; the logs are in ${directory}`)
     throw error
   } finally {
     await production.end()
@@ -183,6 +177,7 @@ class Production {
       for (const producer of producers) if (!producer.heard('resting')) producer.tell('rest')
       return producers.every((producer) => producer.heard('resting') !== undefined)
     })
+    await this.#askBookkeeper('doctor')
     const giveUpAt = performance.now() + QUIET_CAP_MS
     let shownAt = 0
     for (;;) {
@@ -206,19 +201,24 @@ class Production {
   }
 
   async #askCounts(): Promise<Readonly<Record<string, number>>> {
+    const { counts } = await this.#askBookkeeper('counts', 'store')
+    return (counts ?? {}) as Readonly<Record<string, number>>
+  }
+
+  /** Its line may still be recovering: a question that failed is asked again. */
+  async #askBookkeeper(question: string, answer = question): Promise<Readonly<Record<string, unknown>>> {
     const bookkeeper = this.#bookkeeper()
-    bookkeeper.forget('store')
+    bookkeeper.forget(answer)
     let askedAt = Number.NEGATIVE_INFINITY
-    await until('the store is counted', () => {
+    await until(`the bookkeeper answers "${question}"`, () => {
       this.#assertGoesOn()
-      // Its line may still be recovering: a question that failed is asked again.
       if (performance.now() - askedAt > ASK_AGAIN_MS) {
-        bookkeeper.tell('counts')
+        bookkeeper.tell(question)
         askedAt = performance.now()
       }
-      return bookkeeper.heard('store') !== undefined
+      return bookkeeper.heard(answer) !== undefined
     })
-    return (bookkeeper.heard('store')?.['counts'] ?? {}) as Readonly<Record<string, number>>
+    return bookkeeper.heard(answer) ?? {}
   }
 
   async calm(): Promise<Finding[]> {
@@ -239,6 +239,7 @@ class Production {
     await this.#stopAll(others)
     bookkeeper.tell('census')
     await bookkeeper.whenHeard('census')
+    await this.#askBookkeeper('doctor')
     const leftovers = await this.#theEngine().leftovers()
     await this.#stopAll([bookkeeper])
     return leftovers.map((what) => ({ promise: 'P8', what: `left in the empty store: ${what}` }))
@@ -249,46 +250,23 @@ class Production {
       place.close()
       place.tell('stop')
     }
-    await until('all have stopped', () => places.every(({ isRunning }) => !isRunning))
+    // Whoever does not stop leaves no report, which is a finding.
+    await until('all have stopped', () => places.every(({ isRunning }) => !isRunning)).catch(() => undefined)
   }
 
-  async judge(before: readonly Finding[]): Promise<Result> {
+  async judge(findings: readonly Finding[]): Promise<Result> {
     const { engine, minutes, seed } = this.#options
     const lines = await readLogs(this.#logs)
-    const { findings, counts, repeats } = audit(lines, { stopMs: STOP_MS_MAX })
-    const calm = measureCalm(lines)
-    const stories = gather(lines)
-    const growth = measureGrowth(stories)
-    const all = [
-      ...before,
-      ...findings,
-      ...judgeCalm(calm),
-      ...judgeGrowth(growth),
-      ...this.#judgeLastStops(stories),
-    ]
-    const summary: Summary = {
+    const verdict = judge(lines, {
       engine,
       minutes,
       seed,
-      findings: all.length,
-      counts,
-      repeats,
       faults: this.#faults?.counts ?? {},
-      calm,
-      growth,
-      logLines: lines.length,
-    }
-    return { summary, findings: all, lines, directory: this.#logs }
-  }
-
-  /** In the calm there is no excuse: everybody stops at once, and leaves nothing behind. */
-  #judgeLastStops({ processes }: ReturnType<typeof gather>): Finding[] {
-    return this.#places.flatMap(({ who }) => {
-      const stopped = processes.get(who)?.stopped
-      const isClean = stopped !== undefined && stopped.abandoned === 0 && stopped.errors.length === 0
-      if (isClean) return []
-      return [{ promise: 'P11', what: `${who} did not stop cleanly: ${JSON.stringify(stopped)}`, about: who }]
+      findings,
+      last: this.#places.map(({ who }) => who),
+      rules: { stopMs: STOP_MS_MAX, isExpected: (complaint) => this.#theEngine().isExpected(complaint) },
     })
+    return { ...verdict, lines, directory: this.#logs }
   }
 
   /** Nothing of the run outlives it, whatever happened. */

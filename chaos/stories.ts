@@ -56,6 +56,8 @@ export type Stories = {
   readonly faults: readonly FaultLine[]
   /** Lines about messages that nobody asked for. */
   readonly strangers: readonly (StartLine | FoundLine)[]
+  /** Of the store's doctor. */
+  readonly complaints: readonly string[]
 }
 
 export const NEVER = Number.POSITIVE_INFINITY
@@ -64,6 +66,7 @@ export function gather(lines: readonly Line[]): Stories {
   const identities = new Map<string, Identity>()
   const processes = new Map<string, ProcessStory>()
   const faults: FaultLine[] = []
+  const complaints: string[] = []
   const strangers: (StartLine | FoundLine)[] = []
   const later: (StartLine | EndLine | EventLine | FoundLine)[] = []
 
@@ -123,6 +126,9 @@ export function gather(lines: readonly Line[]): Stories {
       case 'fault':
         faults.push(line)
         break
+      case 'doctor':
+        complaints.push(...line.problems)
+        break
       case 'not started':
         break
     }
@@ -134,7 +140,7 @@ export function gather(lines: readonly Line[]): Stories {
   }
   for (const { messages } of identities.values())
     for (const { starts } of messages) starts.sort((a, b) => a.at - b.at)
-  return { identities, processes, faults, strangers }
+  return { identities, processes, faults, strangers, complaints }
 }
 
 function newMessage(asked: ProduceLine): Message {

@@ -50,6 +50,17 @@ on('counts', async () => {
   }
 })
 
+/** While everybody works: a check of the whole store must not mistake that for damage. */
+on('doctor', async () => {
+  try {
+    const problems = (await queue.doctor()).filter(({ level }) => level === 'problem')
+    log.write({ what: 'doctor', problems: problems.map(({ what }) => what) })
+    say({ said: 'doctor' })
+  } catch {
+    count('errors')
+  }
+})
+
 on('census', async () => {
   clearInterval(rounds)
   await burying

@@ -22,6 +22,8 @@ export interface Engine {
   heal(): Promise<void>
   /** Numbers that must stay flat. */
   sample(log: Log): Promise<void>
+  /** What its doctor rightly complains about here, and never means damage. */
+  isExpected(complaint: string): boolean
   /** What is in the store though nothing should be. */
   leftovers(): Promise<readonly string[]>
   end(): Promise<void>

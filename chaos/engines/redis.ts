@@ -145,6 +145,10 @@ export class RedisEngine implements Engine {
     })
   }
 
+  isExpected(): boolean {
+    return false
+  }
+
   async leftovers(): Promise<readonly string[]> {
     const keys = (await this.#server.admin(['KEYS', '*'])) as readonly string[]
     return keys.filter((key) => !key.endsWith(':sequence'))

@@ -2,12 +2,14 @@
 import { describe, expect, it } from 'vitest'
 import { audit } from '../../chaos/audit.ts'
 import { judgeCalm, measureCalm } from '../../chaos/lateness.ts'
+import { gather } from '../../chaos/stories.ts'
 import { History } from './history.ts'
 
+const RULES = { stopMs: 10_000, isExpected: (complaint: string) => complaint === 'lies in memory' }
 const OTHER = 'worker-3.1'
 
 function findingsIn({ lines }: History): string[] {
-  return audit(lines, { stopMs: 10_000 }).findings.map(({ promise, what }) => `${promise} ${what}`)
+  return audit(gather(lines), RULES).findings.map(({ promise, what }) => `${promise} ${what}`)
 }
 
 function produced(): History {
@@ -262,6 +264,12 @@ describe('the auditor: processes', () => {
   it('P8: a process that ended by itself', () => {
     expect(ended(0)).toEqual([])
     expect(ended(1)).toEqual([expect.stringMatching(/^P8 worker-2.1 ended by itself, code 1/)])
+  })
+
+  it('P8: what the doctor of the store complains about, unless it had to', () => {
+    expect(findingsIn(new History().examined(['a count is wrong', 'lies in memory']))).toEqual([
+      'P8 the doctor of the store: a count is wrong',
+    ])
   })
 
   it('P11: a stop that took too long, unless it was frozen meanwhile', () => {

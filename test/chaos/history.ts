@@ -117,6 +117,10 @@ export class History {
     })
   }
 
+  examined(problems: readonly string[]): this {
+    return this.#add({ what: 'doctor', who: 'bookkeeper-1.1', at: 900, problems })
+  }
+
   #add(line: Line): this {
     this.lines.push(line)
     return this
