@@ -77,15 +77,10 @@ export function audit(stories: Stories, rules: Rules): Audit {
   }
 }
 
-function tally(
-  { outcome, starts, events, found }: Message,
-  count: (what: string, by?: number) => void,
-): void {
-  count('messages')
-  count(`produce ${outcome}`)
+function tally({ outcome, starts }: Message, count: (what: string, by?: number) => void): void {
+  count('asked for')
+  count(outcome === 'open' ? 'unknown' : outcome)
   count('starts', starts.length)
-  if (events.some(({ what }) => what === 'completed')) count('completed')
-  if (found.some(({ what }) => what === 'buried')) count('dead')
 }
 
 /** P2, P8: what was promised has a fate that its producer can accept, and nothing is left. */

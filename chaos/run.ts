@@ -124,7 +124,6 @@ class Production {
         seed: Math.floor(new Chance(seed, `${place.name}.${number}`).next() * 2 ** 32),
         perSecond: rate / PRODUCERS,
         isResting: this.#isResting,
-        isPoisonous: true,
       }),
     }
     const add = async (role: Role, index: number): Promise<void> => {

@@ -8,4 +8,9 @@ import { buildIfStale } from './setup.mjs'
 register()
 const { main } = await import('../chaos/main.ts')
 buildIfStale()
-process.exitCode = await main(process.argv.slice(2))
+const code = await main(process.argv.slice(2))
+await Promise.all(
+  [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))),
+)
+// Not left to Node: after sockets were reset, as the proxies do, its own clean-up can wait for them for ever (20.20).
+process.exit(code)

@@ -1,6 +1,6 @@
 // What every child has in common: its options, its log, its voice to the run, its samples, and that it never outlives
 // the run.
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Log } from './log.mjs'
 
 const SAMPLE_EVERY_MS = 5_000
@@ -39,8 +39,22 @@ function say(line) {
 /** After a collection, so that only what is really held counts. */
 function sample() {
   globalThis.gc?.()
-  const { rss, heapUsed } = process.memoryUsage()
-  return { rss, heap: heapUsed, files: openFiles(), handles: process.getActiveResourcesInfo().length }
+  const { heapUsed } = process.memoryUsage()
+  return {
+    memory: ownMemory(),
+    heap: heapUsed,
+    files: openFiles(),
+    handles: process.getActiveResourcesInfo().length,
+  }
+}
+
+/** Without the files that are mapped: those of the store are shared, and as large as they are. */
+function ownMemory() {
+  try {
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024
+  } catch {
+    return process.memoryUsage.rss() // Not Linux.
+  }
 }
 
 function openFiles() {

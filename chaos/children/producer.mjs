@@ -42,7 +42,7 @@ function drawBehaviour() {
     ignore: 1,
     hang: 0.7,
     'give up': 1,
-    kill: options.isPoisonous ? 0.15 : 0,
+    kill: 0.15,
   })
   switch (does) {
     case 'work':

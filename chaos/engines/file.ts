@@ -6,7 +6,7 @@ import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
 
-const VOLUME_MIB = 128
+const VOLUME_MIB = 192
 
 export class FileEngine implements Engine {
   readonly name = 'file'

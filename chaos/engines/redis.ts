@@ -135,11 +135,11 @@ export class RedisEngine implements Engine {
 
   async sample(log: Log): Promise<void> {
     const info = String(await this.#server.admin(['INFO', 'memory']))
-    const memory = Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0)
+    const serverMemory = Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0)
     const clients = String(await this.#server.admin(['CLIENT', 'LIST'])).split('\n').length - 1
     log.write({
       what: 'sample',
-      memory,
+      serverMemory,
       clients,
       keys: Number(await this.#server.admin(['DBSIZE'])),
     })
