@@ -1,0 +1,72 @@
+/**
+ * A connection to whichever server is the primary when it is opened: the sentinels are asked, and the server itself
+ * confirms it (ROLE). Around a failover the sentinels may still name the old one, or a replica may not have been
+ * promoted yet; then opening fails, and `link` tries again.
+ */
+import { UnavailableError, describe } from '../../core/errors.ts'
+import { connectTo, type Connect, type Connection } from './connection.ts'
+import type { Place, Sentinels } from './sentinels.ts'
+import { hostAndPort } from './url.ts'
+
+export function connectToPrimary(sentinels: Sentinels, connectTimeoutMs: number): Connect {
+  return async (name, lost) => new PrimaryConnection(sentinels, connectTimeoutMs, name, lost)
+}
+
+class PrimaryConnection implements Connection {
+  readonly #sentinels: Sentinels
+  readonly #connectTimeoutMs: number
+  readonly #name: string
+  readonly #lost: (error: unknown) => void
+  /** What is open right now: to a sentinel first, to the primary then. */
+  #current: Connection | undefined
+  #isDestroyed = false
+
+  constructor(sentinels: Sentinels, connectTimeoutMs: number, name: string, lost: (error: unknown) => void) {
+    this.#sentinels = sentinels
+    this.#connectTimeoutMs = connectTimeoutMs
+    this.#name = name
+    this.#lost = lost
+  }
+
+  async open(): Promise<void> {
+    const place = await this.#sentinels.findPrimary((connection) => this.#hold(connection))
+    const address = { ...this.#sentinels.group.primary, ...place }
+    const connection = await connectTo(address, this.#connectTimeoutMs)(this.#name, this.#lost)
+    this.#hold(connection)
+    await connection.open()
+    refuseReplica(place, await connection.send(['ROLE']))
+  }
+
+  send(command: readonly string[]): Promise<unknown> {
+    return this.#opened().send(command)
+  }
+
+  subscribe(channel: string, heard: (message: string) => void): Promise<void> {
+    return this.#opened().subscribe(channel, heard)
+  }
+
+  destroy(): void {
+    this.#isDestroyed = true
+    this.#current?.destroy()
+  }
+
+  /** Whoever gave us up meanwhile finds nothing opened behind his back. */
+  #hold(connection: Connection): void {
+    if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'given up while connecting.')
+    this.#current = connection
+  }
+
+  #opened(): Connection {
+    if (this.#current === undefined) throw new UnavailableError('STORE_UNAVAILABLE', 'not connected yet.')
+    return this.#current
+  }
+}
+
+function refuseReplica(place: Place, role: unknown): void {
+  const [word] = Array.isArray(role) ? (role as unknown[]) : []
+  if (word === 'master') return
+  throw new UnavailableError(
+    'STORE_UNAVAILABLE',
+    `${hostAndPort(place)} says that its role is ${describe(word)}, while a sentinel calls it the primary; a failover is under way.`,
+  )
+}
