@@ -24,6 +24,6 @@ export function planRounds(seed: number, rounds: number, troubles: readonly Trou
     // Each in turn, so that few rounds have all of them.
     trouble: troubles[(round + (seed % troubles.length)) % troubles.length] as Trouble,
     calmMs: 200 + random.next() * 600,
-    stallMs: 50 + random.next() * 400,
+    stallMs: 150 + random.next() * 400,
   }))
 }

@@ -1,23 +1,23 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
-import type { Clock } from '../../clock.ts'
 import { UsageError, describe } from '../../core/errors.ts'
 import type { Store, StoreContext } from '../store.ts'
 import { connectLike, connectTo, isExistingClient, type Connect, type ExistingClient } from './connection.ts'
 import { readDurability } from './durability.ts'
 import { connectToPrimary } from './primary-connection.ts'
+import { PrimaryWatch } from './primary-watch.ts'
 import { describeGroup, isSentinelUrl, parseSentinelUrl } from './sentinel-url.ts'
 import { Sentinels } from './sentinels.ts'
 import { RedisStore } from './store.ts'
-import { readTimeouts, type RedisSettings } from './url-options.ts'
+import { readTimeouts, type RedisSettings, type Timeouts } from './url-options.ts'
 import { describeAddress, parseRedisUrl } from './url.ts'
 
 type Target = {
   readonly server: string
   readonly settings: RedisSettings
-  readonly reach: (connectTimeoutMs: number, clock: Clock) => Reach
+  readonly reach: (timeouts: Timeouts, context: StoreContext) => Reach
 }
 
-type Reach = { readonly connect: Connect; readonly sentinels?: Sentinels }
+type Reach = { readonly connect: Connect; readonly sentinels?: Sentinels; readonly watch?: PrimaryWatch }
 
 /** Settings given here win over those in the URL. */
 export function openRedisStore(
@@ -31,7 +31,7 @@ export function openRedisStore(
   return new RedisStore(context, {
     ...timeouts,
     ...(settings.now === undefined ? {} : { now: settings.now }),
-    ...found.reach(timeouts.connectTimeoutMs, context.clock),
+    ...found.reach(timeouts, context),
     durability: readDurability(all),
     server: found.server,
   })
@@ -40,13 +40,17 @@ export function openRedisStore(
 function fromUrl(url: string): Target {
   if (!isSentinelUrl(url)) {
     const { address, settings } = parseRedisUrl(url)
-    const reach = (timeoutMs: number): Reach => ({ connect: connectTo(address, timeoutMs) })
+    const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
+      connect: connectTo(address, connectTimeoutMs),
+    })
     return { server: describeAddress(address), settings, reach }
   }
   const { group, settings } = parseSentinelUrl(url)
-  const reach = (timeoutMs: number, clock: Clock): Reach => {
-    const sentinels = new Sentinels(group, timeoutMs, clock)
-    return { connect: connectToPrimary(sentinels, timeoutMs), sentinels }
+  const reach = (timeouts: Timeouts, context: StoreContext): Reach => {
+    const { connectTimeoutMs } = timeouts
+    const sentinels = new Sentinels(group, connectTimeoutMs, context.clock)
+    const watch = new PrimaryWatch(group, { ...context, ...timeouts })
+    return { connect: connectToPrimary({ sentinels, watch, connectTimeoutMs }), sentinels, watch }
   }
   return { server: describeGroup(group), settings, reach }
 }
@@ -59,6 +63,8 @@ function fromClient(client: ExistingClient): Target {
       { value: client },
     )
   }
-  const reach = (timeoutMs: number): Reach => ({ connect: connectLike(client, timeoutMs) })
+  const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
+    connect: connectLike(client, connectTimeoutMs),
+  })
   return { server: 'the Redis of the given client', settings: {}, reach }
 }

@@ -5,36 +5,44 @@
  */
 import { UnavailableError, describe } from '../../core/errors.ts'
 import { connectTo, type Connect, type Connection } from './connection.ts'
+import type { PrimaryWatch } from './primary-watch.ts'
 import type { Place, Sentinels } from './sentinels.ts'
 import { hostAndPort } from './url.ts'
 
-export function connectToPrimary(sentinels: Sentinels, connectTimeoutMs: number): Connect {
-  return async (name, lost) => new PrimaryConnection(sentinels, connectTimeoutMs, name, lost)
+export type WayToPrimary = {
+  readonly sentinels: Sentinels
+  readonly watch: PrimaryWatch
+  readonly connectTimeoutMs: number
+}
+
+export function connectToPrimary(way: WayToPrimary): Connect {
+  return async (name, lost) => new PrimaryConnection(way, name, lost)
 }
 
 class PrimaryConnection implements Connection {
-  readonly #sentinels: Sentinels
-  readonly #connectTimeoutMs: number
+  readonly #way: WayToPrimary
   readonly #name: string
   readonly #lost: (error: unknown) => void
   /** What is open right now: to a sentinel first, to the primary then. */
   #current: Connection | undefined
+  #unwatch: () => void = () => undefined
   #isDestroyed = false
 
-  constructor(sentinels: Sentinels, connectTimeoutMs: number, name: string, lost: (error: unknown) => void) {
-    this.#sentinels = sentinels
-    this.#connectTimeoutMs = connectTimeoutMs
+  constructor(way: WayToPrimary, name: string, lost: (error: unknown) => void) {
+    this.#way = way
     this.#name = name
     this.#lost = lost
   }
 
   async open(): Promise<void> {
-    const place = await this.#sentinels.findPrimary((connection) => this.#hold(connection))
-    const address = { ...this.#sentinels.group.primary, ...place }
-    const connection = await connectTo(address, this.#connectTimeoutMs)(this.#name, this.#lost)
+    const { sentinels, watch, connectTimeoutMs } = this.#way
+    const place = await sentinels.findPrimary((connection) => this.#hold(connection))
+    const address = { ...sentinels.group.primary, ...place }
+    const connection = await connectTo(address, connectTimeoutMs)(this.#name, this.#lost)
     this.#hold(connection)
     await connection.open()
     refuseReplica(place, await connection.send(['ROLE']))
+    if (!this.#isDestroyed) this.#unwatch = watch.add({ place, leave: this.#lost })
   }
 
   send(command: readonly string[]): Promise<unknown> {
@@ -47,6 +55,7 @@ class PrimaryConnection implements Connection {
 
   destroy(): void {
     this.#isDestroyed = true
+    this.#unwatch()
     this.#current?.destroy()
   }
 

@@ -33,6 +33,7 @@ import {
 import { claimDueArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
 import { ScriptCalls } from './script-calls.ts'
 import * as scripts from './scripts.generated.ts'
+import type { PrimaryWatch } from './primary-watch.ts'
 import type { Sentinels } from './sentinels.ts'
 import type { Timeouts } from './url-options.ts'
 import { Wakeups } from './wakeups.ts'
@@ -55,6 +56,7 @@ export type RedisStoreOptions = Timeouts & {
   readonly durability: Durability
   /** Where they know the way to the primary. */
   readonly sentinels?: Sentinels
+  readonly watch?: PrimaryWatch
   /** Tests only. */
   readonly now?: () => number
 }
@@ -124,6 +126,7 @@ export class RedisStore implements contract.Store {
   }
 
   async close(): Promise<void> {
+    this.#options.watch?.close()
     this.#wakeups.close()
     this.#confirmed?.close()
     this.#link.close()

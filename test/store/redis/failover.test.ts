@@ -123,6 +123,35 @@ describe.each(TROUBLES)('%s while its replica hears nothing', (_, begin, end) =>
   )
 })
 
+test(
+  'a primary that is cut off and lives is left as soon as the sentinels replaced it',
+  async () => {
+    const queue = freshQueue()
+    const store = open(queue, '')
+    await store.open()
+    let wakeUps = 0
+    store.onWake(() => (wakeUps += 1))
+    await until('the subscription stands', () => wakeUps > 0)
+    const primary = await group.primary()
+    primary.proxy.hold('replica', 'sentinel')
+    onTestFinished(async () => {
+      primary.proxy.release()
+      await group.settled(await group.primary())
+    })
+    const next = await group.failedOver(primary)
+    await until('the new primary has what is put', async () => {
+      await store.put([message(`m${Math.random()}`, { when: { delayMs: 3_600_000 } })])
+      return (await next.server.admin(['EXISTS', `punctual:{${queue}}:payload`])) === 1
+    })
+    // It was not told, and would still have taken it.
+    expect(String(await primary.server.admin(['ROLE']))).toMatch(/^master/)
+    const before = wakeUps
+    await open(queue, '').put([message('soon', { when: { delayMs: 60_000 } })])
+    await until('wake-ups come from there too', () => wakeUps > before)
+  },
+  CAP_MS,
+)
+
 test.each(['primary', 'replicated'] as const)(
   'under load, durability "%s": everything goes on by itself through failovers of every kind',
   async (durability) => {

@@ -175,6 +175,23 @@ describe('while the replica stands still', () => {
   })
 })
 
+test('a primary that is demoted while a write waits: the effect is unknown, and the connection is left', async () => {
+  const alone = await RedisServer.start()
+  onTestFinished(() => alone.stop())
+  const queue = freshQueue()
+  const store = open(PATIENT, queue, alone.url)
+  const put = store.put([message('a')])
+  const refused = expect(put).rejects.toMatchObject({
+    name: 'UnavailableError',
+    code: 'STORE_UNAVAILABLE',
+    message: expect.stringContaining('became a replica') as string,
+  })
+  await until('the primary has it', async () => (await open({}, queue, alone.url).count()).states.ready === 1)
+  await alone.admin(['REPLICAOF', '127.0.0.1', String(proxy.port)])
+  await refused
+  await expect(store.put([message('b')])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+})
+
 test('a user without the right to wait hears of it when the store opens', async () => {
   await primary.admin(['ACL', 'SETUSER', 'narrow', 'on', '>pw', '~*', '&*', '+@all', '-wait'])
   const url = primary.url.replace('redis://', 'redis://narrow:pw@')
