@@ -39,7 +39,7 @@ function parseOptions(): (FailoverOptions & { readonly json: boolean }) | undefi
 
 function render(result: Failovers): string {
   return Object.entries(result)
-    .map(([name, value]) => `${name.padEnd(16)}${value}`)
+    .map(([name, value]) => `${name.padEnd(18)}${value}`)
     .join('\n')
 }
 

@@ -23,6 +23,10 @@ export type Failovers = Audit & {
   readonly rounds: number
   readonly seed: number
   readonly durability: string
+  readonly replicas: number
+  /** From the trouble until all sentinels name another primary. */
+  readonly failoverMsMedian: number
+  readonly failoverMsMax: number
 }
 
 /** Enough to be sure that the load goes on after a failover. */
@@ -34,17 +38,22 @@ export async function runFailovers(options: FailoverOptions): Promise<Failovers>
   const load = new Load(group.url('?callTimeout=2s&connectTimeout=1s'), `failover-${seed}`, durability)
   try {
     await load.begin()
+    const tookMs: number[] = []
     for (const [i, plan] of planRounds(seed, rounds, options.troubles).entries()) {
-      const ms = await playRound(group, load, plan)
-      say(
-        `round ${i + 1}: ${plan.trouble}, ${load.ledger.accepted} acknowledged so far, away for ${Math.round(ms)} ms`,
-      )
+      tookMs.push(await playRound(group, load, plan))
+      say(`round ${i + 1}: ${plan.trouble}; ${load.ledger.accepted} acknowledged so far`)
     }
-    return { rounds, seed, durability, ...load.ledger.audit(await load.end()) }
+    const audit = load.ledger.audit(await load.end())
+    return { rounds, seed, durability, replicas, ...audit, ...summarise(tookMs) }
   } finally {
     await load.stop()
     await group.stop()
   }
+}
+
+function summarise(tookMs: readonly number[]): Pick<Failovers, 'failoverMsMedian' | 'failoverMsMax'> {
+  const sorted = tookMs.map(Math.round).toSorted((a, b) => a - b)
+  return { failoverMsMedian: sorted[Math.floor(sorted.length / 2)] ?? 0, failoverMsMax: sorted.at(-1) ?? 0 }
 }
 
 /** Answers how long it took from the trouble until the sentinels had a new primary. */

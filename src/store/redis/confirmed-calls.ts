@@ -15,9 +15,10 @@
  * repeated put, which finds its message there, writes nothing: WAIT would confirm at once what no replica has.
  */
 import type { Clock } from '../../clock.ts'
-import { UnavailableError } from '../../core/errors.ts'
+import { UnavailableError, UsageError } from '../../core/errors.ts'
 import { queueKeys } from './keys.ts'
 import { CALLS_MAX, type Link } from './link.ts'
+import { refusalWord } from './refusals.ts'
 import type { Calls } from './script-calls.ts'
 
 /** The first write needs no memory, so that a full server allows the second: work can still be finished there. */
@@ -61,7 +62,13 @@ export class ConfirmedCalls implements Calls {
 
   /** Rejects where this user may not wait for replicas: better now than after the first write. */
   async open(): Promise<void> {
-    await this.#link.call(['WAIT', '0', '1'])
+    try {
+      await this.#link.call(['WAIT', '0', '1'])
+    } catch (error) {
+      // A replica refuses to wait for replicas; after a failover the same address leads to the primary.
+      if (!(error instanceof UsageError) || refusalWord(error.cause) !== 'ERR') throw error
+      throw new UnavailableError('STORE_UNAVAILABLE', error.message, { cause: error })
+    }
   }
 
   close(): void {

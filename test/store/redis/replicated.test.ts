@@ -1,5 +1,7 @@
 /** Durability "replicated" on a primary with one replica: what waits for it, what does not, and what it says when it fails. */
+import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { Punctual } from '../../../src/index.ts'
 import type { Lease, Store } from '../../../src/store/store.ts'
 import { ack, claimDue, message, retry } from '../../../src/testing/conformance/bench.ts'
 import { ReplicationProxy } from './replication-proxy.ts'
@@ -190,6 +192,21 @@ test('a primary that is demoted while a write waits: the effect is unknown, and 
   await alone.admin(['REPLICAOF', '127.0.0.1', String(proxy.port)])
   await refused
   await expect(store.put([message('b')])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(store.open()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+})
+
+test('a client that the user has already can have it too, by the option', async () => {
+  const client = createClient({ url: primary.url })
+  const queue = new Punctual({
+    store: client,
+    queue: freshQueue(),
+    durability: { timeout: 100 },
+    logger: false,
+  })
+  onTestFinished(async () => void (await queue.stop()))
+  await retried(() => queue.produce('t', 1, { id: 'a' }))
+  proxy.hold('replica')
+  await expect(queue.produce('t', 2, { id: 'b' })).rejects.toMatchObject(UNREPLICATED)
 })
 
 test('a user without the right to wait hears of it when the store opens', async () => {

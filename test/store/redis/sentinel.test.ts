@@ -5,6 +5,7 @@ import { Punctual } from '../../../src/index.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { conformance } from '../../../src/testing/conformance/index.ts'
 import { message } from '../../../src/testing/conformance/bench.ts'
+import { makePlace } from '../../cli/punctual.ts'
 import { ReplicationGroup } from './replication-group.ts'
 import { SentinelServer } from './sentinel-server.ts'
 import { freePort, RedisServer } from './server.ts'
@@ -141,6 +142,16 @@ describe('the door', () => {
     const findings = await queue.doctor()
     expect(findings.map(({ what }) => what).join('\n')).toMatch(/each write is confirmed by all 1 connected/)
     expect(findings.map(({ what }) => what).join('\n')).toMatch(/OK 3 usable Sentinels/)
+  })
+
+  test('the command line takes the URL', async () => {
+    const place = await makePlace(group.url('?durability=replicated&replicationTimeout=20s'))
+    const queue = ['--queue', freshQueue()]
+    expect(await place.run(['produce', 't', '--delay', '1h', ...queue])).toMatchObject({ code: 0 })
+    expect(await place.json(['stats', ...queue])).toMatchObject({ counts: { delayed: 1 } })
+    const { code, stdout } = await place.run(['doctor', ...queue])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/OK 3 usable Sentinels/)
   })
 
   test('a client made by createSentinel is refused, with what to give instead', () => {
