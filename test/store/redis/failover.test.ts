@@ -11,7 +11,7 @@ const CAP_MS = 180_000
 
 let group: ReplicationGroup
 beforeAll(async () => {
-  group = await ReplicationGroup.start()
+  group = await ReplicationGroup.start({ downAfterMs: 2_000 })
 })
 afterAll(() => group?.stop())
 
@@ -151,6 +151,42 @@ test(
   },
   CAP_MS,
 )
+
+describe('a split network that leaves the old primary one of its two replicas', () => {
+  let three: ReplicationGroup
+  beforeAll(async () => {
+    three = await ReplicationGroup.start({ replicas: 2, downAfterMs: 2_000 })
+  })
+  afterAll(() => three?.stop())
+
+  test.each([
+    [1, 'acknowledged', '20s'],
+    [2, 'unknown', '300ms'],
+  ] as const)(
+    'replicas=%i: a write there is %s, and the other side does not have it',
+    async (replicas, answer, patience) => {
+      const queue = freshQueue()
+      const options = `?durability=replicated&replicas=${replicas}&replicationTimeout=${patience}`
+      const store = storeAt(three.url(options), queue)
+      onTestFinished(() => store.close())
+      await store.open()
+      const primary = await three.primary()
+      const [kept, other] = await three.replicas()
+      if (kept === undefined || other === undefined) throw new Error('two replicas')
+      primary.proxy.hold('sentinel')
+      primary.proxy.holdReplica(other.proxy.port)
+      kept.proxy.hold('sentinel')
+      expect(await answerOf(store.put([message('new', { when: { delayMs: 3_600_000 } })]))).toBe(answer)
+      expect(await three.failedOver(primary)).toBe(other)
+      primary.proxy.release()
+      kept.proxy.release()
+      await three.settled(other)
+      await until('the store is back', async () => (await store.count()).states !== undefined)
+      expect(await stateOf(store, 'new')).toBeUndefined()
+    },
+    CAP_MS,
+  )
+})
 
 test.each(['primary', 'replicated'] as const)(
   'under load, durability "%s": everything goes on by itself through failovers of every kind',

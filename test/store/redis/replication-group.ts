@@ -16,7 +16,7 @@ const PROMPT =
 
 export type Member = { readonly server: RedisServer; readonly proxy: ReplicationProxy }
 
-export type GroupOptions = { readonly replicas?: number; readonly config?: readonly string[] }
+export type GroupOptions = { readonly replicas?: number; readonly downAfterMs?: number }
 
 export class ReplicationGroup {
   readonly members: readonly Member[]
@@ -26,15 +26,15 @@ export class ReplicationGroup {
     this.members = members
   }
 
-  static async start({ replicas = 1, config = [] }: GroupOptions = {}): Promise<ReplicationGroup> {
+  static async start({ replicas = 1, ...sensitivity }: GroupOptions = {}): Promise<ReplicationGroup> {
     const members: Member[] = []
     const group = new ReplicationGroup(members)
     try {
-      const primary = await startMember(config)
+      const primary = await startMember([])
       members.push(primary)
-      for (let i = 0; i < replicas; i += 1) members.push(await startMember([...config, ...follow(primary)]))
+      for (let i = 0; i < replicas; i += 1) members.push(await startMember(follow(primary)))
       await until('the replicas follow', () => isFollowed(primary, replicas))
-      const watched = { name: NAME, port: primary.proxy.port, quorum: QUORUM }
+      const watched = { name: NAME, port: primary.proxy.port, quorum: QUORUM, ...sensitivity }
       for (let i = 0; i < SENTINELS; i += 1) group.sentinels.push(await SentinelServer.start(watched))
       await group.settled(primary)
       return group

@@ -8,7 +8,14 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 export type Visitor = 'replica' | 'sentinel' | 'client'
 
-type Pair = { readonly outer: Socket; readonly inner: Socket; visitor: Visitor; held: Held[] }
+type Pair = {
+  readonly outer: Socket
+  readonly inner: Socket
+  readonly held: Held[]
+  visitor: Visitor
+  /** A replica says at which port it is known. */
+  port: number | undefined
+}
 type Held = { readonly to: Socket; readonly bytes: Buffer }
 
 export class ReplicationProxy {
@@ -17,6 +24,7 @@ export class ReplicationProxy {
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
   readonly #holding = new Set<Visitor>()
+  readonly #holdingPorts = new Set<number>()
 
   private constructor(server: Server) {
     this.#server = server
@@ -40,9 +48,15 @@ export class ReplicationProxy {
     for (const visitor of visitors) this.#holding.add(visitor)
   }
 
+  /** The same for the one replica that is known at this port. */
+  holdReplica(port: number): void {
+    this.#holdingPorts.add(port)
+  }
+
   /** What was held goes on its way. */
   release(): void {
     this.#holding.clear()
+    this.#holdingPorts.clear()
     for (const pair of this.#pairs) {
       for (const { to, bytes } of pair.held.splice(0)) to.write(bytes)
     }
@@ -59,17 +73,24 @@ export class ReplicationProxy {
 
   #join(outer: Socket): void {
     const inner = connect(this.target, '127.0.0.1')
-    const pair: Pair = { outer, inner, visitor: 'client', held: [] }
+    const pair: Pair = { outer, inner, visitor: 'client', port: undefined, held: [] }
     this.#pairs.add(pair)
     outer.once('data', (bytes) => (pair.visitor = visitorOf(bytes)))
+    outer.on('data', (bytes) => {
+      if (pair.visitor === 'replica' && pair.port === undefined) pair.port = portIn(bytes)
+    })
     this.#pass(pair, outer, inner)
     this.#pass(pair, inner, outer)
+  }
+
+  #isHeld({ visitor, port }: Pair): boolean {
+    return this.#holding.has(visitor) || (port !== undefined && this.#holdingPorts.has(port))
   }
 
   #pass(pair: Pair, from: Socket, to: Socket): void {
     from.setNoDelay(true)
     from.on('data', (bytes) => {
-      if (this.#holding.has(pair.visitor)) pair.held.push({ to, bytes })
+      if (this.#isHeld(pair)) pair.held.push({ to, bytes })
       else to.write(bytes)
     })
     from.on('error', () => undefined)
@@ -85,4 +106,9 @@ function visitorOf(bytes: Buffer): Visitor {
   const text = bytes.toString('latin1')
   if (/sentinel-/.test(text)) return 'sentinel'
   return /^\*1\r\n\$4\r\nPING\r\n$|REPLCONF|PSYNC/i.test(text) ? 'replica' : 'client'
+}
+
+function portIn(bytes: Buffer): number | undefined {
+  const port = /listening-port\r\n\$\d+\r\n(\d+)/.exec(bytes.toString('latin1'))?.[1]
+  return port === undefined ? undefined : Number(port)
 }

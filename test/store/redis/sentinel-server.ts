@@ -8,10 +8,16 @@ import { createClient } from 'redis'
 import { freePort } from './server.ts'
 import { until } from './until.ts'
 
-export type Watched = { readonly name: string; readonly port: number; readonly quorum: number }
+export type Watched = {
+  readonly name: string
+  readonly port: number
+  readonly quorum: number
+  /** How long a server must be silent to count as down. */
+  readonly downAfterMs?: number
+}
 
-/** How long a server must be silent to count as down. Not shorter: a busy machine must not look like a dead one. */
-const DOWN_AFTER_MS = 1_000
+/** Not shorter: a busy machine must not look like a dead one. */
+const DOWN_AFTER_MS = 1_500
 const FAILOVER_TIMEOUT_MS = 4_000
 
 export class SentinelServer {
@@ -27,7 +33,7 @@ export class SentinelServer {
   }
 
   static async start(
-    { name, port: watched, quorum }: Watched,
+    { name, port: watched, quorum, downAfterMs = DOWN_AFTER_MS }: Watched,
     more: readonly string[] = [],
   ): Promise<SentinelServer> {
     const directory = await mkdtemp(join(tmpdir(), 'punctual-sentinel-'))
@@ -37,7 +43,7 @@ export class SentinelServer {
       'bind 127.0.0.1',
       `dir ${directory}`,
       `sentinel monitor ${name} 127.0.0.1 ${watched} ${quorum}`,
-      `sentinel down-after-milliseconds ${name} ${DOWN_AFTER_MS}`,
+      `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
       `sentinel failover-timeout ${name} ${FAILOVER_TIMEOUT_MS}`,
       `sentinel parallel-syncs ${name} 5`,
       ...more,

@@ -13,7 +13,8 @@ import { freshQueue, storeAt } from './stores.ts'
 
 let group: ReplicationGroup
 beforeAll(async () => {
-  group = await ReplicationGroup.start()
+  // Nobody dies here, and a machine that is merely busy must not look like it.
+  group = await ReplicationGroup.start({ downAfterMs: 60_000 })
 })
 afterAll(() => group?.stop())
 
@@ -114,6 +115,23 @@ describe('sentinels', () => {
         code: 'STORE_REFUSED',
       })
     }
+  })
+
+  test('the doctor names those that are away, and says when they are too few', async () => {
+    const [first] = group.sentinels
+    const gone = await freePort()
+    const findings = await open(
+      `redis+sentinel://127.0.0.1:${gone},127.0.0.1:${first?.port}/mymaster`,
+    ).doctor()
+    expect(findings).toContainEqual(
+      expect.objectContaining({ level: 'problem', what: expect.stringContaining(String(gone)) as string }),
+    )
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        level: 'warning',
+        what: expect.stringContaining('names 2 sentinel') as string,
+      }),
+    )
   })
 
   test('closing while the sentinels are being asked ends at once', async () => {
