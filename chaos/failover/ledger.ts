@@ -8,6 +8,7 @@ export class Ledger {
   readonly #cancelled = new Set<string>()
   readonly #starts = new Map<string, number>()
   readonly #completions = new Map<string, number>()
+  readonly #startedAfterwards = new Set<string>()
   /** Calls that were answered with an error: whether they took effect is nobody's promise. */
   unknown = 0
   /** Of those, the ones whose replicas did not confirm in time. */
@@ -26,6 +27,7 @@ export class Ledger {
   }
 
   start(id: string): void {
+    if (this.#completions.has(id)) this.#startedAfterwards.add(id)
     this.#starts.set(id, (this.#starts.get(id) ?? 0) + 1)
   }
 
@@ -58,6 +60,7 @@ export class Ledger {
       completed: this.#completions.size,
       completedAgain: [...this.#completions.values()].filter((count) => count > 1).length,
       repeated: [...this.#starts.values()].filter((count) => count > 1).length,
+      repeatedCompleted: this.#startedAfterwards.size,
       unknown: this.unknown,
       unreplicated: this.unreplicated,
     }
@@ -81,6 +84,8 @@ export type Audit = {
   readonly completedAgain: number
   /** Handlers that started more than once, for whatever reason: this is allowed. */
   readonly repeated: number
+  /** Of these: after they had been told as completed. */
+  readonly repeatedCompleted: number
   readonly unknown: number
   readonly unreplicated: number
 }

@@ -5,7 +5,7 @@ import { Punctual } from '../../../src/index.ts'
 import type { Lease, Store } from '../../../src/store/store.ts'
 import { ack, claimDue, message, retry } from '../../../src/testing/conformance/bench.ts'
 import { ReplicationProxy } from './replication-proxy.ts'
-import { RedisServer } from './server.ts'
+import { freePort, RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
 
@@ -32,6 +32,17 @@ afterAll(async () => {
   await proxy?.close()
   await primary?.stop()
 })
+
+/** A node of a cluster, which meets the one that is there already. */
+async function startNode(there?: RedisServer): Promise<RedisServer> {
+  const bus = await freePort()
+  const node = await RedisServer.start({
+    config: ['--cluster-enabled', 'yes', '--cluster-port', String(bus)],
+  })
+  onTestFinished(() => node.stop())
+  await there?.admin(['CLUSTER', 'MEET', '127.0.0.1', String(node.port), String(bus)])
+  return node
+}
 
 type Settings = Parameters<typeof storeAt>[2]
 
@@ -193,6 +204,24 @@ test('a primary that is demoted while a write waits: the effect is unknown, and 
   await refused
   await expect(store.put([message('b')])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
   await expect(store.open()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+})
+
+test('on a node of a cluster that has a replica', async () => {
+  const first = await startNode()
+  await first.admin(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  const second = await startNode(first)
+  const id = String(await first.admin(['CLUSTER', 'MYID']))
+  await until('it follows', async () => {
+    await second.admin(['CLUSTER', 'REPLICATE', id])
+    return true
+  })
+  const store = open(PATIENT, freshQueue(), first.url)
+  await until('the cluster takes writes that its replica confirms', async () => {
+    await store.put([message('a')])
+    return true
+  })
+  const leases = await claimDue(store)
+  await expect(store.settle(leases.map(ack))).resolves.toEqual(['settled'])
 })
 
 test('a client that the user has already can have it too, by the option', async () => {
