@@ -33,6 +33,7 @@ export const ERROR_CODES = {
   STORE_INVALID: 'a store object that does not keep the contract',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_UNREPLICATED: 'the primary took the call, but too few replicas confirmed it in time',
   STORE_FULL: 'the store is out of memory or disk and takes no more messages',
   STORE_CORRUPT: 'the files of the store are damaged',
   STORE_FOREIGN: 'a directory that is not a store of punctual',
