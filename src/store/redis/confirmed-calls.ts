@@ -11,8 +11,9 @@
  * a time: whatever is called meanwhile goes out together afterwards and shares the next one. A call thus waits for two
  * of them at most, however many there are.
  *
- * The fence is a write that changes nothing. From Redis 7.2 on WAIT looks at the last write of its connection, and a
- * repeated put, which finds its message there, writes nothing: WAIT would confirm at once what no replica has.
+ * The fence is a write that changes nothing. WAIT promises something about the writes of its connection only (older
+ * servers do more), and a repeated put, which finds its message there, writes nothing: without the fence, WAIT could
+ * confirm at once what no replica has.
  */
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, UsageError } from '../../core/errors.ts'
