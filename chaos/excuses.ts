@@ -61,9 +61,17 @@ export function faultFor(
   )
 }
 
-/** Any fault to anybody: claims of others count too. */
-export function anyFault(from: number, until: number, { faults }: Stories): boolean {
-  return faults.some((fault) => fault.at <= until && fault.until + AFTERMATH_MS >= from)
+/**
+ * Any fault to anybody, and any death, also by a handler that kills: whoever had claimed it need not have started it,
+ * and so is not known.
+ */
+export function anyTrouble(from: number, until: number, { faults, processes }: Stories): boolean {
+  const isNear = (beganAt: number, endedAt: number): boolean =>
+    beganAt <= until && endedAt + AFTERMATH_MS >= from
+  return (
+    faults.some((fault) => isNear(fault.at, fault.until)) ||
+    [...processes.values()].some(({ exit }) => exit?.signal === 'SIGKILL' && isNear(exit.at, exit.at))
+  )
 }
 
 /** Frozen in the instant between the check of the lease and the first line of the handler. */

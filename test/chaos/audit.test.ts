@@ -241,8 +241,25 @@ describe('the auditor: repeats', () => {
   it('P6: an attempt counted twice, not at all, or beyond the limit', () => {
     expect(attempts(1, 2)).toEqual([])
     expect(attempts(1, 1)).toEqual([expect.stringMatching(/^P6 .*attempt 1 came after attempt 1/)])
-    expect(attempts(1, 3)).toEqual([expect.stringMatching(/^P6 .*without a fault/)])
+    expect(attempts(1, 3)).toEqual([expect.stringMatching(/^P6 .*nobody was in trouble/)])
     expect(attempts(4, 5)).toContainEqual(expect.stringMatching(/^P6 .*attempt 5 of at most 4/))
+  })
+})
+
+describe('the auditor: attempts that nobody started', () => {
+  it.each<[string, (history: History) => History]>([
+    [
+      'a worker was killed',
+      (history) => history.fault('kill worker', { at: 150, until: 151, target: OTHER }),
+    ],
+    [
+      'a handler killed its worker',
+      (history) => history.exited(150, { signal: 'SIGKILL', isKilled: true, process: OTHER }),
+    ],
+  ])('explained: %s, and had claimed it', (_reason, explain) => {
+    const failed = produced().started(1, { at: 110 }).ended(1, 'threw', { at: 111 })
+    const history = explain(failed).started(3, { at: 200 }).ended(3, 'done', { at: 201 })
+    expect(findingsIn(history)).toEqual([])
   })
 })
 
