@@ -2,7 +2,7 @@
  * The composition root: the only file that knows every engine. An engine is loaded when a queue asks for it, so that
  * nobody pays for those they do not use.
  */
-import { UsageError, describe } from './core/errors.ts'
+import { UsageError, describe, withoutPasswords } from './core/errors.ts'
 import type { TopicSchemas } from './core/schema.ts'
 import { Queue } from './queue.ts'
 import {
@@ -58,7 +58,7 @@ function makerFor(settings: Settings): () => Promise<Store> {
   if (engine === undefined) {
     throw new UsageError(
       'STORE_URL_INVALID',
-      `store is ${describe(given)}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
+      `store is ${describe(withoutPasswords(given))}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
       { value: given },
     )
   }

@@ -77,11 +77,12 @@ describe('wrong usage', () => {
     }
   })
 
-  it('with --json the complaint is a document, with the code of the library where it has one', async () => {
+  it('with --json the complaint is a document, with a code: the library’s, or the command line’s own', async () => {
     const place = await makePlace()
     expect(await place.json(['produce', '', '1'])).toMatchObject({ code: 'TOPIC_INVALID' })
     expect(await place.json(['nothing'])).toEqual({
       error: expect.stringContaining('no command "nothing"') as string,
+      code: 'CALL_INVALID',
     })
   })
 })

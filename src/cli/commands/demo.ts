@@ -58,7 +58,7 @@ export const demo = defineCommand({
     const queueName = call.queueName === 'default' ? 'demo' : call.queueName
     const queue = call.open({ queue: queueName, ...DEMO_SETTINGS })
     const { tally, greeting } = await prepare(call, queue)
-    const where = `${call.store}, queue "${queueName}"`
+    const where = `${call.storeName}, queue "${queueName}"`
     const show = showFor({ out: call.out, tally, where, json: call.json })
     for (const line of greeting) show.note(line)
     try {
@@ -154,7 +154,7 @@ async function conclude(call: DemoCall, tally: Tally, queueName: string): Promis
   if (call.json) call.out.json({ event: 'finished', ...verdict })
   else {
     call.out.line()
-    for (const line of renderVerdict(verdict, call.store, call.out.style)) call.out.line(line)
+    for (const line of renderVerdict(verdict, call.storeName, call.out.style)) call.out.line(line)
   }
   return verdict.missing === 0 && verdict.early === 0 ? EXIT.fine : EXIT.failed
 }

@@ -70,13 +70,13 @@ function showOn(call: StatsCall, isWatched: boolean): Painter {
   return { paint: (read) => out.line(renderStats(call, read).join('\n')), end: () => undefined }
 }
 
-function renderStats({ out, clock, store, queueName }: StatsCall, read: Stats): string[] {
+function renderStats({ out, clock, storeName, queueName }: StatsCall, read: Stats): string[] {
   const { style } = out
   const options = { width: out.columns, title: style.bold }
   const states = MESSAGE_STATES.map((state) => [paintState(state, style), formatCount(read.counts[state])])
   const topics = Object.entries(read.topics).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    style.dim(`${store}, queue "${queueName}"`),
+    style.dim(`${storeName}, queue "${queueName}"`),
     '',
     ...renderTable([{ title: 'STATE' }, { title: 'MESSAGES', align: 'right' }], states, options),
     ...(topics.length === 0 ? [] : ['', ...renderTopics(topics, options)]),

@@ -61,7 +61,7 @@ export const work = defineCommand({
     journal.watch(queue)
     journal.begun(
       handlers.map(({ topic }) => topic),
-      `${call.store}, queue "${call.queueName}"`,
+      `${call.storeName}, queue "${call.queueName}"`,
     )
     // Nobody reads the journal any more: as when a pipe breaks, this is the end, but an orderly one.
     out.closed.addEventListener('abort', () => void queue.stop())

@@ -8,7 +8,7 @@
  *   tlsCa, tlsCert, tlsKey   PEM files: the authority, our certificate, its key (rediss only)
  *   tlsServername    the name that the server's certificate carries (rediss only)
  */
-import { UsageError, describe } from '../../core/errors.ts'
+import { UsageError, describe, withoutPasswords } from '../../core/errors.ts'
 import { parseDuration, type Duration } from '../../core/duration.ts'
 
 export type TlsFiles = {
@@ -57,8 +57,8 @@ export function parseRedisUrl(text: string): { readonly address: Address; readon
   const isTls = url.protocol === 'rediss:'
   refuseUnknown(url, isTls)
   const tls = isTls ? { tls: tlsFiles(url.searchParams) } : {}
-  const username = url.username === '' ? {} : { username: decodeURIComponent(url.username) }
-  const password = url.password === '' ? {} : { password: decodeURIComponent(url.password) }
+  const username = url.username === '' ? {} : { username: decoded(url.username) }
+  const password = url.password === '' ? {} : { password: decoded(url.password) }
   return {
     address: {
       // WHATWG keeps the brackets of an IPv6 address; sockets want it bare.
@@ -70,6 +70,19 @@ export function parseRedisUrl(text: string): { readonly address: Address; readon
       ...tls,
     },
     settings: durations(url.searchParams),
+  }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (cause) {
+    // Not the part itself: it may be the password.
+    throw new UsageError(
+      'STORE_URL_INVALID',
+      'the name or password in the store URL has a "%" that is not followed by two hexadecimal digits; write "%25" for it.',
+      { cause },
+    )
   }
 }
 
@@ -118,7 +131,7 @@ function databaseOf(url: URL): number {
 
 function invalid(value: string, remedy: string): UsageError {
   // Never the value whole: it may carry a password.
-  const shown = value.replace(/\/\/[^@/]*@/, '//…@')
+  const shown = withoutPasswords(value)
   return new UsageError(
     'STORE_URL_INVALID',
     `the store URL ${describe(shown)} is not one for Redis; ${remedy}`,
