@@ -13,11 +13,10 @@ const VERSION_MIN = [6, 2] as const
 const MEMORY_SHARE_MAX = 0.9
 
 export async function examine(link: Link, clock: Clock): Promise<Finding[]> {
-  const findings = [
-    ...(await examineInfo(link)),
-    ...(await examineEviction(link)),
-    await examineClock(link, clock),
-  ]
+  return [...(await examineInfo(link)), ...(await examineEviction(link)), await examineClock(link, clock)]
+}
+
+export function worstFirst(findings: readonly Finding[]): Finding[] {
   const rank = { problem: 0, warning: 1, fine: 2 }
   return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
 }

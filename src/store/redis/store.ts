@@ -13,9 +13,10 @@ import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import type * as contract from '../store.ts'
+import { examineAgreement } from './agreement.ts'
 import type { Connect } from './connection.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
-import { examine } from './doctor.ts'
+import { examine, worstFirst } from './doctor.ts'
 import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
 import { Link } from './link.ts'
 import {
@@ -165,8 +166,9 @@ export class RedisStore implements contract.Store {
     return decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
   }
 
-  doctor(): Promise<contract.Finding[]> {
-    return examine(this.#link, this.#context.clock)
+  async doctor(): Promise<contract.Finding[]> {
+    const agreement = examineAgreement(await this.#scripts.run(scripts.CHECKUP_SCRIPT, []))
+    return worstFirst([...agreement, ...(await examine(this.#link, this.#context.clock))])
   }
 
   onWake(listener: () => void): () => void {

@@ -9,7 +9,7 @@
 import { STAMP_LENGTH } from './tail.ts'
 
 export function makeToken(claim: string, payload: string): string {
-  return `${claim}/${payload.slice(0, STAMP_LENGTH)}`
+  return `${claim}/${payload.slice(0, STAMP_LENGTH).padEnd(STAMP_LENGTH, '-')}`
 }
 
 export function claimOf(token: string): string {
