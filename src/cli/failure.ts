@@ -14,6 +14,9 @@ import { printable } from './printable.ts'
 export const EXIT = { fine: 0, failed: 1, usage: 2 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
+/** Some quote what they were given, which may be of any length. */
+const LINE_MAX = 1_000
+
 export const CLI_CODES = {
   call: 'CALL_INVALID',
   failed: 'FAILED',
@@ -63,5 +66,6 @@ export function describeFailure(error: unknown, command: string | undefined): Fa
 }
 
 function oneLine(text: string): string {
-  return withoutPasswords(printable(text.replace(/\s*\n\s*/g, ' ')))
+  const line = withoutPasswords(printable(text.replace(/\s*\n\s*/g, ' ')))
+  return line.length <= LINE_MAX ? line : `${line.slice(0, LINE_MAX)}…`
 }

@@ -120,11 +120,14 @@ async function perform(call: DemoCall, { queue, queueName, tally, show }: Cast):
   const say = (note: string): void => show.note(note)
   const crew = new CrashingCrew({ queue, store, queueName, clock, tally, report, say, signal: over.signal })
   const isCrash = call.values.crash === true
-  await (isCrash ? crew.start() : workHere(queue, report))
-  await Promise.all([paintUntilOver(call, show, over.signal), watchStore(call, queue, over)])
-  if (isCrash) await crew.stop()
-  await queue.stop()
-  signals.end()
+  try {
+    await (isCrash ? crew.start() : workHere(queue, report))
+    await Promise.all([paintUntilOver(call, show, over.signal), watchStore(call, queue, over)])
+    if (isCrash) await crew.stop()
+    await queue.stop()
+  } finally {
+    signals.end()
+  }
   show.tick({ now: clock.now(), isOver: true })
 }
 

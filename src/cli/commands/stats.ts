@@ -50,11 +50,14 @@ async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats)
   const signals = untilSignalled(() => undefined)
   void signals.first.then(() => over.abort())
   call.out.closed.addEventListener('abort', () => over.abort())
-  while (!over.signal.aborted) {
-    paint(await queue.stats())
-    await sleep(call.clock, everyMs, over.signal)
+  try {
+    while (!over.signal.aborted) {
+      paint(await queue.stats())
+      await sleep(call.clock, everyMs, over.signal)
+    }
+  } finally {
+    signals.end()
   }
-  signals.end()
 }
 
 type Painter = { readonly paint: (read: Stats) => void; readonly end: () => void }

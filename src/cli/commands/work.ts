@@ -69,7 +69,10 @@ export const work = defineCommand({
     void signals.first.then(() => journal.stopping())
     const watching = new AbortController()
     const watch = watchLateness(call, queue, journal, watching.signal)
-    const report = await queue.run().finally(() => watching.abort())
+    const report = await queue.run().finally(() => {
+      watching.abort()
+      signals.end()
+    })
     await watch
     journal.ended(report)
     return report.errors.length === 0 ? EXIT.fine : EXIT.failed
