@@ -11,6 +11,7 @@
 import { decodePolicy } from '../src/core/codec.ts'
 import type * as contract from '../src/store/store.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
+import { isMisfit } from './schemas.ts'
 import { judgeSettlement } from './settlement-rules.ts'
 import type { Violations } from './violations.ts'
 
@@ -27,8 +28,12 @@ export type LedgerParts = {
   readonly violations: Violations
   /** Simulated time. */
   readonly elapsed: () => number
-  /** Simulated time when the store's clock was last set forward; -1 for never. */
+  /** Simulated time when the store's clock was last set; -1 for never. */
   readonly jumpedAt: () => number
+  /** By how much the store's clock was set back so far. */
+  readonly setBackMs: () => number
+  /** Whether a handler's time may be over before it starts. */
+  readonly isSchemaSlow: boolean
   readonly leadMs: number
   readonly batchMax: number
   readonly policyOf: (topic: string) => LeasePolicy
@@ -235,6 +240,9 @@ export class Ledger {
       attempt: known.attempt,
       dueAt: known.dueAt,
       grantedAt: this.#parts.elapsed(),
+      setBackMs: this.#parts.setBackMs(),
+      isMisfit: isMisfit(known.message.body),
+      isSchemaSlow: this.#parts.isSchemaSlow,
       policy: {
         limit: own.retry?.limit ?? topical.limit,
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,

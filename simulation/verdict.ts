@@ -61,7 +61,16 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
   const latest = [...ledger.messages.values()].reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
   const dueMs = Math.max(0, latest - storeTime.now())
-  return dueMs + heldMs + 2 * fallbackMs + 2 * (BACKOFF_MS + patienceMs) + 2 * retryWaitMaxMs + SLACK_MS
+  const setBackMs = storeTime.setBackMs // Leases of before last so much longer.
+  return (
+    setBackMs +
+    dueMs +
+    heldMs +
+    2 * fallbackMs +
+    2 * (BACKOFF_MS + patienceMs) +
+    2 * retryWaitMaxMs +
+    SLACK_MS
+  )
 }
 
 function checkRecovered({ ledger, violations }: World): void {
