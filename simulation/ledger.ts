@@ -35,7 +35,6 @@ export type LedgerParts = {
   /** Whether a handler's time may be over before it starts. */
   readonly isSchemaSlow: boolean
   readonly leadMs: number
-  readonly batchMax: number
   readonly policyOf: (topic: string) => LeasePolicy
 }
 
@@ -287,13 +286,11 @@ export class Ledger {
       violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
   }
 
-  /** Whether its holder had every chance to keep it: no trouble, and no more leases than one call can extend. */
+  /** Whether its holder had every chance to keep it. */
   #isWell({ holder, grantedAt, isDelivered }: LeaseRecord): boolean {
     const { troubledAt, isDead, stopEndedAt } = holder
     const wasTroubled = Math.max(troubledAt, this.#parts.jumpedAt()) >= grantedAt
-    if (!isDelivered || isDead || stopEndedAt !== undefined || wasTroubled) return false
-    const held = [...this.#known.values()].filter(({ lease }) => lease?.holder === holder)
-    return held.length <= this.#parts.batchMax
+    return isDelivered && !isDead && stopEndedAt === undefined && !wasTroubled
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {

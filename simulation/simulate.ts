@@ -86,7 +86,6 @@ function makeWorld(seed: number, withHistory: boolean): World {
     setBackMs: () => storeTime.setBackMs,
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
-    batchMax: plan.batchMax,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })
   return {
