@@ -65,6 +65,13 @@ function makerFor(settings: Settings): () => Promise<Store> {
   return () => engine(given, settings)
 }
 
+/** Rejects at once where it is certain that nobody answers; whoever has time simply opens the queue. */
+export async function checkReachable(url: string): Promise<void> {
+  if (!/^rediss?:/.test(url)) return
+  const { probe } = await import('./store/redis/probe.ts')
+  await probe(url)
+}
+
 /** Whether a URL names something that is there already, as far as that can be known without making it. */
 export async function storeExists(url: string): Promise<boolean> {
   if (!url.startsWith('file:')) return true

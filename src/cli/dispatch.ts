@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
 import { describe, withoutPasswords } from '../core/errors.ts'
 import { Punctual, type PunctualOptions } from '../index.ts'
-import { storeExists } from '../open.ts'
+import { checkReachable, storeExists } from '../open.ts'
 import { DEFAULT_STORE } from '../settings.ts'
 import { parseArguments, type CommonValues } from './arguments.ts'
 import type { Command, Input } from './command.ts'
@@ -69,6 +69,7 @@ async function runCommand(
     throw new CallError('a memory store would end with this command; use file:PATH or redis://HOST.')
   }
   if (!command.makesStore) await checkStore(store)
+  if (command.isPatient !== true) await checkReachable(store)
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {
     const queue = new Punctual({ store, queue: queueName, logger: false, ...options })

@@ -97,6 +97,15 @@ describe('a store that is not there', () => {
     )
   })
 
+  it('one where nobody listens is not waited for', async () => {
+    const place = await makePlace('redis://127.0.0.1:1?callTimeout=10m&connectTimeout=10m')
+    expect(await place.json(['stats'])).toEqual({
+      error: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:1 is not reachable \(ECONNREFUSED\)/) as string,
+      code: 'STORE_UNAVAILABLE',
+    })
+    expect(await place.run(['produce', 't'])).toMatchObject({ code: 1, stdout: '' })
+  })
+
   it('one that does not answer is one line, and exit code 1', async () => {
     const place = await makePlace('redis://127.0.0.1:1?callTimeout=500ms')
     const { code, stdout, stderr } = await place.run(['stats'])

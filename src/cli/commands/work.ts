@@ -50,6 +50,7 @@ export const work = defineCommand({
     'A command is not run by a shell. Exit code 0: done; 65: to the dead letters; others: retried. A webhook answers\n2xx: done; 410: to the dead letters; 429 or 503 with Retry-After: again then; others: retried. See docs/cli.md.',
   ],
   makesStore: true,
+  isPatient: true,
   run: async (call) => {
     const { values, positionals, out } = call
     const { exec = [], webhook = [] } = values
