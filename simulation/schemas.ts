@@ -4,7 +4,7 @@ import type { Chance } from './chance.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'
 
-const LATER_MS_MAX = 20_000
+export const LATER_MS_MAX = 20_000
 
 /** A payload that every schema here refuses. */
 export const MISFIT = { misfit: true }

@@ -11,6 +11,7 @@ import { STOP_OVERTIME_MS } from '../src/runtime/stopping.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Host } from './host.ts'
 import type { Holder } from './lease-record.ts'
+import { LATER_MS_MAX } from './schemas.ts'
 import type { World } from './world.ts'
 
 /** Pauses after failures end within this. */
@@ -38,6 +39,9 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   history.note('weather', () => 'the storm is over')
   weather.becomeCalm()
   for (const host of hosts) host.start()
+  // What a schema still looks at will be stored, and its delay begins then.
+  const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
+  await timeline.runUntil(timeline.now + answeredMs, isOver)
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)

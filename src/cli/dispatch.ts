@@ -12,6 +12,7 @@ import { CallError, describeFailure, EXIT, FailedError, type ExitCode } from './
 import { renderCommandHelp, renderHelp } from './help.ts'
 import { nearest } from './nearest.ts'
 import type { Output } from './output.ts'
+import { printable } from './printable.ts'
 
 export type Surroundings = {
   readonly env: NodeJS.ProcessEnv
@@ -84,7 +85,7 @@ async function runCommand(
       positionals,
       json,
       store,
-      storeName: withoutPasswords(store),
+      storeName: printable(withoutPasswords(store)),
       queueName,
       input,
       out,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { defineCommand } from '../command.ts'
 import { EXIT } from '../failure.ts'
+import { printable } from '../printable.ts'
 
 export const backup = defineCommand({
   name: 'backup',
@@ -18,7 +19,7 @@ export const backup = defineCommand({
     const path = resolve(directory)
     await open().backup(path)
     if (json) out.json({ directory: path })
-    else out.line(`${storeName} copied to ${path}`)
+    else out.line(`${storeName} copied to ${printable(path)}`)
     return EXIT.fine
   },
 })

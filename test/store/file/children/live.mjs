@@ -62,4 +62,4 @@ for (let i = 0; i < 20; i += 1) {
 await attempt(() => queue.revive({ state: 'dead' }))
 await attempt(() => queue.purge({ state: 'delayed' }))
 await attempt(() => queue.stop())
-say(`through ${[...met].toSorted().join(' ')}`)
+say(`through ${[...met].join(' ')}`)
