@@ -162,8 +162,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/keeper.ts',
-    find: 'return [...runs()].filter((run) => run.leaseEndsAt < soon)',
-    replace: 'return [...runs()].filter((run) => run.leaseEndsAt < soon - 1e9)',
+    find: 'run.leaseEndsAt < soon && !run.isBeingExtended',
+    replace: 'run.leaseEndsAt < soon - 1e9 && !run.isBeingExtended',
+  },
+  {
+    name: 'of more leases than one call takes, only the first are extended',
+    file: 'src/runtime/keeper.ts',
+    find: 'for (let from = 0; from < needy.length; from += batchMax)',
+    replace: 'for (let from = 0; from < Math.min(1, needy.length); from += batchMax)',
   },
   {
     name: 'a settlement that fails is taken for a failure of the handler',
