@@ -40,7 +40,7 @@ export function checkStopReport(
       `${process.name} says that it gave back ${released}; it gave back ${releasedUnstarted}`,
     )
   // What a schema still looks at, or refuses, counts as running; its handler is never seen.
-  const unseen = plan.schemas === 'none' ? 0 : Infinity
+  const unseen = plan.schemas === 'none' ? 0 : releasedUnstarted
   const [least, most] = [observed.atWork + startedSince, observed.running + startedSince + unseen]
   if (finished + abandoned > most || finished + abandoned < least)
     violations.add('P11', `${process.name} reports ${finished} finished, ${abandoned} abandoned, of ${most}`)
