@@ -1,11 +1,13 @@
 // One process of a contestant: a producer, a worker, or both. Obeys its parent over IPC, one verb at a time.
 import { load } from './contestants/index.mjs'
 
-const PAD = 'x'.repeat(150)
+/** What a message has beside its padding, as JSON: {"n":12345,"dueAt":1700000000000,"pad":""} */
+const ENVELOPE_BYTES = 42
 const wallClock = () => performance.timeOrigin + performance.now()
 
 let contestant
 let context
+let pad = ''
 let producer
 let worker
 let numbers = new Uint32Array(1024)
@@ -33,7 +35,7 @@ function grow() {
 }
 
 const messagesFor = (from, size, moment) =>
-  Array.from({ length: size }, (_, i) => ({ n: from + i, dueAt: moment(from + i), pad: PAD }))
+  Array.from({ length: size }, (_, i) => ({ n: from + i, dueAt: moment(from + i), pad }))
 
 /** `due`: { kind: 'now' } | { kind: 'at', at } | { kind: 'spread', at, overMs, count } */
 function dueAtFor(due) {
@@ -45,6 +47,7 @@ function dueAtFor(due) {
 const verbs = {
   async open(given) {
     context = given.context
+    pad = 'x'.repeat(Math.max(0, context.payload - ENVELOPE_BYTES))
     contestant = await load(given.name)
   },
   async openProducer() {
@@ -82,7 +85,7 @@ const verbs = {
     for (let n = 0; n < size; n += 1) {
       const delayMs = minMs + ((n * 7919) % 1000) * ((maxMs - minMs) / 1000)
       const dueAt = Math.ceil(Date.now() + delayMs)
-      await producer.one({ n, dueAt, pad: PAD })
+      await producer.one({ n, dueAt, pad })
       await new Promise((resolve) => setTimeout(resolve, delayMs + 30))
     }
   },

@@ -5,14 +5,17 @@ import { scratchDirectory, startBeanstalkd, startRedis } from './servers.mjs'
 
 const CONCURRENCY = 100
 const PATIENCE_MS = 120_000
+const PAYLOAD_BYTES = 200
 
-export async function openStage(contestant, { workers = 1 } = {}) {
+export async function openStage(contestant, { workers = 1, payload = PAYLOAD_BYTES, topics = 1 } = {}) {
   const server = await startServer(contestant.server)
   const context = {
     port: server.port,
     directory: server.directory,
     queue: `bench-${randomBytes(4).toString('hex')}`,
     concurrency: CONCURRENCY,
+    payload,
+    topics,
   }
   const children = []
   const open = async () => {

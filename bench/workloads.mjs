@@ -6,8 +6,9 @@ const HEADSTART_MS = 1_500
 /** Whole seconds only: what is due in an hour must be a whole second there, or it would be "early" by rounding. */
 const inAnHour = () => ({ kind: 'at', at: Date.now() + HOUR_MS })
 
-async function onStage(contestant, options, work) {
-  const stage = await openStage(contestant, options)
+/** What grows with `npm run bench:growth`: workers, payload, topics; the defaults are those of the stage. */
+async function onStage(contestant, sizes, work) {
+  const stage = await openStage(contestant, sizes)
   try {
     return await work(stage)
   } finally {
@@ -25,8 +26,9 @@ const perSecond = (size, ms) => (size / ms) * 1000
 
 /** Schedules messages due in an hour: by single calls, 100 in flight, or in bulk. */
 function schedule(verb) {
-  return (contestant, { w1, backlog = 0 }) =>
-    onStage(contestant, {}, async ({ producer, server, ...stage }) => {
+  return (contestant, sizes) =>
+    onStage(contestant, sizes, async ({ producer, server, ...stage }) => {
+      const { w1, backlog = 0 } = sizes
       await preload({ producer, ...stage }, backlog)
       // The first calls compile scripts and warm up the code on both sides: not what is measured.
       await producer.ask(verb, { from: 0, size: 2_000, due: inAnHour(), inFlight: 100 })
@@ -47,6 +49,14 @@ async function onTime(stage, size, overMs) {
   return { 'p50 ms': lateness.p50, 'p99 ms': lateness.p99, 'p99.9 ms': lateness.p999, 'max ms': lateness.max }
 }
 
+function punctuality(contestant, sizes) {
+  return onStage(contestant, sizes, async (stage) => {
+    await preload(stage, sizes.backlog ?? 0)
+    await stage.openWorkers()
+    return onTime(stage, sizes.w2, sizes.w2OverMs)
+  })
+}
+
 async function burst(stage, size) {
   const at = Math.ceil(Date.now() / 1000) * 1000 + HEADSTART_MS + size / 20
   await stage.producer.ask('produceBulk', { from: 0, size, due: { kind: 'at', at } })
@@ -59,24 +69,22 @@ export const WORKLOADS = {
   W1b: { title: 'schedule, bulk', run: schedule('produceBulk') },
   W2: {
     title: 'on time: spread over 10 s',
-    run: (contestant, { w2, w2OverMs }) =>
-      onStage(contestant, {}, async (stage) => {
-        await stage.openWorkers()
-        return onTime(stage, w2, w2OverMs)
-      }),
+    run: punctuality,
   },
   W3: {
     title: 'burst: all due at one instant',
-    run: (contestant, { w3 }) =>
-      onStage(contestant, {}, async (stage) => {
+    run: (contestant, sizes) =>
+      onStage(contestant, sizes, async (stage) => {
         await stage.openWorkers()
-        return burst(stage, w3)
+        return burst(stage, sizes.w3)
       }),
   },
   W4: {
     title: 'immediate: preloaded, then drained',
-    run: (contestant, { w4 }) =>
-      onStage(contestant, {}, async (stage) => {
+    run: (contestant, sizes) =>
+      onStage(contestant, sizes, async (stage) => {
+        const { w4, backlog = 0 } = sizes
+        await preload(stage, backlog)
         await stage.producer.ask('produceBulk', { from: 0, size: w4, due: { kind: 'now' } })
         const startedAt = await stage.openWorkers()
         const { firstAt, lastAt } = await stage.account(w4)
@@ -119,12 +127,7 @@ export const WORKLOADS = {
   },
   W7b: {
     title: 'on time behind a backlog',
-    run: (contestant, { w2, w2OverMs, w7 }) =>
-      onStage(contestant, {}, async (stage) => {
-        await preload(stage, w7)
-        await stage.openWorkers()
-        return onTime(stage, w2, w2OverMs)
-      }),
+    run: (contestant, sizes) => punctuality(contestant, { ...sizes, backlog: sizes.w7 }),
   },
   W8a: {
     title: 'on time, 16 worker processes',
@@ -136,7 +139,7 @@ export const WORKLOADS = {
 /** With a herd of workers, also how many calls the server gets for each message. */
 function many(work, size) {
   return (contestant, sizes) =>
-    onStage(contestant, { workers: sizes.w8 }, async (stage) => {
+    onStage(contestant, { ...sizes, workers: sizes.w8 }, async (stage) => {
       await stage.openWorkers()
       const before = await stage.server.clientCalls?.()
       const figures = await work(stage, sizes)

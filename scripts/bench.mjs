@@ -1,4 +1,5 @@
-// The one benchmark command: builds, installs the peers in their own package, and runs bench/run.mjs.
+// The one benchmark command: builds, installs the peers in their own package, and runs bench/run.mjs; or, with the
+// word `growth` first, bench/growth.mjs.
 import { join } from 'node:path'
 import { ROOT, buildIfStale, installDependencies, installPeers, installRedis, run } from './setup.mjs'
 
@@ -6,8 +7,11 @@ installDependencies()
 installRedis()
 installPeers()
 buildIfStale()
+const words = process.argv.slice(2)
+const isGrowth = words[0] === 'growth'
 try {
-  run(process.execPath, [join(ROOT, 'bench', 'run.mjs'), ...process.argv.slice(2)])
+  const program = join(ROOT, 'bench', isGrowth ? 'growth.mjs' : 'run.mjs')
+  run(process.execPath, [program, ...words.slice(isGrowth ? 1 : 0)])
 } catch (error) {
   process.exit(error.status ?? 1) // It has said why.
 }

@@ -12,10 +12,10 @@ import {
   type PunctualOptions,
   type Settings,
 } from './settings.ts'
-import type { Store, StoreContext } from './store/store.ts'
+import type { Store } from './store/store.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
 
-type Engine = (url: string, context: StoreContext) => Promise<Store>
+type Engine = (url: string, settings: Settings) => Promise<Store>
 
 const ENGINES: Readonly<Record<string, Engine>> = {
   'file:': async (url, context) => {
@@ -24,15 +24,17 @@ const ENGINES: Readonly<Record<string, Engine>> = {
   },
   'redis:': openRedis,
   'rediss:': openRedis,
+  'redis+sentinel:': openRedis,
+  'rediss+sentinel:': openRedis,
   'memory:': async (_url, { clock }) => {
     const { MemoryStore } = await import('./store/memory/store.ts')
     return new MemoryStore(clock)
   },
 }
 
-async function openRedis(target: string | ExistingClient, context: StoreContext): Promise<Store> {
+async function openRedis(target: string | ExistingClient, settings: Settings): Promise<Store> {
   const { openRedisStore } = await import('./store/redis/open.ts')
-  return openRedisStore(target, context)
+  return openRedisStore(target, settings, settings.durability)
 }
 
 /**
@@ -51,10 +53,14 @@ export class Punctual<T extends object = AnyTopics, S extends TopicSchemas = NoS
 /** Fails here, in the constructor, when no engine understands the URL. */
 function makerFor(settings: Settings): () => Promise<Store> {
   const { store: given } = settings
-  if (isStore(given)) return () => Promise.resolve(given)
+  if (isStore(given)) {
+    refuseDurability(settings, 'a store object')
+    return () => Promise.resolve(given)
+  }
   if (typeof given !== 'string') return () => openRedis(given, settings)
   const scheme = /^[a-z+]+:/.exec(given)?.[0] ?? ''
   const engine = ENGINES[scheme]
+  if (engine !== undefined && engine !== openRedis) refuseDurability(settings, scheme)
   if (engine === undefined) {
     throw new UsageError(
       'STORE_URL_INVALID',
@@ -70,6 +76,16 @@ export async function checkReachable(url: string): Promise<void> {
   if (!/^rediss?:/.test(url)) return
   const { probe } = await import('./store/redis/probe.ts')
   await probe(url)
+}
+
+/** Only Redis has a choice to make; elsewhere the option would be one that nothing reads. */
+function refuseDurability({ durability }: Settings, engine: string): void {
+  if (durability === undefined) return
+  throw new UsageError(
+    'OPTION_INVALID',
+    `durability is given with ${engine}; only a Redis store has this option, so leave it out.`,
+    { value: durability },
+  )
 }
 
 /** Whether a URL names something that is there already, as far as that can be known without making it. */

@@ -22,12 +22,25 @@ import type { Store } from './store/store.ts'
 /** A client of the package `redis`: its settings are used, on connections of punctual's own. */
 export type ExistingClient = { duplicate(overrides?: object): unknown; sendCommand: unknown }
 
+/** What an acknowledged write has reached; see docs/redis.md. */
+export type DurabilityOption =
+  | 'primary'
+  | 'replicated'
+  | {
+      /** How many replicas must have it. Default 1. */
+      replicas?: number
+      /** How long to wait for them; then the call fails, its effect unknown. Default `1s`. */
+      timeout?: Duration
+    }
+
 export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   /**
-   * A URL (`memory:`, `file:PATH`, `redis://...`), a client of the package `redis`, or a store object, which its maker
+   * A URL (`memory:`, `file:PATH`, `redis://...`, `redis+sentinel://...`), a client of the package `redis`, or a store object, which its maker
    * closes. Default `file:.punctual`.
    */
   store?: string | ExistingClient | Store
+  /** Redis only. `replicated`: a write is acknowledged when a replica has it too. Default `primary`. */
+  durability?: DurabilityOption
   /** Queues of one store share nothing. Default `default`. */
   queue?: string
   /** How many handlers run at once in this process. Default 100. */
@@ -56,8 +69,16 @@ export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   random?: Random
 }
 
+export type DurabilitySettings = {
+  readonly durability: 'primary' | 'replicated'
+  readonly replicas?: number
+  readonly replicationTimeout?: Duration
+}
+
 export type Settings = {
   readonly store: string | ExistingClient | Store
+  /** What was said in code; a URL may say it too. */
+  readonly durability: DurabilitySettings | undefined
   readonly queue: string
   readonly concurrency: number
   readonly leaseMs: number
@@ -75,6 +96,7 @@ export type Settings = {
 
 const OPTION_NAMES = [
   'store',
+  'durability',
   'queue',
   'concurrency',
   'lease',
@@ -112,6 +134,7 @@ export function parseSettings(options: unknown): Settings {
     })
   return {
     store: parseStore(given.store ?? DEFAULT_STORE),
+    durability: given.durability === undefined ? undefined : parseDurability(given.durability),
     queue: parseQueue(given.queue ?? 'default'),
     concurrency: parseConcurrency(given.concurrency ?? 100),
     leaseMs: duration('lease', '30s', 1_000),
@@ -137,12 +160,48 @@ export function isStore(value: unknown): value is Store {
 
 function parseStore(value: unknown): string | ExistingClient | Store {
   if (typeof value === 'string' || isStore(value)) return value
+  refuseManyServers(value)
   if (hasMethods<ExistingClient>(value, ['duplicate', 'sendCommand'])) return value
   throw new UsageError(
     'STORE_INVALID',
     `store is ${describe(value)}; give a URL like "file:.punctual" or "redis://localhost:6379", a client of "redis", or a store.`,
     { value },
   )
+}
+
+/** Clients of the same package that send a call again by themselves, and keep their settings to themselves. */
+function refuseManyServers(value: unknown): void {
+  const isSentinel = hasMethods<{ getMasterNode: unknown }>(value, ['getMasterNode'])
+  if (!isSentinel && !hasMethods<{ nodeClient: unknown }>(value, ['nodeClient'])) return
+  const remedy = isSentinel
+    ? 'give a URL instead: redis+sentinel://host1,host2,host3/mymaster'
+    : 'give a URL or a client of one server instead'
+  throw new UsageError(
+    'STORE_INVALID',
+    `store is a client made by ${isSentinel ? 'createSentinel' : 'createCluster'}, whose settings cannot be read; ${remedy}.`,
+    { value },
+  )
+}
+
+function parseDurability(value: unknown): DurabilitySettings {
+  if (value === 'primary' || value === 'replicated') return { durability: value }
+  if (typeof value !== 'object' || value === null) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `durability is ${describe(value)}; give "primary", "replicated" or { replicas, timeout }.`,
+      { value },
+    )
+  }
+  const { replicas, timeout } = checkRecord(value, 'durability', ['replicas', 'timeout'])
+  return {
+    durability: 'replicated',
+    ...(replicas === undefined
+      ? {}
+      : { replicas: parseInteger(replicas, 'durability.replicas', { min: 1, max: 100 }) }),
+    ...(timeout === undefined
+      ? {}
+      : { replicationTimeout: parseDuration(timeout, 'durability.timeout', { min: 50, max: 600_000 }) }),
+  }
 }
 
 function parseQueue(value: unknown): string {

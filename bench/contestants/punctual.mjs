@@ -5,6 +5,9 @@ const BULK = 1_000
 
 const optionsFor = ({ dueAt }) => (dueAt === 0 ? {} : { at: dueAt })
 
+/** The topics take turns. */
+const topicFor = ({ topics }, { n }) => `bench-${n % topics}`
+
 function contestant(name, server, urlFor) {
   const open = (context) =>
     new Punctual({ store: urlFor(context), queue: context.queue, concurrency: context.concurrency })
@@ -20,17 +23,22 @@ function contestant(name, server, urlFor) {
       await queue.stats()
       return {
         bulk: BULK,
-        one: (message) => queue.produce('bench', message, optionsFor(message)),
+        one: (message) => queue.produce(topicFor(context, message), message, optionsFor(message)),
         many: (messages) =>
           queue.produceMany(
-            messages.map((message) => ({ topic: 'bench', payload: message, ...optionsFor(message) })),
+            messages.map((message) => ({
+              topic: topicFor(context, message),
+              payload: message,
+              ...optionsFor(message),
+            })),
           ),
         close: () => queue.stop(),
       }
     },
     async openWorker(context, handle) {
       const queue = openOnce(context)
-      queue.handle('bench', ({ payload }) => handle(payload))
+      for (let n = 0; n < context.topics; n += 1)
+        queue.handle(topicFor(context, { n }), ({ payload }) => handle(payload))
       await queue.start()
       return { close: () => queue.stop() }
     },

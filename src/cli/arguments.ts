@@ -10,7 +10,7 @@ export const COMMON_OPTIONS = {
   store: {
     type: 'string',
     value: 'URL',
-    help: 'file:PATH, redis://HOST:PORT; default: $PUNCTUAL_STORE, else file:.punctual',
+    help: 'file:PATH, redis://HOST:PORT, redis+sentinel://HOSTS/NAME; default: $PUNCTUAL_STORE, else file:.punctual',
   },
   queue: { type: 'string', value: 'NAME', help: 'default: $PUNCTUAL_QUEUE, else "default"' },
   json: { type: 'boolean', help: 'one JSON document per line, for programs' },

@@ -33,6 +33,7 @@ export const ERROR_CODES = {
   STORE_INVALID: 'a store object that does not keep the contract',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_UNREPLICATED: 'the primary took the call, but too few replicas confirmed it in time',
   STORE_FULL: 'the store is out of memory or disk and takes no more messages',
   STORE_CORRUPT: 'the files of the store are damaged',
   STORE_FOREIGN: 'a path that is not a store of punctual, nor can be one',
@@ -95,7 +96,7 @@ const SHOWN_MAX = 80
 
 /** A text with URLs in it as it may be shown: a password is nobody's business on a screen or in a log. */
 export function withoutPasswords(text: string): string {
-  return text.replace(/\/\/[^\s"/]*@/g, '//…@')
+  return text.replace(/\/\/[^\s"/]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
 }
 
 /** A value as a person would recognise it in an error message: short, on one line, never throwing. */

@@ -51,6 +51,8 @@ export type ConsumersParts = {
 export class Consumers {
   readonly #parts: ConsumersParts
   readonly #live = new Set<Run>()
+  /** Told to end, and not yet ended or given up. */
+  readonly #aborted = new Set<Run>()
   readonly #holding: Holding
   readonly #storeClock = new StoreClock()
   readonly #timeouts: Deadlines<Run>
@@ -66,8 +68,18 @@ export class Consumers {
     this.#parts = parts
     this.#attemptParts = { extend: this.#extend, isLeased: this.#isLeased, ended: this.#ended }
     this.#holding = new Holding(parts.clock, (runs) => this.#enqueue(runs))
-    this.#timeouts = new Deadlines(parts.clock, (run) => this.#timeOut(run))
-    this.#graces = new Deadlines(parts.clock, (run) => this.#giveUp(run))
+    this.#timeouts = new Deadlines({
+      clock: parts.clock,
+      items: this.#live,
+      deadlineOf: (run) => run.timeoutAt,
+      onReached: (run) => this.#timeOut(run),
+    })
+    this.#graces = new Deadlines({
+      clock: parts.clock,
+      items: this.#aborted,
+      deadlineOf: (run) => run.graceEndsAt,
+      onReached: (run) => this.#giveUp(run),
+    })
   }
 
   /** Every run whose lease we hold. */
@@ -215,7 +227,7 @@ export class Consumers {
     run.startedAt = now
     lanes.takeSlot(run)
     gauge.record(run.latenessMs, now)
-    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs)
+    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
     if (run.latenessMs > lateAfterMs) this.#reportLate(run)
     attempt(run, this.#attemptParts)
   }
@@ -235,8 +247,8 @@ export class Consumers {
   readonly #ended = (run: Run, ending: Ending): void => {
     const { clock, lanes, onRoom } = this.#parts
     if (lanes.freeSlot(run)) this.#endedCount += 1
-    this.#timeouts.end(run, run.timeoutMs)
-    if (run.isAborted) this.#graces.end(run, ABORT_GRACE_MS)
+    run.timeoutAt = Infinity
+    if (run.isAborted) this.#aborted.delete(run)
     if (run.phase === 'running') {
       run.durationMs = clock.monotonic() - run.startedAt
       run.lane.ended(run.durationMs)
@@ -261,12 +273,14 @@ export class Consumers {
     )
   }
 
-  #beginTimeout(run: Run, timeoutMs: number): void {
+  #beginTimeout(run: Run, timeoutMs: number, now: number): void {
     run.timeoutMs = timeoutMs
-    this.#timeouts.begin(run, timeoutMs, this.#parts.clock.monotonic())
+    run.timeoutAt = now + timeoutMs
+    this.#timeouts.announce(run.timeoutAt, now)
   }
 
   #timeOut(run: Run): void {
+    run.timeoutAt = Infinity
     if (run.phase !== 'running') return
     run.isTimedOut = true
     this.#abort(run, `it did not end within its timeout of ${formatDuration(run.timeoutMs)}`)
@@ -275,11 +289,15 @@ export class Consumers {
   #abort(run: Run, reason: string): void {
     if (!run.hasSlot) return
     run.abort(new DOMException(`${run.lease.topic} ${run.lease.id}: ${reason}`, 'AbortError'))
-    this.#graces.begin(run, ABORT_GRACE_MS, this.#parts.clock.monotonic())
+    const now = this.#parts.clock.monotonic()
+    this.#aborted.add(run)
+    run.graceEndsAt = now + ABORT_GRACE_MS
+    this.#graces.announce(run.graceEndsAt, now)
   }
 
   /** The handler ignores its signal: its slot is needed, and a timeout is a failure whether it ends or not. */
   #giveUp(run: Run): void {
+    this.#aborted.delete(run)
     if (run.phase === 'running' && run.isTimedOut) this.#conclude(run, timedOut(run))
     if (run.phase === 'running') return // Doubtful or stopping: whatever it still does may count.
     if (this.#parts.lanes.freeSlot(run)) this.#endedCount += 1
@@ -292,8 +310,7 @@ export class Consumers {
     if (run.phase !== 'running' || run.isAborted) return false
     const timeoutMs =
       by === undefined ? run.timeoutMs : parseDuration(by, 'by', { min: 1, max: TIMER_MS_MAX })
-    this.#timeouts.end(run, run.timeoutMs)
-    this.#beginTimeout(run, timeoutMs)
+    this.#beginTimeout(run, timeoutMs, this.#parts.clock.monotonic())
     return this.#parts.renew(run)
   }
 

@@ -1,40 +1,35 @@
 /**
- * Many deadlines, one timer. Deadlines of the same length are a list in the order in which they began, so the first
- * of each list is its earliest: adding and removing cost O(1), and nobody sets a timer per message.
+ * Many deadlines, one timer. Each item carries its own moment; the timer stands at the earliest that was announced, and
+ * when it fires all of them are looked at. So to begin and to end, which every message does, costs a comparison, and
+ * only looking, which is rare, costs a walk.
  */
 import type { Clock, Timer } from '../clock.ts'
 
+export type DeadlinesParts<T> = {
+  readonly clock: Clock
+  /** All that may have a deadline. */
+  readonly items: Iterable<T>
+  /** Monotonic; Infinity for none. */
+  readonly deadlineOf: (item: T) => number
+  /** Must take the deadline away, or move it on. */
+  readonly onReached: (item: T) => void
+}
+
 export class Deadlines<T> {
-  readonly #clock: Clock
-  readonly #onReached: (item: T) => void
-  /** By length in milliseconds; each list item -> when it is over (monotonic). */
-  readonly #lists = new Map<number, Map<T, number>>()
+  readonly #parts: DeadlinesParts<T>
   #timer: Timer | undefined
   #timerAt = Infinity
 
-  constructor(clock: Clock, onReached: (item: T) => void) {
-    this.#clock = clock
-    this.#onReached = onReached
+  constructor(parts: DeadlinesParts<T>) {
+    this.#parts = parts
   }
 
-  begin(item: T, lengthMs: number, now: number): void {
-    let list = this.#lists.get(lengthMs)
-    if (list === undefined) {
-      list = new Map()
-      this.#lists.set(lengthMs, list)
-    }
-    list.set(item, now + lengthMs)
-    // The timer only ever moves earlier; one that fires for nothing looks again.
-    if (now + lengthMs < this.#timerAt) this.#arm(now + lengthMs, now)
-  }
-
-  /** The timer stays as it is: to set it anew for every item would cost more than one look for nothing. */
-  end(item: T, lengthMs: number): void {
-    this.#lists.get(lengthMs)?.delete(item)
+  /** An item has this deadline now. The timer only ever moves earlier; one that fires for nothing looks again. */
+  announce(at: number, now: number): void {
+    if (at < this.#timerAt) this.#arm(at, now)
   }
 
   clear(): void {
-    this.#lists.clear()
     this.#timer?.cancel()
     this.#timer = undefined
     this.#timerAt = Infinity
@@ -43,26 +38,21 @@ export class Deadlines<T> {
   #arm(at: number, now: number): void {
     this.#timer?.cancel()
     this.#timerAt = at
-    this.#timer = this.#clock.schedule(at - now, () => this.#look())
+    this.#timer = this.#parts.clock.schedule(at - now, () => this.#look())
   }
 
   #look(): void {
-    const now = this.#clock.monotonic()
+    const { clock, items, deadlineOf, onReached } = this.#parts
+    const now = clock.monotonic()
     this.#timerAt = Infinity
     const reached: T[] = []
     let next = Infinity
-    for (const [lengthMs, list] of this.#lists) {
-      for (const [item, at] of list) {
-        if (at > now) {
-          next = Math.min(next, at)
-          break
-        }
-        list.delete(item)
-        reached.push(item)
-      }
-      if (list.size === 0) this.#lists.delete(lengthMs)
+    for (const item of items) {
+      const at = deadlineOf(item)
+      if (at <= now) reached.push(item)
+      else if (at < next) next = at
     }
     if (next < Infinity) this.#arm(next, now)
-    for (const item of reached) this.#onReached(item)
+    for (const item of reached) onReached(item)
   }
 }

@@ -38,6 +38,10 @@ export class Run {
   durationMs = 0
   latenessMs = 0
   timeoutMs = 0
+  /** Monotonic; Infinity while none runs. */
+  timeoutAt = Infinity
+  /** Monotonic; until when it may end after it was told to. */
+  graceEndsAt = Infinity
   isTimedOut = false
   /** Its worker stops. */
   isStopped = false

@@ -67,7 +67,7 @@ export interface Store {
 export type Capabilities = {
   readonly engine: string
   /** What an accepted message survives. */
-  readonly durability: 'process' | 'disk' | 'server'
+  readonly durability: 'process' | 'disk' | 'server' | 'replicas'
   /** Whether other processes may work on the same queue. */
   readonly shared: boolean
   /** `sure`: no wake-up is ever lost, so that an idle worker need not look again on its own. */

@@ -6,6 +6,11 @@ import { expect, it } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
+async function run(program: string, words: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bench', program), ...words])
+  return stdout
+}
+
 it('the benchmark runs, and each message is handled exactly once and never early', async () => {
   const contestants = ['punctual-redis', 'punctual-file', 'punctual-memory', 'raw-redis', 'timer-floor']
   const words = [
@@ -17,6 +22,11 @@ it('the benchmark runs, and each message is handled exactly once and never early
     '--contestants',
     contestants.join(','),
   ]
-  const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'bench', 'run.mjs'), ...words])
+  const stdout = await run('run.mjs', words)
   for (const contestant of contestants) expect(stdout).toContain(`| ${contestant} |`)
+}, 180_000)
+
+it('how cost grows is measured the same way', async () => {
+  const stdout = await run('growth.mjs', ['--small', '--axes', 'topics', '--contestants', 'punctual-redis'])
+  for (const step of [1, 10]) expect(stdout).toContain(`| punctual-redis, ${step} |`)
 }, 180_000)

@@ -36,6 +36,8 @@ export class Tail {
     if (this.#bytes >= wanted) return
     this.#bytes = wanted + AHEAD_BYTES
     truncateSync(this.#file, this.#bytes)
+    // Perhaps it grows only because a process was killed while it read, which keeps every page freed since.
+    this.#tree.dropStaleReaders()
   }
 }
 

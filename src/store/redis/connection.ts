@@ -8,7 +8,8 @@ import { readFile } from 'node:fs/promises'
 import type * as ClientLibrary from 'redis'
 import type { RedisClientOptions, RedisClientType } from 'redis'
 import { UsageError } from '../../core/errors.ts'
-import type { Address, TlsFiles } from './url.ts'
+import type { TlsFiles } from './url-options.ts'
+import type { Address } from './url.ts'
 
 export interface Connection {
   /** Connects and authenticates. */

@@ -4,16 +4,38 @@
  * then the finding says what could not be seen.
  */
 import type { Clock } from '../../clock.ts'
-import { UnavailableError } from '../../core/errors.ts'
 import type { Finding } from '../store.ts'
+import { ask, configOf, hidden, parseInfo } from './doctor-questions.ts'
+import type { Durability } from './durability.ts'
 import type { Link } from './link.ts'
+import { examineReplication } from './replication-doctor.ts'
+import { examineSentinels } from './sentinel-doctor.ts'
+import type { Sentinels } from './sentinels.ts'
 
 const SKEW_MS_MAX = 1000
 const VERSION_MIN = [6, 2] as const
 const MEMORY_SHARE_MAX = 0.9
 
-export async function examine(link: Link, clock: Clock): Promise<Finding[]> {
-  return [...(await examineInfo(link)), ...(await examineEviction(link)), await examineClock(link, clock)]
+const EMPTY_RESTART: Finding = {
+  level: 'warning',
+  what: 'a primary without appendonly that is restarted before a failover comes back empty, and empties its replicas',
+  remedy: 'set appendonly yes on every server, or let no supervisor restart them at once',
+}
+
+export type Patient = {
+  readonly link: Link
+  readonly clock: Clock
+  readonly durability: Durability
+  readonly sentinels: Sentinels | undefined
+}
+
+export async function examine({ link, clock, durability, sentinels }: Patient): Promise<Finding[]> {
+  return [
+    ...(await examineInfo(link, durability)),
+    ...(await examineEviction(link)),
+    ...(sentinels === undefined ? [] : await examineSentinels(sentinels)),
+    await examineClock(link, clock),
+  ]
 }
 
 export function worstFirst(findings: readonly Finding[]): Finding[] {
@@ -21,7 +43,7 @@ export function worstFirst(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
 }
 
-async function examineInfo(link: Link): Promise<Finding[]> {
+async function examineInfo(link: Link, durability: Durability): Promise<Finding[]> {
   const info = await ask(link, ['INFO'])
   if (typeof info !== 'string') {
     return [hidden('INFO', 'version, persistence, memory and role')]
@@ -29,8 +51,8 @@ async function examineInfo(link: Link): Promise<Finding[]> {
   const fields = parseInfo(info)
   return [
     versionFinding(fields),
-    roleFinding(fields),
-    ...persistenceFindings(fields),
+    ...(await examineReplication(link, fields, durability)),
+    ...persistenceFindings(fields, durability),
     ...memoryFindings(fields),
   ]
 }
@@ -50,25 +72,7 @@ function versionFinding(info: ReadonlyMap<string, string>): Finding {
   }
 }
 
-function roleFinding(info: ReadonlyMap<string, string>): Finding {
-  const role = info.get('role') ?? 'unknown'
-  if (role === 'slave') {
-    return {
-      level: 'problem',
-      what: 'this server is a replica: it takes no messages',
-      remedy: 'point the URL at the primary',
-    }
-  }
-  const replicas = Number(info.get('connected_slaves') ?? 0)
-  if (replicas === 0) return { level: 'fine', what: 'a primary without replicas' }
-  return {
-    level: 'warning',
-    what: `${replicas} replica(s) are fed asynchronously: a failover may lose the last messages accepted`,
-    remedy: 'set min-replicas-to-write and min-replicas-max-lag to bound it',
-  }
-}
-
-function persistenceFindings(info: ReadonlyMap<string, string>): Finding[] {
+function persistenceFindings(info: ReadonlyMap<string, string>, durability: Durability): Finding[] {
   const findings: Finding[] = []
   const isAof = info.get('aof_enabled') === '1'
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
@@ -86,6 +90,7 @@ function persistenceFindings(info: ReadonlyMap<string, string>): Finding[] {
       what: 'appendonly is off: a crash of the server loses what came after its last snapshot, or everything',
       remedy: 'set appendonly yes, with appendfsync always where no accepted message may be lost',
     },
+    ...(durability.kind === 'replicated' ? [EMPTY_RESTART] : []),
   ]
 }
 
@@ -140,39 +145,4 @@ async function examineClock(link: Link, clock: Clock): Promise<Finding> {
     what: `its clock is ${Math.round(Math.abs(skewMs))} ms ${side} ours: delays are exact, an "at" is kept by its clock`,
     remedy: 'let NTP run on both machines',
   }
-}
-
-async function configOf(link: Link, name: string): Promise<string | undefined> {
-  const reply = await ask(link, ['CONFIG', 'GET', name])
-  if (Array.isArray(reply)) return reply[1] as string | undefined
-  if (reply instanceof Map) return reply.get(name) as string | undefined
-  if (typeof reply === 'object' && reply !== null) return (reply as Record<string, string>)[name]
-  return undefined
-}
-
-/** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */
-async function ask(link: Link, command: readonly string[]): Promise<unknown> {
-  try {
-    return await link.call(command)
-  } catch (error) {
-    if (error instanceof UnavailableError) throw error
-    return undefined
-  }
-}
-
-function hidden(command: string, what: string): Finding {
-  return {
-    level: 'warning',
-    what: `this user may not ask for ${command}, so ${what} could not be checked`,
-    remedy: `allow the command to this user, or check by hand`,
-  }
-}
-
-function parseInfo(info: string): Map<string, string> {
-  const fields = new Map<string, string>()
-  for (const line of info.split('\r\n')) {
-    const colon = line.indexOf(':')
-    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1))
-  }
-  return fields
 }

@@ -19,11 +19,11 @@ import { UnavailableError, UsageError, type PunctualError } from '../../core/err
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import type { Connect, Connection } from './connection.ts'
-import { refusalWord, toPunctualError } from './refusals.ts'
+import { DEMOTED, refusalWord, toPunctualError } from './refusals.ts'
 
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 2000
-const CALLS_MAX = 10_000
+export const CALLS_MAX = 10_000
 
 export type LinkOptions = {
   /** As CLIENT LIST shows it. */
@@ -86,6 +86,11 @@ export class Link {
       this.#calls.add(call)
       if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
     })
+  }
+
+  /** Goes out back to back on one connection: all of it is handed over in this very turn. */
+  callTogether(commands: readonly (readonly string[])[], timeoutMs: number): Promise<unknown>[] {
+    return commands.map((command) => this.call(command, timeoutMs))
   }
 
   /** Ends the connection without waiting for anything. */
@@ -183,9 +188,9 @@ export class Link {
       call,
       error instanceof Error && word === 'NOSCRIPT' ? error : toPunctualError(error, this.#options.server),
     )
-    // No word: the connection broke. Read-only: after a failover the same address may lead to the new primary, and
-    // this connection leads to the old one.
-    if (word === '' || word === 'READONLY') this.#lost(connection, error)
+    // No word: the connection broke. Demoted: after a failover the same address may lead to the new primary, and this
+    // connection leads to the old one.
+    if (word === '' || DEMOTED.has(word)) this.#lost(connection, error)
   }
 
   #expire(call: Call, timeoutMs: number): void {

@@ -1,9 +1,23 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
 import { UsageError, describe } from '../../core/errors.ts'
 import type { Store, StoreContext } from '../store.ts'
-import { connectLike, connectTo, isExistingClient, type ExistingClient } from './connection.ts'
+import { connectLike, connectTo, isExistingClient, type Connect, type ExistingClient } from './connection.ts'
+import { readDurability } from './durability.ts'
+import { connectToPrimary } from './primary-connection.ts'
+import { PrimaryWatch } from './primary-watch.ts'
+import { describeGroup, isSentinelUrl, parseSentinelUrl } from './sentinel-url.ts'
+import { Sentinels } from './sentinels.ts'
 import { RedisStore } from './store.ts'
-import { describeAddress, parseRedisUrl, readTimeouts, type RedisSettings } from './url.ts'
+import { readTimeouts, type RedisSettings, type Timeouts } from './url-options.ts'
+import { describeAddress, parseRedisUrl } from './url.ts'
+
+type Target = {
+  readonly server: string
+  readonly settings: RedisSettings
+  readonly reach: (timeouts: Timeouts, context: StoreContext) => Reach
+}
+
+type Reach = { readonly connect: Connect; readonly sentinels?: Sentinels; readonly watch?: PrimaryWatch }
 
 /** Settings given here win over those in the URL. */
 export function openRedisStore(
@@ -11,21 +25,46 @@ export function openRedisStore(
   context: StoreContext,
   settings: RedisSettings = {},
 ): Store {
-  const now = settings.now === undefined ? {} : { now: settings.now }
-  if (typeof target === 'string') {
-    const { address, settings: inUrl } = parseRedisUrl(target)
-    const timeouts = readTimeouts({ ...inUrl, ...settings })
-    const connect = connectTo(address, timeouts.connectTimeoutMs)
-    return new RedisStore(context, { ...timeouts, ...now, connect, server: describeAddress(address) })
+  const found = typeof target === 'string' ? fromUrl(target) : fromClient(target)
+  const all = { ...found.settings, ...settings }
+  const timeouts = readTimeouts(all)
+  return new RedisStore(context, {
+    ...timeouts,
+    ...(settings.now === undefined ? {} : { now: settings.now }),
+    ...found.reach(timeouts, context),
+    durability: readDurability(all),
+    server: found.server,
+  })
+}
+
+function fromUrl(url: string): Target {
+  if (!isSentinelUrl(url)) {
+    const { address, settings } = parseRedisUrl(url)
+    const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
+      connect: connectTo(address, connectTimeoutMs),
+    })
+    return { server: describeAddress(address), settings, reach }
   }
-  if (!isExistingClient(target)) {
+  const { group, settings } = parseSentinelUrl(url)
+  const reach = (timeouts: Timeouts, context: StoreContext): Reach => {
+    const { connectTimeoutMs } = timeouts
+    const sentinels = new Sentinels(group, connectTimeoutMs, context.clock)
+    const watch = new PrimaryWatch(group, { ...context, ...timeouts })
+    return { connect: connectToPrimary({ sentinels, watch, connectTimeoutMs }), sentinels, watch }
+  }
+  return { server: describeGroup(group), settings, reach }
+}
+
+function fromClient(client: ExistingClient): Target {
+  if (!isExistingClient(client)) {
     throw new UsageError(
       'STORE_INVALID',
-      `a Redis store is made from a redis:// URL or from a client of the package "redis"; this is ${describe(target)}.`,
-      { value: target },
+      `a Redis store is made from a redis:// URL or from a client of the package "redis"; this is ${describe(client)}.`,
+      { value: client },
     )
   }
-  const timeouts = readTimeouts(settings)
-  const connect = connectLike(target, timeouts.connectTimeoutMs)
-  return new RedisStore(context, { ...timeouts, ...now, connect, server: 'the Redis of the given client' })
+  const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
+    connect: connectLike(client, connectTimeoutMs),
+  })
+  return { server: 'the Redis of the given client', settings: {}, reach }
 }

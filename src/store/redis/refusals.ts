@@ -22,6 +22,10 @@ const UNAVAILABLE: Readonly<Record<string, Advice>> = {
     code: 'STORE_UNAVAILABLE',
     say: 'this Redis is a read-only replica; if no failover is under way, point the URL at the primary',
   },
+  UNBLOCKED: {
+    code: 'STORE_UNAVAILABLE',
+    say: 'this Redis became a replica while the call waited for its replicas',
+  },
   MASTERDOWN: { code: 'STORE_UNAVAILABLE', say: 'this replica lost its primary' },
   CLUSTERDOWN: { code: 'STORE_UNAVAILABLE', say: 'the Redis cluster is down' },
   TRYAGAIN: { code: 'STORE_UNAVAILABLE', say: 'the Redis cluster is moving this slot' },
@@ -39,6 +43,9 @@ const UNAVAILABLE: Readonly<Record<string, Advice>> = {
     say: 'Redis reached maxmemory and takes no more messages; those it has are still worked off. Raise maxmemory',
   },
 }
+
+/** What a server says that was the primary and is a replica now. */
+export const DEMOTED: ReadonlySet<string> = new Set(['READONLY', 'UNBLOCKED'])
 
 /** Somebody has to mend it. */
 const REFUSED: Readonly<Record<string, string>> = {

@@ -15,7 +15,7 @@ import type {
   TopicCounts,
 } from '../store.ts'
 import { decodePayload, decodeTail } from './tail.ts'
-import { makeToken } from './tokens.ts'
+import { makeToken, tokenPrefix } from './tokens.ts'
 
 const GROUP_FIELDS = 4
 const STORED_FIELDS = 9
@@ -68,12 +68,13 @@ export function decodeClaim(reply: unknown, wanted?: readonly string[]): Claimed
   invariant(Array.isArray(reply) && reply.length === 8, 'a claim answers with eight values')
   const [nowText, nextText, claim, orphans, names, groups, ids, payloads] = reply as ClaimParts
   const now = Number(nowText)
+  const prefix = tokenPrefix(claim)
   const leases: Lease[] = []
   for (let at = 0; at < groups.length; at += GROUP_FIELDS) {
     const group = decodeGroup(groups, at, wanted ?? names)
     const end = (groups[at + GROUP_FIELDS + 3] ?? ids.length) as number
     for (let place = group.first; place < end; place += 1) {
-      leases.push(decodeLease(ids[place] as string, payloads[place] as string, claim, group, now))
+      leases.push(decodeLease(ids[place] as string, payloads[place] as string, prefix, group, now))
     }
   }
   return { leases, next: decodeNext(nextText), orphans }
@@ -88,10 +89,10 @@ function decodeGroup(groups: readonly (number | string)[], at: number, topics: r
   }
 }
 
-function decodeLease(id: string, payload: string, claim: string, group: Group, now: number): Lease {
+function decodeLease(id: string, payload: string, prefix: string, group: Group, now: number): Lease {
   const { topic, dueAt, attempt } = group
   const { priority, meta, body } = decodePayload(payload)
-  const token = makeToken(claim, payload)
+  const token = makeToken(prefix, payload)
   return { id, token, topic, body, meta, priority, dueAt, attempt, latenessMs: now - dueAt }
 }
 

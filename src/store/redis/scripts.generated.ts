@@ -187,22 +187,25 @@ local function beginGrants(nonce, leaseMs)
   token = text(takeNumbers(1) + 1) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
-local groupTopic, groupDueText, groupAttempt, record
-local function beginGroup(place, topic, dueText, attempt)
-  if topic == groupTopic and dueText == groupDueText and attempt == groupAttempt then
-    return
+local groupPlace, groupDueText, groupAttempt
+local function beginGroup(place, dueText, attempt)
+  if place ~= groupPlace or dueText ~= groupDueText or attempt ~= groupAttempt then
+    groupPlace, groupDueText, groupAttempt = place, dueText, attempt
+    local size = #groups
+    groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
   end
-  groupTopic, groupDueText, groupAttempt = topic, dueText, attempt
-  record = pack('>I6I4', tonumber(dueText), attempt) .. topic .. token
-  local size = #groups
-  groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
 end
-local function grant(id, value)
+local function grant(of, dueText, attempt, id, value)
+  if of.dueText ~= dueText or of.attempt ~= attempt then
+    of.dueText, of.attempt = dueText, attempt
+    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. token
+  end
+  beginGroup(of.place, dueText, attempt)
   granted = granted + 1
   local second = granted * 2
   local first = second - 1
   leases[first], leases[second] = endsAt, id
-  runs[first], runs[second] = id, record
+  runs[first], runs[second] = id, of.record
   ids[granted], values[granted] = id, value
 end
 local function writeGrants()
@@ -343,7 +346,7 @@ return {
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'ef1f641685b04a31170e0cbb31bf25403066a1a3',
+  sha: '3811d16c4af476c09d45c19edcefee99512ffbe4',
   source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
 local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
@@ -522,8 +525,14 @@ local function claimWindow(priority, offset, size)
   return stay, isAll
 end
 local function claimRun(priority)
-  local want, key = wants[1], DELAYS[priority]
-  local size = math.min(left, want.left, budget.messages)
+  local wanted = 0
+  for _, want in ipairs(wants) do
+    wanted = wanted + want.left
+  end
+  local key, size = DELAYS[priority], math.min(left, wanted, budget.messages)
+  if size == 0 then
+    return false
+  end
   local found = call('ZRANGEBYSCORE', key, 0, horizonText, 'LIMIT', 0, size)
   if #found == 0 then
     return true
@@ -532,8 +541,8 @@ local function claimRun(priority)
   if call('ZSCORE', key, found[#found]) ~= dueText then
     scored = call('ZRANGEBYSCORE', key, 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
   end
-  local taken, isSame = 0, true
-  while taken < #found and isSame and budget.bytes > 0 do
+  local taken, isWanted = 0, true
+  while taken < #found and isWanted and budget.bytes > 0 do
     local chunk = {}
     for index = taken + 1, math.min(taken + READ_CHUNK, #found) do
       chunk[index - taken] = sub(found[index], ID_AT)
@@ -541,16 +550,17 @@ local function claimRun(priority)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
       local value = read[index]
-      if not value or sub(value, TOPIC_AT, TOPIC_END) ~= want.topic then
-        isSame = false
+      local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
+      if not want or want.left == 0 then
+        isWanted = false
         break
       end
       if granted == 0 then
         beginGrants(nonce, leaseMs)
       end
       taken = taken + 1
-      beginGroup(want.place, want.topic, scored and scored[taken * 2] or dueText, 1)
-      grant(id, value)
+      grant(want, scored and scored[taken * 2] or dueText, 1, id, value)
+      want.left, want.given = want.left - 1, want.given + 1
       budget.bytes = budget.bytes - #value
     end
   end
@@ -558,14 +568,13 @@ local function claimRun(priority)
     local first = call('ZCOUNT', key, '-inf', '(0')
     call('ZREMRANGEBYRANK', key, first, first + taken - 1)
   end
-  want.left, want.given = want.left - taken, want.given + taken
   left, budget.messages = left - taken, budget.messages - taken
   return taken == #found and taken < size
 end
 local isAnyFailure = call('EXISTS', FAILURES) == 1
 for _, priority in ipairs(PRIORITIES) do
   local offset, isAll, size = 0, false, left
-  if #wants == 1 and left > 0 and wants[1].left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
+  if #wants > 0 and left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
     isAll = claimRun(priority)
     size = math.max(left, WINDOW_MIN)
   end
@@ -594,8 +603,7 @@ if chosenSize > 0 then
   for index = 1, chosenSize do
     local message, want = chosen[index], chosenFor[index]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
-    beginGroup(want.place, want.topic, dueTexts[message] or text(dueAts[message]), attempt)
-    grant(seenIds[message], bodies[message])
+    grant(want, dueTexts[message] or text(dueAts[message]), attempt, seenIds[message], bodies[message])
   end
 end
 if granted > 0 then
@@ -635,19 +643,19 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '2c3b67c02f08af1d878da78f011d783b284b9104',
+  sha: '35f087a04eb48328b88f8cb4203bf5ff27e8e796',
   source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local bodies = {}
 local read = readBodies(lapsed, 1, #lapsed, bodies, { bytes = READ_BYTES_MAX })
 local orphans = {}
-local names, placeOf = {}, {}
-local function placeOfTopic(topic)
-  if not placeOf[topic] then
-    placeOf[topic] = #names
+local names, known = {}, {}
+local function knownTopic(topic)
+  if not known[topic] then
+    known[topic] = { topic = topic, place = #names }
     names[#names + 1] = topicName(topic)
   end
-  return placeOf[topic]
+  return known[topic]
 end
 if read > 0 then
   local records = call('HMGET', RUNNING, unpack(lapsed, 1, read))
@@ -665,9 +673,7 @@ if read > 0 then
     local old, value = records[index], bodies[index]
     if old and value then
       local dueAt, attempt = unpackNumber('>I6I4', old)
-      local topic = sub(old, 11, TOKEN_AT - 1)
-      beginGroup(placeOfTopic(topic), topic, text(dueAt), attempt)
-      grant(lapsed[index], value)
+      grant(knownTopic(sub(old, 11, TOKEN_AT - 1)), text(dueAt), attempt, lapsed[index], value)
     end
   end
   writeGrants()

@@ -6,7 +6,8 @@
  *             └────┴── pending: due,     └──────┘ claim_lapsed
  *                      nobody asked
  *
- * Nothing is kept here but the two connections: one for calls, one that hears wake-ups. All times are the server's;
+ * Nothing is kept here but the connections: one for calls, one that hears wake-ups, and where replicas confirm what is
+ * written, one for that. All times are the server's;
  * all state is the server's; any number of processes may do the same. What lives where: `scripts/parts/base.lua`.
  */
 import { UsageError } from '../../core/errors.ts'
@@ -14,11 +15,13 @@ import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import type * as contract from '../store.ts'
 import { examineAgreement } from './agreement.ts'
-import type { Connect } from './connection.ts'
+import { ConfirmedCalls } from './confirmed-calls.ts'
+import type { Connect, Connection } from './connection.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { examine, worstFirst } from './doctor.ts'
 import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
-import { Link } from './link.ts'
+import type { Durability } from './durability.ts'
+import { Link, type LinkOptions } from './link.ts'
 import {
   decodeClaim,
   decodeCounts,
@@ -31,46 +34,75 @@ import {
 import { claimDueArgs, extendArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
 import { ScriptCalls } from './script-calls.ts'
 import * as scripts from './scripts.generated.ts'
-import type { Timeouts } from './url.ts'
+import type { PrimaryWatch } from './primary-watch.ts'
+import type { Sentinels } from './sentinels.ts'
+import type { Timeouts } from './url-options.ts'
 import { Wakeups } from './wakeups.ts'
 
 const BATCH_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
+const WRITES = [
+  scripts.PUT_SCRIPT,
+  scripts.REMOVE_SCRIPT,
+  scripts.RESCHEDULE_SCRIPT,
+  scripts.SETTLE_SCRIPT,
+  scripts.REVIVE_SCRIPT,
+]
+
 export type RedisStoreOptions = Timeouts & {
   readonly connect: Connect
   readonly server: string
+  readonly durability: Durability
+  /** Where they know the way to the primary. */
+  readonly sentinels?: Sentinels
+  readonly watch?: PrimaryWatch
   /** Tests only. */
   readonly now?: () => number
 }
 
 export class RedisStore implements contract.Store {
-  readonly capabilities: contract.Capabilities = {
-    engine: 'redis',
-    durability: 'server',
-    shared: true,
-    wakes: 'hint',
-    batchMax: BATCH_MAX,
-    leadMs: LEAD_MS,
-  }
+  readonly capabilities: contract.Capabilities
 
   readonly #context: contract.StoreContext
+  readonly #options: RedisStoreOptions
   readonly #logger: Logger
   readonly #link: Link
+  /** For those that need replicas to confirm them; undefined where the primary is enough. */
+  readonly #confirmed: ConfirmedCalls | undefined
   readonly #scripts: ScriptCalls
+  /**
+   * For what a caller may rely on once it is answered. Claims and extensions are not among it: one that a failover
+   * forgets hands its message out again, and waiting for replicas would let leases run out.
+   */
+  readonly #writes: ScriptCalls
   readonly #wakeups: Wakeups
   /** Part of every lease token of this store, so that no two processes can ever give the same one. */
   readonly #nonce: string
 
   constructor(context: contract.StoreContext, options: RedisStoreOptions) {
     this.#context = context
+    this.#options = options
     this.#logger = context.logger
     this.#nonce = makeNonce(context.random)
+    this.capabilities = {
+      engine: 'redis',
+      durability: options.durability.kind === 'replicated' ? 'replicas' : 'server',
+      shared: true,
+      wakes: 'hint',
+      batchMax: BATCH_MAX,
+      leadMs: LEAD_MS,
+    }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
     this.#link = new Link({ ...shared, name })
     this.#scripts = new ScriptCalls(this.#link, context.queue, options.now)
+    this.#confirmed = confirmedCalls({ ...shared, name: `${name}:writes` }, context.queue, options.durability)
+    this.#writes =
+      this.#confirmed === undefined
+        ? this.#scripts
+        : new ScriptCalls(this.#confirmed, context.queue, options.now)
     this.#wakeups = new Wakeups({
       ...shared,
       name: `${name}:wakeups`,
@@ -91,29 +123,32 @@ export class RedisStore implements contract.Store {
         { value: keys[index] },
       )
     }
+    await this.#confirmed?.open()
   }
 
   async close(): Promise<void> {
+    this.#options.watch?.close()
     this.#wakeups.close()
+    this.#confirmed?.close()
     this.#link.close()
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
     if (messages.length === 0) return []
-    return putResults(messages.length, await this.#scripts.run(scripts.PUT_SCRIPT, putArgs(messages)))
+    return putResults(messages.length, await this.#writes.run(scripts.PUT_SCRIPT, putArgs(messages)))
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return words(await this.#scripts.run(scripts.REMOVE_SCRIPT, [from, ...ids]))
+    return words(await this.#writes.run(scripts.REMOVE_SCRIPT, [from, ...ids]))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
     this.#admit(moves.length)
     if (moves.length === 0) return []
-    return words(await this.#scripts.run(scripts.RESCHEDULE_SCRIPT, rescheduleArgs(moves)))
+    return words(await this.#writes.run(scripts.RESCHEDULE_SCRIPT, rescheduleArgs(moves)))
   }
 
   /** Hands out at most `batchMax` at once, and fewer where bodies are large. */
@@ -137,14 +172,14 @@ export class RedisStore implements contract.Store {
     if (settlements.length === 0) return []
     return settleResults(
       settlements.length,
-      await this.#scripts.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)),
+      await this.#writes.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)),
     )
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return words(await this.#scripts.run(scripts.REVIVE_SCRIPT, ids))
+    return words(await this.#writes.run(scripts.REVIVE_SCRIPT, ids))
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -167,8 +202,10 @@ export class RedisStore implements contract.Store {
   }
 
   async doctor(): Promise<contract.Finding[]> {
+    const { durability, sentinels } = this.#options
     const agreement = examineAgreement(await this.#scripts.run(scripts.CHECKUP_SCRIPT, []))
-    return worstFirst([...agreement, ...(await examine(this.#link, this.#context.clock))])
+    const server = await examine({ link: this.#link, clock: this.#context.clock, durability, sentinels })
+    return worstFirst([...agreement, ...server])
   }
 
   onWake(listener: () => void): () => void {
@@ -195,6 +232,29 @@ export class RedisStore implements contract.Store {
       value: entries,
     })
   }
+}
+
+/** A call that first has to bring its script would wait for the replicas twice. */
+async function loadWrites(connection: Connection): Promise<void> {
+  await Promise.all(WRITES.map(({ source }) => connection.send(['SCRIPT', 'LOAD', source])))
+}
+
+function confirmedCalls(
+  options: LinkOptions,
+  queue: string,
+  durability: Durability,
+): ConfirmedCalls | undefined {
+  if (durability.kind === 'primary') return undefined
+  const { server, callTimeoutMs, clock } = options
+  const { replicas, timeoutMs } = durability
+  return new ConfirmedCalls(new Link({ ...options, prepare: loadWrites }), {
+    queue,
+    server,
+    callTimeoutMs,
+    clock,
+    replicas,
+    timeoutMs,
+  })
 }
 
 /** CLIENT SETNAME takes no spaces and no characters beyond ASCII. */

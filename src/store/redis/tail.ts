@@ -24,10 +24,12 @@ export function encodeTail({ priority, meta, body }: Tail): string {
 
 export function decodeTail(text: string, at = 0): Tail {
   const priority = Number(text[at])
+  const isRank = priority === 0 || priority === 1 || priority === 2
+  if (isRank && text[at + 1] === ':') return { priority, meta: '', body: text.slice(at + 2) }
   const colon = text.indexOf(':', at)
   const bodyAt = colon + 1 + Number(text.slice(at + 1, colon))
-  const isSound = (priority === 0 || priority === 1 || priority === 2) && colon > at && bodyAt <= text.length
-  if (!isSound) return { priority: 1, meta: UNREADABLE, body: text.slice(at) }
+  if (!isRank || colon < at || !(bodyAt <= text.length))
+    return { priority: 1, meta: UNREADABLE, body: text.slice(at) }
   return { priority, meta: text.slice(colon + 1, bodyAt), body: text.slice(bodyAt) }
 }
 

@@ -8,8 +8,13 @@
  */
 import { STAMP_LENGTH } from './tail.ts'
 
-export function makeToken(claim: string, payload: string): string {
-  return `${claim}/${payload.slice(0, STAMP_LENGTH).padEnd(STAMP_LENGTH, '-')}`
+/** `prefix`: what all tokens of one claim begin with. */
+export function makeToken(prefix: string, payload: string): string {
+  return prefix + payload.slice(0, STAMP_LENGTH).padEnd(STAMP_LENGTH, '-')
+}
+
+export function tokenPrefix(claim: string): string {
+  return `${claim}/`
 }
 
 export function claimOf(token: string): string {

@@ -1,25 +1,53 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { FileStore } from '../../../src/store/file/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
-import { openStore, temporaryDirectory } from './bench.ts'
+import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
+import { build } from './build.ts'
 
 const ROUNDS = 15
 const BATCH = 500
 
-test('the space of completed messages is used again', async () => {
-  const { directory, remove } = await temporaryDirectory()
-  const store = await openStore(directory)
+let place: TemporaryDirectory
+
+beforeEach(async () => {
+  place = await temporaryDirectory()
+})
+
+afterEach(() => place.remove())
+
+/** Puts and completes as many as it takes to see whether space is used again; what the file took after each round. */
+async function churn(store: FileStore, rounds = ROUNDS): Promise<number[]> {
   const sizes: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     await store.put(
       Array.from({ length: BATCH }, (_, i) => message(`${round}-${i}`, { body: 'x'.repeat(1000) })),
     )
     await store.settle((await claimDue(store, BATCH)).map(ack))
     // What the file takes on the disk; its length includes a hole.
-    sizes.push((await stat(path.join(directory, 'data.mdb'))).blocks * 512)
+    sizes.push((await stat(path.join(place.directory, 'data.mdb'))).blocks * 512)
   }
+  return sizes
+}
+
+test('the space of completed messages is used again', async () => {
+  const store = await openStore(place.directory)
+  const sizes = await churn(store)
   const [early = 0, late = 0] = [sizes[4], sizes.at(-1)]
+  expect(late, `sizes were ${sizes.join(', ')}`).toBeLessThanOrEqual(early * 1.5)
+  await store.close()
+})
+
+test('P10: a process killed in the middle of a read does not keep the space of what is completed after', async () => {
+  const { start, remove } = await build()
+  const store = await openStore(place.directory)
+  await churn(store, 2)
+  const reader = start('read.mjs', { directory: place.directory })
+  await reader.said('reading')
+  await reader.kill()
+  const sizes = await churn(store, 3 * ROUNDS)
+  const [early = 0, late = 0] = [sizes[ROUNDS], sizes.at(-1)]
   expect(late, `sizes were ${sizes.join(', ')}`).toBeLessThanOrEqual(early * 1.5)
   await store.close()
   await remove()

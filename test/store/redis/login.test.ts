@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { SentinelServer } from './sentinel-server.ts'
 import { RedisServer, freePort } from './server.ts'
 import { context, freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
@@ -24,7 +25,6 @@ let tlsPort: number
 beforeAll(async () => {
   certificates = await makeCertificates()
   tlsPort = await freePort()
-  const file = (name: string): string => join(certificates, name)
   server = await RedisServer.start({
     config: [
       '--requirepass',
@@ -47,6 +47,10 @@ afterAll(async () => {
   await server?.stop()
   await rm(certificates, { recursive: true, force: true })
 })
+
+function file(name: string): string {
+  return join(certificates, name)
+}
 
 /** An authority, and a certificate for localhost that it signed. */
 async function makeCertificates(): Promise<string> {
@@ -217,4 +221,27 @@ describe('a client that the user has already', () => {
   test('something else is refused', () => {
     expect(() => openRedisStore({ duplicate: 1 } as never, context())).toThrow(UsageError)
   })
+})
+
+test('rediss+sentinel: TLS and a password each, to the sentinel and to the primary', async () => {
+  const port = await freePort()
+  const sentinel = await SentinelServer.start({ name: 'm', port: tlsPort, quorum: 1 }, [
+    `tls-port ${port}`,
+    `tls-cert-file ${file('server.pem')}`,
+    `tls-key-file ${file('server.key')}`,
+    `tls-ca-cert-file ${file('ca.pem')}`,
+    'tls-auth-clients no',
+    'tls-replication yes',
+    `sentinel auth-pass m ${PASSWORD}`,
+    'requirepass other',
+  ])
+  onTestFinished(() => sentinel.stop())
+  const url = `rediss+sentinel://:${ENCODED}@127.0.0.1:${port}/m/1?tlsCa=${file('ca.pem')}`
+  await walksThrough(storeAt(`${url}&sentinelPassword=other`))
+  const stranger = storeAt(`rediss+sentinel://:${ENCODED}@127.0.0.1:${port}/m?sentinelPassword=other`)
+  await expect(stranger.open()).rejects.toMatchObject({
+    code: 'STORE_REFUSED',
+    message: expect.stringContaining('no trusted TLS connection') as string,
+  })
+  await stranger.close()
 })

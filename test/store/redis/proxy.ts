@@ -10,6 +10,8 @@ type Pair = { readonly outer: Socket; readonly inner: Socket }
 export class Proxy {
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
+  /** Ends of silent pairs whose other end is gone: nobody has told them. */
+  readonly #orphans = new Set<Socket>()
   #isSilent = false
   /** How many connections were ever made through it. */
   accepted = 0
@@ -44,15 +46,22 @@ export class Proxy {
     this.#isSilent = true
   }
 
-  /** New connections work again; those that went silent stay so. */
+  /** New connections work again; those that went silent stay so, until one of their ends gives up. */
   speakAgain(): void {
     this.#isSilent = false
+    this.#endOrphans()
   }
 
   async close(): Promise<void> {
     this.cut()
+    this.#endOrphans()
     this.#server.close()
     await once(this.#server, 'close')
+  }
+
+  #endOrphans(): void {
+    for (const socket of this.#orphans) socket.destroy()
+    this.#orphans.clear()
   }
 
   #join(outer: Socket, port: number): void {
@@ -69,7 +78,9 @@ export class Proxy {
       from.on('error', () => undefined)
       from.on('close', () => {
         this.#pairs.delete(pair)
-        if (!isSilent) to.destroy()
+        this.#orphans.delete(from)
+        if (!isSilent || !this.#isSilent) to.destroy()
+        else if (!to.destroyed) this.#orphans.add(to)
       })
     }
     pass(outer, inner)

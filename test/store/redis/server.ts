@@ -16,6 +16,8 @@ export type ServerOptions = {
   readonly config?: readonly string[]
   /** As a client of this very server would authenticate, where the configuration asks for it. */
   readonly login?: string
+  /** Its files go here, and stay here when it ends. Default: a directory that ends with it. */
+  readonly directory?: string
 }
 
 export class RedisServer {
@@ -31,7 +33,7 @@ export class RedisServer {
   }
 
   static async start(options: ServerOptions = {}): Promise<RedisServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'punctual-redis-'))
+    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-redis-')))
     const server = new RedisServer(directory, await freePort(), options)
     await server.resume()
     return server
@@ -45,6 +47,10 @@ export class RedisServer {
     const pid = this.#process?.pid
     if (pid === undefined) throw new Error('this redis-server does not run')
     return pid
+  }
+
+  get isRunning(): boolean {
+    return this.#process !== undefined && !hasEnded(this.#process)
   }
 
   /** Starts the process, again after a kill, on the same port and files. */
@@ -68,18 +74,27 @@ export class RedisServer {
     process.kill(this.pid, name)
   }
 
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  /** As an operator stops it: it may finish what it does. */
+  terminate(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#process
     this.#process = undefined
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (child === undefined || hasEnded(child)) return
     const exited = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exited
   }
 
   async stop(): Promise<void> {
     await this.kill()
-    await rm(this.directory, { recursive: true, force: true })
+    if (this.#options.directory === undefined) await rm(this.directory, { recursive: true, force: true })
   }
 
   /** One command on a connection of its own, so that nothing of the store under test is involved. */
@@ -107,6 +122,10 @@ export async function freePort(): Promise<number> {
   probe.close()
   await once(probe, 'close')
   return port
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 function missing(): never {

@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../../../src/clock.ts'
 import type { Logger } from '../../../src/core/log.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
-import type { RedisSettings } from '../../../src/store/redis/url.ts'
+import type { RedisSettings } from '../../../src/store/redis/url-options.ts'
 import type { Store, StoreContext } from '../../../src/store/store.ts'
 
 let queues = 0

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { describeAddress, parseRedisUrl, readTimeouts } from '../../../src/store/redis/url.ts'
+import { readTimeouts } from '../../../src/store/redis/url-options.ts'
+import { describeAddress, parseRedisUrl } from '../../../src/store/redis/url.ts'
 
 describe('a Redis URL', () => {
   test('names host, port, database, user and password', () => {

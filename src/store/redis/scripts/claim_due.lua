@@ -226,12 +226,18 @@ local function claimWindow(priority, offset, size)
   return stay, isAll
 end
 
--- The common case, without the windows' bookkeeping: one topic is wanted, nothing is set aside and nothing failed before.
--- Hands out from the due end of the delay set up to the first message that is another's, where the windows go on.
+-- The common case, without the windows' bookkeeping: nothing is set aside and nothing failed before. Hands out from the
+-- due end of the delay set up to the first message that is not wanted, where the windows go on.
 -- Returns whether the set is done with.
 local function claimRun(priority)
-  local want, key = wants[1], DELAYS[priority]
-  local size = math.min(left, want.left, budget.messages)
+  local wanted = 0
+  for _, want in ipairs(wants) do
+    wanted = wanted + want.left
+  end
+  local key, size = DELAYS[priority], math.min(left, wanted, budget.messages)
+  if size == 0 then
+    return false
+  end
   local found = call('ZRANGEBYSCORE', key, 0, horizonText, 'LIMIT', 0, size)
   if #found == 0 then
     return true
@@ -241,8 +247,8 @@ local function claimRun(priority)
   if call('ZSCORE', key, found[#found]) ~= dueText then
     scored = call('ZRANGEBYSCORE', key, 0, horizonText, 'WITHSCORES', 'LIMIT', 0, size)
   end
-  local taken, isSame = 0, true
-  while taken < #found and isSame and budget.bytes > 0 do
+  local taken, isWanted = 0, true
+  while taken < #found and isWanted and budget.bytes > 0 do
     local chunk = {}
     for index = taken + 1, math.min(taken + READ_CHUNK, #found) do
       chunk[index - taken] = sub(found[index], ID_AT)
@@ -250,16 +256,17 @@ local function claimRun(priority)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
       local value = read[index]
-      if not value or sub(value, TOPIC_AT, TOPIC_END) ~= want.topic then
-        isSame = false
+      local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
+      if not want or want.left == 0 then
+        isWanted = false
         break
       end
       if granted == 0 then
         beginGrants(nonce, leaseMs)
       end
       taken = taken + 1
-      beginGroup(want.place, want.topic, scored and scored[taken * 2] or dueText, 1)
-      grant(id, value)
+      grant(want, scored and scored[taken * 2] or dueText, 1, id, value)
+      want.left, want.given = want.left - 1, want.given + 1
       budget.bytes = budget.bytes - #value
     end
   end
@@ -268,7 +275,6 @@ local function claimRun(priority)
     local first = call('ZCOUNT', key, '-inf', '(0')
     call('ZREMRANGEBYRANK', key, first, first + taken - 1)
   end
-  want.left, want.given = want.left - taken, want.given + taken
   left, budget.messages = left - taken, budget.messages - taken
   return taken == #found and taken < size
 end
@@ -278,7 +284,7 @@ local isAnyFailure = call('EXISTS', FAILURES) == 1
 for _, priority in ipairs(PRIORITIES) do
   local offset, isAll, size = 0, false, left
   -- Once a window has chosen something, what follows must come after it.
-  if #wants == 1 and left > 0 and wants[1].left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
+  if #wants > 0 and left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
     isAll = claimRun(priority)
     size = math.max(left, WINDOW_MIN)
   end
@@ -309,8 +315,7 @@ if chosenSize > 0 then
   for index = 1, chosenSize do
     local message, want = chosen[index], chosenFor[index]
     local attempt = failures[index] and unpackNumber('>I4', failures[index]) + 1 or 1
-    beginGroup(want.place, want.topic, dueTexts[message] or text(dueAts[message]), attempt)
-    grant(seenIds[message], bodies[message])
+    grant(want, dueTexts[message] or text(dueAts[message]), attempt, seenIds[message], bodies[message])
   end
 end
 

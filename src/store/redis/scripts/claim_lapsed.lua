@@ -14,14 +14,14 @@ local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local bodies = {}
 local read = readBodies(lapsed, 1, #lapsed, bodies, { bytes = READ_BYTES_MAX })
 local orphans = {}
-local names, placeOf = {}, {}
+local names, known = {}, {}
 
-local function placeOfTopic(topic)
-  if not placeOf[topic] then
-    placeOf[topic] = #names
+local function knownTopic(topic)
+  if not known[topic] then
+    known[topic] = { topic = topic, place = #names }
     names[#names + 1] = topicName(topic)
   end
-  return placeOf[topic]
+  return known[topic]
 end
 
 if read > 0 then
@@ -40,9 +40,7 @@ if read > 0 then
     local old, value = records[index], bodies[index]
     if old and value then
       local dueAt, attempt = unpackNumber('>I6I4', old)
-      local topic = sub(old, 11, TOKEN_AT - 1)
-      beginGroup(placeOfTopic(topic), topic, text(dueAt), attempt)
-      grant(lapsed[index], value)
+      grant(knownTopic(sub(old, 11, TOKEN_AT - 1)), text(dueAt), attempt, lapsed[index], value)
     end
   end
   writeGrants()

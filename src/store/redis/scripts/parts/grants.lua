@@ -3,7 +3,7 @@
 -- The token is new for each claim, never given twice (even by a replica that was promoted and lost the last numbers:
 -- the nonce is the client's own), and stays the same while the lease is extended.
 --
--- Messages that share topic, moment and attempt are a group: what is written and said of all of them is made once.
+-- What is written and said of messages that share topic, moment and attempt is made once for all of them.
 
 local leases = batch('ZADD', LEASES)
 local runs = batch('HSET', RUNNING)
@@ -18,24 +18,28 @@ local function beginGrants(nonce, leaseMs)
   endsAt = text(math.ceil(now + leaseMs))
 end
 
-local groupTopic, groupDueText, groupAttempt, record
-local function beginGroup(place, topic, dueText, attempt)
-  if topic == groupTopic and dueText == groupDueText and attempt == groupAttempt then
-    return
+-- Neighbours with the same place, dueAt and attempt are one group.
+local groupPlace, groupDueText, groupAttempt
+local function beginGroup(place, dueText, attempt)
+  if place ~= groupPlace or dueText ~= groupDueText or attempt ~= groupAttempt then
+    groupPlace, groupDueText, groupAttempt = place, dueText, attempt
+    local size = #groups
+    groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
   end
-  groupTopic, groupDueText, groupAttempt = topic, dueText, attempt
-  record = pack('>I6I4', tonumber(dueText), attempt) .. topic .. token
-  local size = #groups
-  groups[size + 1], groups[size + 2], groups[size + 3], groups[size + 4] = place, dueText, attempt, granted
 end
 
--- Hands out a message of the group that began last.
-local function grant(id, value)
+-- `of`: the topic, its place, and the record that was made for it last, which mostly fits the next one too.
+local function grant(of, dueText, attempt, id, value)
+  if of.dueText ~= dueText or of.attempt ~= attempt then
+    of.dueText, of.attempt = dueText, attempt
+    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. token
+  end
+  beginGroup(of.place, dueText, attempt)
   granted = granted + 1
   local second = granted * 2
   local first = second - 1
   leases[first], leases[second] = endsAt, id
-  runs[first], runs[second] = id, record
+  runs[first], runs[second] = id, of.record
   ids[granted], values[granted] = id, value
 end
 

@@ -1,0 +1,172 @@
+/** A real redis-server that writes each change to its disk before it answers, behind a proxy for each process. */
+import { join } from 'node:path'
+import { Proxy } from '../../test/store/redis/proxy.ts'
+import { RedisServer } from '../../test/store/redis/server.ts'
+import type { Log } from '../children/log.mjs'
+import { Volume } from '../volume.ts'
+import { sleep } from '../waiting.ts'
+import type { Engine, Strike } from './engine.ts'
+
+const VOLUME_MIB = 192
+const CONFIG = `--appendonly yes --appendfsync always
+  --auto-aof-rewrite-min-size 8mb --maxmemory-policy noeviction`.split(/\s+/)
+
+export class RedisEngine implements Engine {
+  readonly name = 'redis'
+  readonly remarks: readonly string[]
+  readonly faults: Readonly<Record<string, number>>
+  readonly faultGapMs = 4_500
+  readonly isFreezeForAll = false
+  readonly #server: RedisServer
+  readonly #volume: Volume
+  readonly #proxies = new Map<string, Proxy>()
+
+  private constructor(server: RedisServer, volume: Volume) {
+    this.#server = server
+    this.#volume = volume
+    this.remarks = volume.isMounted
+      ? []
+      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.faults = {
+      'kill server': 3,
+      'freeze server': 2,
+      'restart server': 1.5,
+      cut: 4,
+      'half-open': 4,
+      'cut all': 1,
+      'half-open all': 1,
+      'kill clients': 2,
+      'kill subscribers': 2,
+      'flush scripts': 2,
+      'pause clients': 1,
+      'full memory': 1.5,
+      ...(volume.isMounted ? { 'full disk': 1.5 } : {}),
+    }
+  }
+
+  static async open(directory: string): Promise<RedisEngine> {
+    const volume = new Volume(join(directory, 'redis'), VOLUME_MIB)
+    try {
+      return new RedisEngine(await RedisServer.start({ config: CONFIG, directory: volume.directory }), volume)
+    } catch (error) {
+      volume.end()
+      throw error
+    }
+  }
+
+  async urlFor(place: string): Promise<string> {
+    if (place === '') return this.#server.url
+    const proxy = this.#proxies.get(place) ?? (await Proxy.before(this.#server.port))
+    this.#proxies.set(place, proxy)
+    return proxy.url
+  }
+
+  async inflict(kind: string, { lastsMs, places, pick, begins }: Strike): Promise<void> {
+    const place = places[Math.floor(pick * places.length)] ?? ''
+    const one = [this.#proxies.get(place)].filter((proxy) => proxy !== undefined)
+    const all = [...this.#proxies.values()]
+    const beginsForAll = (): void => begins('server', true)
+    switch (kind) {
+      case 'kill server':
+        beginsForAll()
+        await this.#server.kill()
+        await sleep(lastsMs / 2)
+        return this.#server.resume()
+      case 'restart server':
+        beginsForAll()
+        await this.#server.terminate()
+        return this.#server.resume()
+      case 'freeze server':
+        beginsForAll()
+        this.#server.signal('SIGSTOP')
+        await sleep(lastsMs)
+        return this.#server.signal('SIGCONT')
+      case 'cut':
+        begins(place, false)
+        return one.forEach((proxy) => proxy.cut())
+      case 'cut all':
+        beginsForAll()
+        return all.forEach((proxy) => proxy.cut())
+      case 'half-open':
+        begins(place, false)
+        return fallSilent(one, lastsMs)
+      case 'half-open all':
+        beginsForAll()
+        return fallSilent(all, lastsMs)
+      case 'kill clients':
+        beginsForAll()
+        return this.#ask(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
+      case 'kill subscribers':
+        beginsForAll()
+        return this.#ask(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
+      case 'flush scripts':
+        beginsForAll()
+        return this.#ask(['SCRIPT', 'FLUSH'])
+      case 'pause clients':
+        beginsForAll()
+        await this.#ask(['CLIENT', 'PAUSE', String(lastsMs), 'ALL'])
+        return sleep(lastsMs)
+      case 'full memory':
+        beginsForAll()
+        await this.#ask(['CONFIG', 'SET', 'maxmemory', '1'])
+        await sleep(lastsMs)
+        return this.#ask(['CONFIG', 'SET', 'maxmemory', '0'])
+      case 'full disk':
+        beginsForAll()
+        return this.#fillDisk(lastsMs)
+      default:
+        throw new Error(`a fault that nobody wrote: ${kind}`)
+    }
+  }
+
+  /** With `appendfsync always` a server that cannot write ends itself, rather than to answer what it cannot keep. */
+  async #fillDisk(lastsMs: number): Promise<void> {
+    await this.#volume.fill()
+    await sleep(lastsMs)
+    await this.#volume.clear()
+    if (!this.#server.isRunning) await this.#server.resume()
+  }
+
+  async heal(): Promise<void> {
+    for (const proxy of this.#proxies.values()) proxy.speakAgain()
+    if (!this.#server.isRunning) await this.#server.resume()
+    await this.#ask(['CONFIG', 'SET', 'maxmemory', '0'])
+  }
+
+  async sample(log: Log): Promise<void> {
+    const info = String(await this.#server.admin(['INFO', 'memory']))
+    const serverMemory = Number(/used_memory:(\d+)/.exec(info)?.[1] ?? 0)
+    const clients = String(await this.#server.admin(['CLIENT', 'LIST'])).split('\n').length - 1
+    log.write({
+      what: 'sample',
+      serverMemory,
+      clients,
+      keys: Number(await this.#server.admin(['DBSIZE'])),
+    })
+  }
+
+  isExpected(): boolean {
+    return false
+  }
+
+  async leftovers(): Promise<readonly string[]> {
+    const keys = (await this.#server.admin(['KEYS', '*'])) as readonly string[]
+    return keys.filter((key) => !key.endsWith(':sequence'))
+  }
+
+  async end(): Promise<void> {
+    for (const proxy of this.#proxies.values()) await proxy.close()
+    await this.#server.kill()
+    this.#volume.end()
+  }
+
+  async #ask(command: readonly string[]): Promise<void> {
+    await this.#server.admin(command)
+  }
+}
+
+async function fallSilent(proxies: readonly Proxy[], lastsMs: number): Promise<void> {
+  for (const proxy of proxies) proxy.fallSilent()
+  await sleep(lastsMs)
+  for (const proxy of proxies) proxy.speakAgain()
+}

@@ -1,0 +1,144 @@
+/**
+ * Calls that are answered only when enough replicas have what they wrote.
+ *
+ *   turn 1   put, settle ──►  EVALSHA EVALSHA fence WAIT ──► replicas have it ──► both answered
+ *   turn 2   put, put ─ held back, the server would not read them ─►  EVALSHA EVALSHA fence WAIT ──► …
+ *
+ * WAIT speaks of what its own connection wrote before, so that it goes out right behind the calls on the same one.
+ * Were it sent on another, a failover in between could let the new primary confirm what only the old one has.
+ *
+ * WAIT blocks its connection until the replicas answer. So these calls have a connection of their own, and one WAIT at
+ * a time: whatever is called meanwhile goes out together afterwards and shares the next one. A call thus waits for two
+ * of them at most, however many there are.
+ *
+ * The fence is a write that changes nothing. From Redis 7.2 on WAIT looks at the last write of its connection, and a
+ * repeated put, which finds its message there, writes nothing: WAIT would confirm at once what no replica has.
+ */
+import type { Clock } from '../../clock.ts'
+import { UnavailableError, UsageError } from '../../core/errors.ts'
+import { queueKeys } from './keys.ts'
+import { CALLS_MAX, type Link } from './link.ts'
+import { refusalWord } from './refusals.ts'
+import type { Calls } from './script-calls.ts'
+
+/** The first write needs no memory, so that a full server allows the second: work can still be finished there. */
+const FENCE = "redis.call('HDEL', KEYS[2], '') return redis.call('INCRBY', KEYS[1], 0)"
+/** For the answer of WAIT to travel, after its own timeout. */
+const TRAVEL_MS = 500
+
+export type Confirmation = { readonly replicas: number; readonly timeoutMs: number }
+
+export type ConfirmedCallsOptions = Confirmation & {
+  readonly queue: string
+  readonly server: string
+  readonly callTimeoutMs: number
+  readonly clock: Clock
+}
+
+type Entry = {
+  readonly command: readonly string[]
+  readonly calledAt: number
+  readonly resolve: (reply: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class ConfirmedCalls implements Calls {
+  readonly #link: Link
+  readonly #options: ConfirmedCallsOptions
+  readonly #confirm: readonly (readonly string[])[]
+  #waiting: Entry[] = []
+  #isUnderWay = false
+
+  constructor(link: Link, options: ConfirmedCallsOptions) {
+    this.#link = link
+    this.#options = options
+    const { queue, replicas, timeoutMs } = options
+    const [sequence = '', , , , , , , , failures = ''] = queueKeys(queue)
+    this.#confirm = [
+      ['EVAL', FENCE, '2', sequence, failures],
+      ['WAIT', String(replicas), String(timeoutMs)],
+    ]
+  }
+
+  /** Rejects where this user may not wait for replicas: better now than after the first write. */
+  async open(): Promise<void> {
+    try {
+      await this.#link.call(['WAIT', '0', '1'])
+    } catch (error) {
+      // A replica refuses to wait for replicas; after a failover the same address leads to the primary.
+      if (!(error instanceof UsageError) || refusalWord(error.cause) !== 'ERR') throw error
+      throw new UnavailableError('STORE_UNAVAILABLE', error.message, { cause: error })
+    }
+  }
+
+  close(): void {
+    this.#link.close()
+  }
+
+  call(command: readonly string[]): Promise<unknown> {
+    const { clock, server } = this.#options
+    if (this.#waiting.length >= CALLS_MAX) {
+      const text = `${server}: ${CALLS_MAX} calls wait for replicas already.`
+      return Promise.reject(new UnavailableError('STORE_UNAVAILABLE', text))
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ command, calledAt: clock.monotonic(), resolve, reject })
+      // After everything that this turn still has to say, but before the event loop goes on.
+      if (this.#waiting.length === 1 && !this.#isUnderWay) process.nextTick(() => void this.#flush())
+    })
+  }
+
+  /** Never rejects: each caller hears of its own call. */
+  async #flush(): Promise<void> {
+    if (this.#isUnderWay) return
+    this.#isUnderWay = true
+    while (this.#waiting.length > 0) {
+      const entries = this.#waiting
+      this.#waiting = []
+      await this.#send(entries)
+    }
+    this.#isUnderWay = false
+  }
+
+  async #send(entries: readonly Entry[]): Promise<void> {
+    const commands = [...entries.map(({ command }) => command), ...this.#confirm]
+    const answers = await Promise.allSettled(this.#link.callTogether(commands, this.#patienceMs(entries)))
+    const shortfall = this.#shortfall(answers.slice(entries.length))
+    for (const [i, entry] of entries.entries()) {
+      const answer = answers[i]
+      if (answer?.status !== 'fulfilled') entry.reject(answer?.reason)
+      else if (shortfall === undefined) entry.resolve(answer.value)
+      else entry.reject(shortfall)
+    }
+  }
+
+  /** The time spent held back counts, but WAIT must be able to end by itself: unanswered, it costs the connection. */
+  #patienceMs([oldest]: readonly Entry[]): number {
+    const { callTimeoutMs, timeoutMs, clock } = this.#options
+    const heldMs = oldest === undefined ? 0 : clock.monotonic() - oldest.calledAt
+    return Math.max(callTimeoutMs + timeoutMs - heldMs, timeoutMs + TRAVEL_MS)
+  }
+
+  /** Why what was written cannot be called safe; undefined when it can. */
+  #shortfall([fence, wait]: readonly PromiseSettledResult<unknown>[]): UnavailableError | undefined {
+    const failed = [fence, wait].find((answer) => answer?.status !== 'fulfilled')
+    if (failed?.status === 'rejected') {
+      const cause: unknown = failed.reason
+      if (cause instanceof UnavailableError) return cause
+      const text = cause instanceof Error ? cause.message : String(cause)
+      return this.#unreplicated(`the replicas could not be asked (${text})`, cause)
+    }
+    const { replicas, timeoutMs } = this.#options
+    const confirmed = wait?.status === 'fulfilled' ? Number(wait.value) : 0
+    if (confirmed >= replicas) return undefined
+    return this.#unreplicated(`${confirmed} of ${replicas} replicas had it within ${timeoutMs} ms`)
+  }
+
+  #unreplicated(what: string, cause?: unknown): UnavailableError {
+    return new UnavailableError(
+      'STORE_UNREPLICATED',
+      `${this.#options.server}: the primary took the call, but ${what}. Whether a failover keeps it is unknown: try again, with the same id, and look at the replicas.`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,39 @@
+/** How the doctors ask a server, and what they say when it does not tell. */
+import { UnavailableError } from '../../core/errors.ts'
+import type { Finding } from '../store.ts'
+import type { Link } from './link.ts'
+
+export async function configOf(link: Link, name: string): Promise<string | undefined> {
+  const reply = await ask(link, ['CONFIG', 'GET', name])
+  if (Array.isArray(reply)) return reply[1] as string | undefined
+  if (reply instanceof Map) return reply.get(name) as string | undefined
+  if (typeof reply === 'object' && reply !== null) return (reply as Record<string, string>)[name]
+  return undefined
+}
+
+/** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */
+export async function ask(link: Link, command: readonly string[]): Promise<unknown> {
+  try {
+    return await link.call(command)
+  } catch (error) {
+    if (error instanceof UnavailableError) throw error
+    return undefined
+  }
+}
+
+export function hidden(command: string, what: string): Finding {
+  return {
+    level: 'warning',
+    what: `this user may not ask for ${command}, so ${what} could not be checked`,
+    remedy: `allow the command to this user, or check by hand`,
+  }
+}
+
+export function parseInfo(info: string): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of info.split('\r\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1))
+  }
+  return fields
+}

@@ -1,0 +1,70 @@
+/**
+ * Leaving a primary that was replaced, as soon as a sentinel says so.
+ *
+ * A primary that is cut off from the sentinels does not know that it was replaced, and goes on taking writes which its
+ * demotion will throw away. Who waits for its own connection to break writes there until then. So every sentinel is
+ * listened to, each on a connection of its own: the one that is cut off together with the old primary hears nothing.
+ */
+import { UnavailableError } from '../../core/errors.ts'
+import { connectTo } from './connection.ts'
+import type { LinkOptions } from './link.ts'
+import { describeSentinel, type Place } from './sentinels.ts'
+import type { SentinelGroup } from './sentinel-url.ts'
+import { Subscription } from './subscription.ts'
+import { hostAndPort } from './url.ts'
+
+const CHANNEL = '+switch-master'
+const CLIENT_NAME = 'punctual:failovers'
+
+/** A connection to what was the primary when it was made. */
+export type Watched = { readonly place: Place; readonly leave: (reason: UnavailableError) => void }
+
+export type PrimaryWatchOptions = Pick<
+  LinkOptions,
+  'connectTimeoutMs' | 'callTimeoutMs' | 'clock' | 'random' | 'logger'
+>
+
+export class PrimaryWatch {
+  readonly #primaryName: string
+  readonly #subscriptions: readonly Subscription[]
+  readonly #watched = new Set<Watched>()
+
+  constructor({ sentinels, primaryName }: SentinelGroup, options: PrimaryWatchOptions) {
+    this.#primaryName = primaryName
+    this.#subscriptions = sentinels.map(
+      (address) =>
+        new Subscription({
+          ...options,
+          name: CLIENT_NAME,
+          server: describeSentinel(address),
+          connect: connectTo(address, options.connectTimeoutMs),
+          channel: CHANNEL,
+          heard: (message) => this.#heard(message),
+          // What went unheard is noticed as without us: the old primary breaks the connection when it is demoted.
+          subscribed: () => undefined,
+        }),
+    )
+  }
+
+  /** Returns the function that ends the watch over this connection. */
+  add(watched: Watched): () => void {
+    this.#watched.add(watched)
+    for (const subscription of this.#subscriptions) subscription.start()
+    return () => void this.#watched.delete(watched)
+  }
+
+  close(): void {
+    for (const subscription of this.#subscriptions) subscription.close()
+  }
+
+  /** `<name> <old host> <old port> <new host> <new port>` */
+  #heard(message: string): void {
+    const [name, , , host = '', port = ''] = message.split(' ')
+    if (name !== this.#primaryName) return
+    for (const { place, leave } of this.#watched) {
+      if (place.host === host && place.port === Number(port)) continue
+      const text = `the sentinels replaced ${hostAndPort(place)} by ${hostAndPort({ host, port: Number(port) })}.`
+      leave(new UnavailableError('STORE_UNAVAILABLE', text))
+    }
+  }
+}

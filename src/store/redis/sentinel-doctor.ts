@@ -1,0 +1,35 @@
+/** Whether the sentinels could make a failover: who of them answers, and whether those are enough to agree. */
+import type { Finding } from '../store.ts'
+import { describeSentinel, type Sentinels } from './sentinels.ts'
+import { toPunctualError } from './refusals.ts'
+
+const SENTINELS_MIN = 3
+
+export async function examineSentinels(sentinels: Sentinels): Promise<Finding[]> {
+  const { group } = sentinels
+  const examined = await Promise.all(
+    group.sentinels.map(async (address): Promise<Finding> => {
+      const name = describeSentinel(address)
+      try {
+        const verdict = String(await sentinels.ask(address, ['SENTINEL', 'CKQUORUM', group.primaryName]))
+        return { level: 'fine', what: `${name}: ${verdict}` }
+      } catch (error) {
+        const { message } = toPunctualError(error, name)
+        return {
+          level: 'problem',
+          what: message,
+          remedy: 'as long as too few sentinels agree, a primary that dies is not replaced',
+        }
+      }
+    }),
+  )
+  if (group.sentinels.length >= SENTINELS_MIN) return examined
+  return [
+    ...examined,
+    {
+      level: 'warning',
+      what: `the URL names ${group.sentinels.length} sentinel(s): when those are away, nobody says where the primary is`,
+      remedy: 'run three or more on machines of their own, and name them all',
+    },
+  ]
+}
