@@ -5,6 +5,7 @@ import type { Queue } from '../src/queue.ts'
 import type { Chance } from './chance.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
+import { MISFIT } from './schemas.ts'
 import type { World } from './world.ts'
 
 export type ActionKind =
@@ -19,6 +20,7 @@ export type ActionKind =
   | 'purge all'
   | 'look'
   | 'many at once'
+  | 'produce misfit'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
 
@@ -74,7 +76,8 @@ export class Actions {
     this.#world.violations.add('P5', `${process.name}: ${kind} rejects with ${String(error)}`)
   }
 
-  async #perform(kind: SingleKind, { queue }: SimulatedProcess): Promise<void> {
+  async #perform(kind: SingleKind, process: SimulatedProcess): Promise<void> {
+    const { queue } = process
     switch (kind) {
       case 'produce':
         return this.#produce(queue, this.#options())
@@ -104,6 +107,8 @@ export class Actions {
       case 'purge all':
         await queue.purge({ state: this.#chance.pick(['delayed', 'ready', 'dead']), topic: this.#topic() })
         return
+      case 'produce misfit':
+        return this.#produceMisfit(process)
       case 'look':
         await this.#look(queue)
     }
@@ -113,6 +118,21 @@ export class Actions {
     this.#produced += 1
     const id = await queue.produce(this.#topic(), { n: this.#produced }, options)
     this.#stored(id, options.id)
+  }
+
+  /** Refused with nothing stored, or, by a process that knows no schema, left to whoever handles it. */
+  async #produceMisfit({ queue, name, hasSchemas }: SimulatedProcess): Promise<void> {
+    this.#produced += 1
+    const id = `misfit${this.#produced}`
+    try {
+      await queue.produce(this.#topic(), MISFIT, { ...this.#options(), id })
+    } catch (error) {
+      if (!(error instanceof UsageError) || error.code !== 'PAYLOAD_MISMATCH') throw error
+      if (this.#world.ledger.wasStored(id)) this.#world.violations.add('P2', `${id} was refused, and stored`)
+      return
+    }
+    if (hasSchemas) this.#world.violations.add('P2', `${name} stored ${id}, which its schema refuses`)
+    this.#stored(id, id)
   }
 
   async #produceMany(queue: Queue): Promise<void> {

@@ -10,7 +10,7 @@ const STORE_JUMP_MS_MAX = 60_000
 
 export function planDisturbances(world: World, hosts: readonly Host[]): void {
   const chance = world.chance.stream('disturbances')
-  const { outages, kills, stops, freezes, wallJumps, storeJumps } = world.plan.disturbances
+  const { outages, kills, stops, freezes, wallJumps, storeJumps, storeSetBacks } = world.plan.disturbances
   const often = (count: number, happen: (host: Host) => void): void => {
     for (let i = 0; i < count; i += 1) {
       world.timeline.after(chance.next() * world.plan.stormMs, undefined, () => {
@@ -32,6 +32,20 @@ export function planDisturbances(world: World, hosts: readonly Host[]): void {
     world.storeTime.jump(chance.spread(1, STORE_JUMP_MS_MAX))
     world.history.note('store', () => 'its clock is set forward')
   })
+  planSetBacks(world, storeSetBacks)
+}
+
+/** From a stream of its own, so that seeds without them are what they were. */
+function planSetBacks(world: World, count: number): void {
+  const chance = world.chance.stream('set backs')
+  for (let i = 0; i < count; i += 1) {
+    world.timeline.after(chance.next() * world.plan.stormMs, undefined, () => {
+      const byMs = chance.spread(1, STORE_JUMP_MS_MAX)
+      world.tally.clockJumps += 1
+      world.storeTime.jump(-byMs)
+      world.history.note('store', () => `its clock is set back by ${byMs} ms`)
+    })
+  }
 }
 
 function cutOff(world: World, chance: Chance, hosts: readonly Host[]): void {

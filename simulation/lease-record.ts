@@ -24,6 +24,12 @@ export type LeaseRecord = LeaseRef & {
   readonly policy: LeasePolicy
   /** Simulated time. */
   readonly grantedAt: number
+  /** By how much the store's clock had been set back by then. */
+  readonly setBackMs: number
+  /** Its payload does not fit its topic's schema. */
+  readonly isMisfit: boolean
+  /** The schema takes its time, which counts as the handler's. */
+  readonly isSchemaSlow: boolean
   /** By the store's clock. */
   endsAt: number
   /** Whether the reply that carries it has reached its holder. */

@@ -11,6 +11,7 @@
 import { decodePolicy } from '../src/core/codec.ts'
 import type * as contract from '../src/store/store.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
+import { isMisfit } from './schemas.ts'
 import { judgeSettlement } from './settlement-rules.ts'
 import type { Violations } from './violations.ts'
 
@@ -27,10 +28,13 @@ export type LedgerParts = {
   readonly violations: Violations
   /** Simulated time. */
   readonly elapsed: () => number
-  /** Simulated time when the store's clock was last set forward; -1 for never. */
+  /** Simulated time when the store's clock was last set; -1 for never. */
   readonly jumpedAt: () => number
+  /** By how much the store's clock was set back so far. */
+  readonly setBackMs: () => number
+  /** Whether a handler's time may be over before it starts. */
+  readonly isSchemaSlow: boolean
   readonly leadMs: number
-  readonly batchMax: number
   readonly policyOf: (topic: string) => LeasePolicy
 }
 
@@ -235,6 +239,9 @@ export class Ledger {
       attempt: known.attempt,
       dueAt: known.dueAt,
       grantedAt: this.#parts.elapsed(),
+      setBackMs: this.#parts.setBackMs(),
+      isMisfit: isMisfit(known.message.body),
+      isSchemaSlow: this.#parts.isSchemaSlow,
       policy: {
         limit: own.retry?.limit ?? topical.limit,
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,
@@ -279,13 +286,11 @@ export class Ledger {
       violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
   }
 
-  /** Whether its holder had every chance to keep it: no trouble, and no more leases than one call can extend. */
+  /** Whether its holder had every chance to keep it. */
   #isWell({ holder, grantedAt, isDelivered }: LeaseRecord): boolean {
     const { troubledAt, isDead, stopEndedAt } = holder
     const wasTroubled = Math.max(troubledAt, this.#parts.jumpedAt()) >= grantedAt
-    if (!isDelivered || isDead || stopEndedAt !== undefined || wasTroubled) return false
-    const held = [...this.#known.values()].filter(({ lease }) => lease?.holder === holder)
-    return held.length <= this.#parts.batchMax
+    return isDelivered && !isDead && stopEndedAt === undefined && !wasTroubled
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {

@@ -113,7 +113,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a message is started on a lease that is over',
     file: 'src/runtime/consumers.ts',
-    find: "if (now >= run.leaseEndsAt) return this.#settle(run, { kind: 'release' })",
+    find: "if (!this.#isLeased(run)) return this.#settle(run, { kind: 'release' })",
     replace: '',
   },
   {
@@ -162,8 +162,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/keeper.ts',
-    find: 'return [...runs()].filter((run) => run.leaseEndsAt < soon)',
-    replace: 'return [...runs()].filter((run) => run.leaseEndsAt < soon - 1e9)',
+    find: 'run.leaseEndsAt < soon && !run.isBeingExtended',
+    replace: 'run.leaseEndsAt < soon - 1e9 && !run.isBeingExtended',
+  },
+  {
+    name: 'of more leases than one call takes, only the first are extended',
+    file: 'src/runtime/keeper.ts',
+    find: 'for (let from = 0; from < needy.length; from += batchMax)',
+    replace: 'for (let from = 0; from < Math.min(1, needy.length); from += batchMax)',
   },
   {
     name: 'a settlement that fails is taken for a failure of the handler',
@@ -217,5 +223,38 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/inspection.ts',
     find: 'limit: Math.min(limit - items.length, store.capabilities.batchMax),',
     replace: 'limit: limit - items.length,',
+  },
+  {
+    name: 'a handler starts however long its schema took',
+    file: 'src/runtime/attempt.ts',
+    find: "if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler",
+    replace: 'if (isLeased !== undefined) callHandler',
+  },
+  {
+    name: 'a payload is stored before its schema is asked',
+    file: 'src/queue.ts',
+    find: `    await this.#checkSchema(draft)
+    return (await this.#openProducer()).produce(draft)`,
+    replace: `    const stored = (await this.#openProducer()).produce(draft)
+    await this.#checkSchema(draft)
+    return stored`,
+  },
+  {
+    name: 'a schema that refuses is a failure like any other',
+    file: 'src/runtime/attempt.ts',
+    find: "ended(run, { kind: 'threw', error: new DeadLetter('schema', { cause }) }),",
+    replace: "ended(run, { kind: 'threw', error: cause }),",
+  },
+  {
+    name: 'what was due stays due when the clock is set back',
+    file: 'src/store/memory/store.ts',
+    find: '      this.#waiting.restart(now)\n',
+    replace: '',
+  },
+  {
+    name: 'a lease that had ended stays ended when the clock is set back',
+    file: 'src/store/memory/store.ts',
+    find: '      this.#leases.restart(now)\n',
+    replace: '',
   },
 ]

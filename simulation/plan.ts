@@ -15,6 +15,9 @@ import type { ActionKind } from './actions.ts'
  */
 export type EngineKind = 'memory' | 'memory, slow' | 'memory, remote' | 'model'
 
+/** Whether topics have a schema, and whether it answers at once or after a while. */
+export type SchemaKind = 'none' | 'at once' | 'later'
+
 export type HostPlan = {
   readonly name: string
   /** Empty for a process that only produces. */
@@ -51,6 +54,7 @@ export type Disturbances = {
   readonly freezes: number
   readonly wallJumps: number
   readonly storeJumps: number
+  readonly storeSetBacks: number
 }
 
 export type Plan = {
@@ -71,6 +75,7 @@ export type Plan = {
   readonly actions: number
   readonly actionKinds: Readonly<Record<ActionKind, number>>
   readonly handlerKinds: Readonly<Record<HandlerKind, number>>
+  readonly schemas: SchemaKind
   readonly faults: Faults
   readonly disturbances: Disturbances
   /** Whether all processes share the store through a network, which may fail. */
@@ -97,7 +102,8 @@ export const CALM: Faults = {
   timerLagMs: 2,
 }
 
-export function drawPlan(chance: Chance): Plan {
+/** `more`: for what was added later, so that a seed keeps the rest of its plan. */
+export function drawPlan(chance: Chance, more: Chance): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -110,6 +116,8 @@ export function drawPlan(chance: Chance): Plan {
   const topics = ['a', 'b', 'c'].slice(0, chance.whole(1, 3))
   const leaseMs = chance.pick([1_000, 2_000, 5_000, 30_000])
   const retryWaitMaxMs = Math.min(chance.spread(1, 10 * MINUTE_MS), stormMs)
+  const schemas = more.weighted<SchemaKind>({ none: 6, 'at once': 1, later: 1 })
+  const misfit = schemas === 'none' ? 0 : 2
   return {
     engine,
     stormMs,
@@ -124,10 +132,14 @@ export function drawPlan(chance: Chance): Plan {
     retryWaitMaxMs,
     patienceMs: chance.pick([500, 3_000, 10_000]),
     actions: chance.whole(20, 120),
-    actionKinds: drawActions(chance),
+    actionKinds: { ...drawActions(chance), 'produce misfit': misfit },
+    schemas,
     handlerKinds: drawHandlers(chance),
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
-    disturbances: drawDisturbances(chance, isRemote),
+    disturbances: {
+      ...drawDisturbances(chance, isRemote),
+      storeSetBacks: isRemote && more.happens(0.15) ? more.whole(1, 3) : 0,
+    },
     isRemote,
     isDeafAfterwards: isRemote && chance.happens(0.5),
   }
@@ -203,7 +215,7 @@ function drawLocalFaults(chance: Chance, leaseMs: number): Faults {
   }
 }
 
-function drawDisturbances(chance: Chance, isRemote: boolean): Disturbances {
+function drawDisturbances(chance: Chance, isRemote: boolean): Omit<Disturbances, 'storeSetBacks'> {
   const count = (max: number): number => (chance.happens(0.5) ? chance.whole(1, max) : 0)
   return {
     outages: isRemote ? count(3) : 0,
@@ -233,7 +245,7 @@ function drawHandlers(chance: Chance): Plan['handlerKinds'] {
   }
 }
 
-function drawActions(chance: Chance): Plan['actionKinds'] {
+function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit'> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

@@ -17,6 +17,7 @@ import { Link } from './link.ts'
 import { never } from './never.ts'
 import type { HostPlan } from './plan.ts'
 import { ProcessClock } from './process-clock.ts'
+import { schemasFor } from './schemas.ts'
 import type { World } from './world.ts'
 
 /** The share of topics that get their handler after the start. */
@@ -28,6 +29,8 @@ export class SimulatedProcess implements Holder {
   readonly queue: Queue
   readonly clock: ProcessClock
   readonly link: Link
+  /** Whether it refuses payloads that do not fit. */
+  hasSchemas = false
   isDead = false
   frozenUntil = 0
   /** Simulated time; -1 for never. */
@@ -117,6 +120,8 @@ export class SimulatedProcess implements Holder {
 
   #makeQueue(plan: HostPlan): Queue {
     const { leaseMs, fallbackMs, timeoutMs, retry } = this.#world.plan
+    const schemas = schemasFor(this.#world, this, plan.topics)
+    this.hasSchemas = schemas !== undefined
     const settings = parseSettings({
       // A URL stands for a store that the queue opens and closes itself; which one it is, is our choice here.
       store: plan.ownsStore ? 'memory:' : this.link,
@@ -129,6 +134,7 @@ export class SimulatedProcess implements Holder {
       stopTimeout: plan.stopTimeoutMs,
       retry,
       logger: false,
+      ...(schemas === undefined ? {} : { topics: schemas }),
     })
     const queue = new Queue(settings, () => Promise.resolve(this.link))
     for (const topic of plan.topics) {
@@ -206,7 +212,9 @@ export class SimulatedProcess implements Holder {
     const { id, dueAt, attempt, policy, endsAt } = lease
     const now = storeTime.now()
     const who = `${this.name} starts ${id} attempt ${attempt}`
-    if (now < dueAt) violations.add('P1', `${who} ${dueAt - now} ms before its moment`)
+    if (now + this.#unnoticedMs(lease) < dueAt)
+      violations.add('P1', `${who} ${dueAt - now} ms before its moment`)
+    if (lease.isMisfit && this.hasSchemas) violations.add('P6', `${who}, which its schema refuses`)
     if (attempt > policy.limit + 1) violations.add('P6', `${who} of at most ${policy.limit + 1}`)
     if (this.stopEndedAt !== undefined) violations.add('P11', `${who} after it stopped`)
     // A store whose clock was set forward ends leases sooner than their holders can know.
@@ -216,6 +224,16 @@ export class SimulatedProcess implements Holder {
     if (ledger.messages.get(id)?.lease !== lease) violations.add('P3', `${who} with a lease that is over`)
     // Stores count whole milliseconds, so that a lease may end up to one earlier than its holder can know.
     else if (endsAt < now) violations.add('P3', `${who} ${now - endsAt} ms after its lease ended`)
+  }
+
+  /**
+   * A clock that is set back calls nothing back that it had handed out; and one that was set back by less than an answer
+   * takes cannot be told from one that was not, so that what is leased ahead may start ahead.
+   */
+  #unnoticedMs({ setBackMs }: LeaseRecord): number {
+    const { storeTime, plan } = this.#world
+    if (storeTime.setBackMs === 0) return 0
+    return storeTime.setBackMs - setBackMs + plan.leadMs
   }
 
   /** A handler whose signal aborted keeps its slot for a short grace; what it does after that is no longer counted. */

@@ -37,7 +37,7 @@ export function judgeSettlement(
 function judgeRetry(lease: LeaseRecord, elapsed: number): string | undefined {
   const { attempt, policy, from, startedAt } = lease
   if (from === 'lapsed') return undefined // A process without a handler for it knows no limit.
-  if (startedAt === undefined) return 'its handler never started'
+  if (startedAt === undefined) return hadItsTime(lease, elapsed) ? undefined : 'its handler never started'
   if (attempt > policy.limit) return `attempt ${attempt} of at most ${policy.limit + 1}`
   return failedFairly(lease, elapsed)
 }
@@ -46,6 +46,8 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
   const { attempt, policy, from, startedAt, ended } = lease
   if (from === 'lapsed') return attempt > policy.limit ? undefined : `attempt ${attempt} has retries left`
   if (startedAt === undefined) {
+    if (reason === 'schema') return lease.isMisfit ? undefined : 'its payload fits'
+    if (hadItsTime(lease, elapsed) && attempt > policy.limit) return undefined
     if (reason === 'expired') return attempt === 1 && policy.ttlMs !== undefined ? undefined : 'it has no ttl'
     return attempt > policy.limit + 1 ? undefined : `never started, attempt ${attempt} (${reason})`
   }
@@ -67,9 +69,14 @@ function judgeRelease({ from, startedAt, endedAt, ended, holder }: LeaseRecord):
 /** A handler that returned in time did not fail, whatever became of its settlement; nor did one that still has time. */
 function failedFairly(lease: LeaseRecord, elapsed: number): string | undefined {
   const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended } = lease
-  if (hasExtended || endedAt - startedAt >= policy.timeoutMs) return undefined
+  if (hasExtended || endedAt - startedAt >= policy.timeoutMs || hadItsTime(lease, endedAt)) return undefined
   if (ended === 'returned') return 'its handler returned in time'
   return ended === undefined ? 'its handler still runs, and has time' : undefined
+}
+
+/** A schema that takes its time may use up the handler's. */
+function hadItsTime({ isSchemaSlow, grantedAt, policy }: LeaseRecord, elapsed: number): boolean {
+  return isSchemaSlow && elapsed - grantedAt >= policy.timeoutMs
 }
 
 function handlerOf({ startedAt, ended }: LeaseRecord): string {

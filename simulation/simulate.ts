@@ -74,7 +74,7 @@ async function goThrough(world: World): Promise<void> {
 
 function makeWorld(seed: number, withHistory: boolean): World {
   const chance = new Chance(seed)
-  const plan = drawPlan(chance.stream('plan'))
+  const plan = drawPlan(chance.stream('plan'), chance.stream('second plan'))
   const timeline = new Timeline()
   const storeTime = new StoreTime(timeline, chance.stream('store time').whole(-60_000, 60_000))
   const history = new History(() => timeline.now, withHistory)
@@ -83,8 +83,9 @@ function makeWorld(seed: number, withHistory: boolean): World {
     violations,
     elapsed: () => timeline.now,
     jumpedAt: () => storeTime.jumpedAt,
+    setBackMs: () => storeTime.setBackMs,
+    isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
-    batchMax: plan.batchMax,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })
   return {

@@ -1,4 +1,4 @@
-/** The store's own clock: apart from everybody else's, and now and then set forward. */
+/** The store's own clock: apart from everybody else's, and now and then set forward or back. */
 import { BEGINS_AT } from './world.ts'
 import type { Timeline } from './timeline.ts'
 
@@ -6,6 +6,7 @@ export class StoreTime {
   readonly #timeline: Timeline
   #aheadMs: number
   #jumpedAt = -1
+  #setBackMs = 0
 
   constructor(timeline: Timeline, aheadMs: number) {
     this.#timeline = timeline
@@ -22,9 +23,15 @@ export class StoreTime {
     return this.#jumpedAt
   }
 
-  /** Never backwards: what was due stays due (the engines see to that, or say that they need it). */
+  /** By how much it was set back so far, in all. */
+  get setBackMs(): number {
+    return this.#setBackMs
+  }
+
+  /** Forward; negative: back. What was due may then be to come again, and leases last longer. */
   jump(byMs: number): void {
     this.#aheadMs += byMs
     this.#jumpedAt = this.#timeline.now
+    if (byMs < 0) this.#setBackMs -= byMs
   }
 }

@@ -11,6 +11,7 @@ import { STOP_OVERTIME_MS } from '../src/runtime/stopping.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Host } from './host.ts'
 import type { Holder } from './lease-record.ts'
+import { LATER_MS_MAX } from './schemas.ts'
 import type { World } from './world.ts'
 
 /** Pauses after failures end within this. */
@@ -38,6 +39,9 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   history.note('weather', () => 'the storm is over')
   weather.becomeCalm()
   for (const host of hosts) host.start()
+  // What a schema still looks at will be stored, and its delay begins then.
+  const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
+  await timeline.runUntil(timeline.now + answeredMs, isOver)
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)
@@ -61,7 +65,16 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
   const latest = [...ledger.messages.values()].reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
   const dueMs = Math.max(0, latest - storeTime.now())
-  return dueMs + heldMs + 2 * fallbackMs + 2 * (BACKOFF_MS + patienceMs) + 2 * retryWaitMaxMs + SLACK_MS
+  const setBackMs = storeTime.setBackMs // Leases of before last so much longer.
+  return (
+    setBackMs +
+    dueMs +
+    heldMs +
+    2 * fallbackMs +
+    2 * (BACKOFF_MS + patienceMs) +
+    2 * retryWaitMaxMs +
+    SLACK_MS
+  )
 }
 
 function checkRecovered({ ledger, violations }: World): void {

@@ -2,7 +2,7 @@
  * The composition root: the only file that knows every engine. An engine is loaded when a queue asks for it, so that
  * nobody pays for those they do not use.
  */
-import { UsageError, describe } from './core/errors.ts'
+import { UsageError, describe, withoutPasswords } from './core/errors.ts'
 import type { TopicSchemas } from './core/schema.ts'
 import { Queue } from './queue.ts'
 import {
@@ -64,11 +64,18 @@ function makerFor(settings: Settings): () => Promise<Store> {
   if (engine === undefined) {
     throw new UsageError(
       'STORE_URL_INVALID',
-      `store is ${describe(given)}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
+      `store is ${describe(withoutPasswords(given))}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
       { value: given },
     )
   }
   return () => engine(given, settings)
+}
+
+/** Rejects at once where it is certain that nobody answers; whoever has time simply opens the queue. */
+export async function checkReachable(url: string): Promise<void> {
+  if (!/^rediss?:/.test(url)) return
+  const { probe } = await import('./store/redis/probe.ts')
+  await probe(url)
 }
 
 /** Only Redis has a choice to make; elsewhere the option would be one that nothing reads. */

@@ -1,5 +1,6 @@
 /** The words of a command line, parsed by the specs of its command; the first wrong one is named. */
 import { parseArgs } from 'node:util'
+import { describe } from '../core/errors.ts'
 import type { Command, OptionSpec, OptionSpecs, Values } from './command.ts'
 import { CallError } from './failure.ts'
 import { nearest } from './nearest.ts'
@@ -54,13 +55,13 @@ function checkOption(specs: OptionSpecs, { name, rawName, value }: OptionToken, 
   if (spec === undefined) {
     const guess = nearest(name, Object.keys(specs))
     const hint = guess === undefined ? '' : ` Did you mean --${guess}?`
-    throw new CallError(`${command} has no option ${rawName}.${hint}`, command)
+    throw new CallError(`${command} has no option ${describe(rawName).slice(1, -1)}.${hint}`, command)
   }
   if (spec.type === 'string' && (value === undefined || value === '')) {
     throw new CallError(`${rawName} needs a value: ${rawName} ${spec.value ?? 'VALUE'}.`, command)
   }
   if (spec.type === 'boolean' && value !== undefined) {
-    throw new CallError(`${rawName} takes no value, and was given "${value}".`, command)
+    throw new CallError(`${rawName} takes no value, and was given ${describe(value)}.`, command)
   }
 }
 
@@ -68,5 +69,6 @@ function checkArity({ name, operands, arity: [min, max] }: Command, positionals:
   const usage = `punctual ${name} ${operands}`.trim()
   if (positionals.length < min) throw new CallError(`too few words; usage: ${usage}.`, name)
   const extra = positionals[max]
-  if (extra !== undefined) throw new CallError(`"${extra}" is one word too many; usage: ${usage}.`, name)
+  if (extra !== undefined)
+    throw new CallError(`${describe(extra)} is one word too many; usage: ${usage}.`, name)
 }

@@ -1,4 +1,5 @@
 /** What a command is: its name, what its help says, the options it takes, and what it does. */
+import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import type { Punctual, PunctualOptions } from '../index.ts'
 import type { ExitCode } from './failure.ts'
@@ -24,13 +25,19 @@ type ValueOf<O extends OptionSpec> = O extends { type: 'boolean' }
 
 export type Values<O extends OptionSpecs> = { readonly [K in keyof O]?: ValueOf<O[K]> }
 
+/** Standard input: a terminal, or anything that can be read. */
+export type Input = Readable & { readonly isTTY?: boolean }
+
 /** Everything a command may touch. */
 export type Call<O extends OptionSpecs = OptionSpecs> = {
   readonly values: Values<O>
   readonly positionals: readonly string[]
   readonly json: boolean
   readonly store: string
+  /** The same for people's eyes. */
+  readonly storeName: string
   readonly queueName: string
+  readonly input: Input
   readonly out: Output
   readonly err: Output
   readonly clock: Clock
@@ -53,6 +60,8 @@ export type CommandSpec<O extends OptionSpecs = OptionSpecs> = {
   readonly notes?: readonly string[]
   /** A store that does not exist yet is made (`produce`), or is a mistake in its name (`stats`). */
   readonly makesStore: boolean
+  /** It runs for long, and waits for a server that is not there yet. */
+  readonly isPatient?: boolean
   readonly run: (call: Call<O>) => Promise<ExitCode>
 }
 

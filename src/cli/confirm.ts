@@ -1,13 +1,13 @@
 /** A question before something is destroyed. Only a person at a terminal can answer; scripts say --yes. */
 import { createInterface } from 'node:readline/promises'
+import type { Input } from './command.ts'
 import { CallError } from './failure.ts'
 
-export async function confirm(question: string): Promise<boolean> {
-  const { stdin, stderr } = process
-  if (!stdin.isTTY) {
+export async function confirm(question: string, input: Input): Promise<boolean> {
+  if (input.isTTY !== true) {
     throw new CallError(`${question} Nobody is there to answer: add --yes if you are sure.`)
   }
-  const terminal = createInterface({ input: stdin, output: stderr })
+  const terminal = createInterface({ input, output: process.stderr })
   try {
     return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
   } finally {

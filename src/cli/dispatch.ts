@@ -1,19 +1,22 @@
 /** From words to a command that ran: finds it, parses, opens the queue for it, reports how it ended. */
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../clock.ts'
+import { describe, withoutPasswords } from '../core/errors.ts'
 import { Punctual, type PunctualOptions } from '../index.ts'
-import { storeExists } from '../open.ts'
+import { checkReachable, storeExists } from '../open.ts'
 import { DEFAULT_STORE } from '../settings.ts'
 import { parseArguments, type CommonValues } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
 import { CallError, describeFailure, EXIT, FailedError, type ExitCode } from './failure.ts'
 import { renderCommandHelp, renderHelp } from './help.ts'
 import { nearest } from './nearest.ts'
 import type { Output } from './output.ts'
+import { printable } from './printable.ts'
 
 export type Surroundings = {
   readonly env: NodeJS.ProcessEnv
+  readonly input: Input
   readonly out: Output
   readonly err: Output
   readonly clock: Clock
@@ -31,7 +34,7 @@ export async function dispatch(words: readonly string[], around: Surroundings): 
     }
     return await runCommand(await findCommand(name), rest, around)
   } catch (error) {
-    return report(error, name, words.includes('--json'), around)
+    return report(error, name, asksForJson(words), around)
   }
 }
 
@@ -48,14 +51,14 @@ async function findCommand(name: string): Promise<Command> {
   if (isCommandName(name)) return COMMANDS[name]()
   const guess = nearest(name, Object.keys(COMMANDS))
   throw new CallError(
-    `there is no command "${name}".${guess === undefined ? '' : ` Did you mean "${guess}"?`}`,
+    `there is no command ${describe(name)}.${guess === undefined ? '' : ` Did you mean "${guess}"?`}`,
   )
 }
 
 async function runCommand(
   command: Command,
   words: readonly string[],
-  { env, out, err, clock }: Surroundings,
+  { env, input, out, err, clock }: Surroundings,
 ): Promise<ExitCode> {
   const { values, common, positionals } = parseArguments(command, words)
   if (common.help === true) {
@@ -67,6 +70,7 @@ async function runCommand(
     throw new CallError('a memory store would end with this command; use file:PATH or redis://HOST.')
   }
   if (!command.makesStore) await checkStore(store)
+  if (command.isPatient !== true) await checkReachable(store)
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {
     const queue = new Punctual({ store, queue: queueName, logger: false, ...options })
@@ -76,7 +80,19 @@ async function runCommand(
   try {
     const json = common.json === true
     const given = values as Readonly<Record<string, never>> // As its own specs say: see `defineCommand`.
-    return await command.run({ values: given, positionals, json, store, queueName, out, err, clock, open })
+    return await command.run({
+      values: given,
+      positionals,
+      json,
+      store,
+      storeName: printable(withoutPasswords(store)),
+      queueName,
+      input,
+      out,
+      err,
+      clock,
+      open,
+    })
   } finally {
     await Promise.all(queues.map((queue) => queue.stop()))
   }
@@ -98,6 +114,12 @@ async function checkStore(store: string): Promise<void> {
   throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
 }
 
+/** Asked before the words could be parsed. After `--` everything is an operand. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? undefined : end).includes('--json')
+}
+
 function report(
   error: unknown,
   name: string | undefined,
@@ -106,7 +128,7 @@ function report(
 ): ExitCode {
   const command = name !== undefined && isCommandName(name) ? name : undefined
   const { code, line, errorCode } = describeFailure(error, command)
-  if (isJson) out.json({ error: line, ...(errorCode === undefined ? {} : { code: errorCode }) })
+  if (isJson) out.json({ error: line, code: errorCode })
   else err.line(`${err.style.red('punctual:')} ${line}`)
   return code
 }

@@ -1,7 +1,7 @@
 /** Many messages from JSON lines, stored in batches, so that input of any length takes little memory. */
 import { PunctualError, type ProduceEntry, type Punctual } from '../index.ts'
 import type { Call } from './command.ts'
-import { FailedError } from './failure.ts'
+import { CallError, FailedError } from './failure.ts'
 import { formatCount, plural } from './figures.ts'
 import { JsonLines, type JsonLine } from './json-lines.ts'
 import { parseMomentText } from './moment.ts'
@@ -13,11 +13,11 @@ const BATCH = 1_000
 
 /** `toEntry` makes a message of a line's value. Answers how many were stored. */
 export async function importLines(
-  { err, clock }: Pick<Call, 'err' | 'clock'>,
+  { input, err, clock }: Pick<Call, 'input' | 'err' | 'clock'>,
   queue: Punctual,
   toEntry: (line: JsonLine) => Entry,
 ): Promise<number> {
-  const lines = new JsonLines()
+  const lines = new JsonLines(input)
   const progress = new Progress(err, clock)
   let stored = 0
   let batch: { entry: Entry; number: number }[] = []
@@ -35,8 +35,10 @@ export async function importLines(
     await store()
   } catch (error) {
     progress.end()
-    if (!(error instanceof FailedError)) throw error
-    throw new FailedError(`${error.message} ${plural(stored, 'message')} before it stored; nothing after.`)
+    // A line that is wrong is no wrong usage: what came before it may be stored.
+    if (!(error instanceof FailedError || error instanceof CallError)) throw error
+    const before = `${plural(stored, 'message')} before it stored; nothing after.`
+    throw new FailedError(`${error.message} ${before}`, { cause: error.cause })
   }
   progress.end()
   return stored
@@ -53,7 +55,7 @@ async function storeBatch(
   } catch (error) {
     if (!(error instanceof PunctualError)) throw error
     const last = formatCount(batch.at(-1)?.number ?? first.number)
-    throw new FailedError(`lines ${formatCount(first.number)} to ${last}: ${error.message}`)
+    throw new FailedError(`lines ${formatCount(first.number)} to ${last}: ${error.message}`, { cause: error })
   }
 }
 

@@ -4,11 +4,11 @@ import { systemClock } from '../clock.ts'
 import { dispatch } from './dispatch.ts'
 import { Output } from './output.ts'
 
-const { argv, env, stdout, stderr } = process
+const { argv, env, stdin, stdout, stderr } = process
 const out = new Output(stdout, env)
 const err = new Output(stderr, env)
 
-const code = await dispatch(argv.slice(2), { env, out, err, clock: systemClock })
+const code = await dispatch(argv.slice(2), { env, input: stdin, out, err, clock: systemClock })
 
 // What was written to a pipe must get out first. Then the end is made sure: a module of handlers may have left a
 // connection open, and a worker that was told to stop must not live on for it.

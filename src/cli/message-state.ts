@@ -1,5 +1,6 @@
 /** `--state dead`, checked before anything is opened. */
 import type { MessageState } from '../index.ts'
+import { describe } from '../core/errors.ts'
 import { MESSAGE_STATES } from '../core/message.ts'
 import { CallError } from './failure.ts'
 import type { Style } from './style.ts'
@@ -7,7 +8,7 @@ import type { Style } from './style.ts'
 export function parseState(text: string, allowed: readonly MessageState[] = MESSAGE_STATES): MessageState {
   const found = allowed.find((state) => state === text)
   if (found !== undefined) return found
-  throw new CallError(`--state is "${text}"; give one of: ${allowed.join(', ')}.`)
+  throw new CallError(`--state is ${describe(text)}; give one of: ${allowed.join(', ')}.`)
 }
 
 export function paintState(state: MessageState, style: Style): string {

@@ -9,6 +9,7 @@
  *
  * `Date.parse` is not used: it takes a bare date for UTC and a date with a time for local, and rolls 31 February over.
  */
+import { describe } from '../core/errors.ts'
 import { CallError } from './failure.ts'
 
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?)?(Z|[+-]\d\d:?\d\d)?$/
@@ -22,7 +23,7 @@ export function parseMomentText(text: string, name: string): number {
   const match = MOMENT.exec(text)
   if (match === null) {
     throw new CallError(
-      `${name} is "${text}"; write 2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds.`,
+      `${name} is ${describe(text)}; write 2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds.`,
     )
   }
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '0', offset] = match
@@ -51,7 +52,7 @@ function localMoment(fields: Fields, text: string, name: string): number {
     date.getMilliseconds(),
   ]
   if (String(read) === String(fields)) return date.getTime()
-  throw new CallError(`${name} is "${text}", which does not exist in the local zone.`)
+  throw new CallError(`${name} is ${describe(text)}, which does not exist in the local zone.`)
 }
 
 function offsetMoment(fields: Fields, offset: string, text: string, name: string): number {
@@ -67,7 +68,7 @@ function offsetMoment(fields: Fields, offset: string, text: string, name: string
     date.getUTCMilliseconds(),
   ]
   if (String(read) === String(fields)) return at - offsetMs(offset)
-  throw new CallError(`${name} is "${text}", which does not exist.`)
+  throw new CallError(`${name} is ${describe(text)}, which does not exist.`)
 }
 
 function offsetMs(offset: string): number {

@@ -1,4 +1,5 @@
 /** `--limit 20`: a whole number in its range, or a line that says which. */
+import { describe } from '../core/errors.ts'
 import { CallError } from './failure.ts'
 
 export function parseWholeNumber(
@@ -8,5 +9,5 @@ export function parseWholeNumber(
 ): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && number >= min && number <= max) return number
-  throw new CallError(`${name} is "${text}"; give a whole number from ${min} to ${max}.`)
+  throw new CallError(`${name} is ${describe(text)}; give a whole number from ${min} to ${max}.`)
 }

@@ -36,7 +36,7 @@ export const ERROR_CODES = {
   STORE_UNREPLICATED: 'the primary took the call, but too few replicas confirmed it in time',
   STORE_FULL: 'the store is out of memory or disk and takes no more messages',
   STORE_CORRUPT: 'the files of the store are damaged',
-  STORE_FOREIGN: 'a directory that is not a store of punctual',
+  STORE_FOREIGN: 'a path that is not a store of punctual, nor can be one',
   STORE_TOO_NEW: 'a store that a newer version of punctual made',
   STORE_REFUSED:
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
@@ -93,6 +93,11 @@ export function invariant(condition: boolean, message: string): asserts conditio
 }
 
 const SHOWN_MAX = 80
+
+/** A text with URLs in it as it may be shown: a password is nobody's business on a screen or in a log. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/\/\/[^\s"/]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
+}
 
 /** A value as a person would recognise it in an error message: short, on one line, never throwing. */
 export function describe(value: unknown): string {

@@ -7,11 +7,20 @@ import type { Message } from './handler.ts'
 import type { Run } from './run.ts'
 
 const RETURNED: Ending = { kind: 'returned' }
+/** Given back as it was: the handler has seen nothing of it. */
+const UNSTARTED: Ending = { kind: 'stopped' }
 
 export type Extend = (run: Run, by: Duration | undefined) => Promise<boolean>
 
+export type AttemptParts = {
+  readonly extend: Extend
+  /** Whether the lease still lives, as far as can be known here. */
+  readonly isLeased: (run: Run) => boolean
+  readonly ended: (run: Run, ending: Ending) => void
+}
+
 /** Calls `ended` exactly once, perhaps before it returns. */
-export function attempt(run: Run, extend: Extend, ended: (run: Run, ending: Ending) => void): void {
+export function attempt(run: Run, { extend, isLeased, ended }: AttemptParts): void {
   let payload: unknown
   try {
     payload = decodePayload(run.lease.body)
@@ -26,7 +35,11 @@ export function attempt(run: Run, extend: Extend, ended: (run: Run, ending: Endi
     return
   }
   validate(schema, run.lease.topic, payload).then(
-    (value) => callHandler(run, value, extend, ended),
+    // A schema may take its time, and what began to run may be over by now: its timeout, its worker, its lease.
+    (value) => {
+      if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler(run, value, extend, ended)
+      else ended(run, run.isTimedOut ? { kind: 'timed out', timeoutMs: run.timeoutMs } : UNSTARTED)
+    },
     // The schema has changed since the message was produced, or was never asked. A retry cannot help.
     (cause: unknown) => ended(run, { kind: 'threw', error: new DeadLetter('schema', { cause }) }),
   )

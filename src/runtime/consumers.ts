@@ -13,7 +13,7 @@ import { decideOutcome, decideStart, type Ending, type Outcome } from '../core/o
 import type { RetryPolicy } from '../core/backoff.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/store.ts'
-import { attempt } from './attempt.ts'
+import { attempt, type AttemptParts } from './attempt.ts'
 import { Deadlines } from './deadlines.ts'
 import type { Events } from './events.ts'
 import { Holding } from './holding.ts'
@@ -57,6 +57,7 @@ export class Consumers {
   readonly #storeClock = new StoreClock()
   readonly #timeouts: Deadlines<Run>
   readonly #graces: Deadlines<Run>
+  readonly #attemptParts: AttemptParts
   #isPumping = false
   #servedLast: Lane | undefined
   #isClosed = false
@@ -65,6 +66,7 @@ export class Consumers {
 
   constructor(parts: ConsumersParts) {
     this.#parts = parts
+    this.#attemptParts = { extend: this.#extend, isLeased: this.#isLeased, ended: this.#ended }
     this.#holding = new Holding(parts.clock, (runs) => this.#enqueue(runs))
     this.#timeouts = new Deadlines({
       clock: parts.clock,
@@ -217,7 +219,7 @@ export class Consumers {
     const { clock, gauge, lanes, lateAfterMs } = this.#parts
     const now = clock.monotonic()
     // The whole process slept: others may have it by now, so it is not started on an old promise.
-    if (now >= run.leaseEndsAt) return this.#settle(run, { kind: 'release' })
+    if (!this.#isLeased(run)) return this.#settle(run, { kind: 'release' })
     run.latenessMs = Math.max(0, now - run.startsAt)
     const refusal = this.#refusal(run)
     if (refusal !== undefined) return this.#settle(run, refusal)
@@ -227,7 +229,7 @@ export class Consumers {
     gauge.record(run.latenessMs, now)
     this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
     if (run.latenessMs > lateAfterMs) this.#reportLate(run)
-    attempt(run, this.#extend, this.#ended)
+    attempt(run, this.#attemptParts)
   }
 
   #refusal(run: Run): Outcome | undefined {
@@ -239,6 +241,8 @@ export class Consumers {
       policy: retryOf(run),
     })
   }
+
+  readonly #isLeased = (run: Run): boolean => this.#parts.clock.monotonic() < run.leaseEndsAt
 
   readonly #ended = (run: Run, ending: Ending): void => {
     const { clock, lanes, onRoom } = this.#parts

@@ -1,6 +1,9 @@
 /**
  * Keeps leases alive: three times per lease, all that need it, in batches. Tells the consumers of every lease that is
  * lost, and of those that are over by our clock while the store does not answer.
+ *
+ * The batches go side by side, each for itself: one after the other, thousands of handlers on a slow store would outlast
+ * their leases, and a batch that fails would keep those behind it from being sent at all.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Store } from '../store/store.ts'
@@ -23,7 +26,6 @@ export class Keeper {
   readonly #parts: KeeperParts
   #timer: Timer | undefined
   #isRunning = false
-  #isTicking = false
 
   constructor(parts: KeeperParts) {
     this.#parts = parts
@@ -41,7 +43,7 @@ export class Keeper {
 
   /** There is something to watch over. Sleeps while there is not. */
   watch(): void {
-    if (this.#timer === undefined && !this.#isTicking) this.#plan(this.#parts.leaseMs / 3)
+    if (this.#timer === undefined) this.#plan(this.#parts.leaseMs / 3)
   }
 
   /** Extends one lease at once. */
@@ -52,30 +54,35 @@ export class Keeper {
 
   #plan(delayMs: number): void {
     if (!this.#isRunning) return
+    this.#timer?.cancel()
     this.#timer = this.#parts.clock.schedule(delayMs, () => {
       this.#timer = undefined
-      void this.#tick()
+      this.#tick()
     })
   }
 
+  #tick(): void {
+    const { leaseMs, runs, store } = this.#parts
+    const needy = this.#needy()
+    const { batchMax } = store.capabilities
+    for (let from = 0; from < needy.length; from += batchMax)
+      void this.#send(needy.slice(from, from + batchMax))
+    this.#doubtTheOverdue()
+    if (runs().size > 0) this.#plan(leaseMs / 3)
+  }
+
   /** Never rejects. */
-  async #tick(): Promise<void> {
-    const { leaseMs, onFailure, runs, store } = this.#parts
-    this.#isTicking = true
-    let nextMs = leaseMs / 3
+  async #send(batch: readonly Run[]): Promise<void> {
+    const { leaseMs, onFailure, runs } = this.#parts
+    for (const run of batch) run.isBeingExtended = true
     try {
-      const needy = this.#needy()
-      const { batchMax } = store.capabilities
-      for (let from = 0; from < needy.length; from += batchMax) {
-        await this.#extend(needy.slice(from, from + batchMax))
-      }
+      await this.#extend(batch)
     } catch (error) {
       onFailure(error)
       this.#doubtTheOverdue()
-      nextMs = Math.max(RETRY_MS_MIN, leaseMs / 10)
+      if (runs().size > 0) this.#plan(Math.max(RETRY_MS_MIN, leaseMs / 10))
     } finally {
-      this.#isTicking = false
-      if (runs().size > 0) this.#plan(nextMs)
+      for (const run of batch) run.isBeingExtended = false
     }
   }
 
@@ -97,7 +104,7 @@ export class Keeper {
   #needy(): Run[] {
     const { clock, leaseMs, runs } = this.#parts
     const soon = clock.monotonic() + (leaseMs * 3) / 4
-    return [...runs()].filter((run) => run.leaseEndsAt < soon)
+    return [...runs()].filter((run) => run.leaseEndsAt < soon && !run.isBeingExtended)
   }
 
   #doubtTheOverdue(): void {

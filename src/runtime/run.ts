@@ -45,6 +45,8 @@ export class Run {
   isTimedOut = false
   /** Its worker stops. */
   isStopped = false
+  /** The keeper has asked for more time, and waits for the answer. */
+  isBeingExtended = false
   /** Whether it takes one of the lane's slots. */
   hasSlot = false
   #controller: AbortController | undefined

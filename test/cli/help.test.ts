@@ -77,11 +77,12 @@ describe('wrong usage', () => {
     }
   })
 
-  it('with --json the complaint is a document, with the code of the library where it has one', async () => {
+  it('with --json the complaint is a document, with a code: the library’s, or the command line’s own', async () => {
     const place = await makePlace()
     expect(await place.json(['produce', '', '1'])).toMatchObject({ code: 'TOPIC_INVALID' })
     expect(await place.json(['nothing'])).toEqual({
       error: expect.stringContaining('no command "nothing"') as string,
+      code: 'CALL_INVALID',
     })
   })
 })
@@ -94,6 +95,15 @@ describe('a store that is not there', () => {
     expect(stderr).toBe(
       'punctual: there is no store at file:misspelt; name one with --store URL or PUNCTUAL_STORE.\n',
     )
+  })
+
+  it('one where nobody listens is not waited for', async () => {
+    const place = await makePlace('redis://127.0.0.1:1?callTimeout=10m&connectTimeout=10m')
+    expect(await place.json(['stats'])).toEqual({
+      error: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:1 is not reachable \(ECONNREFUSED\)/) as string,
+      code: 'STORE_UNAVAILABLE',
+    })
+    expect(await place.run(['produce', 't'])).toMatchObject({ code: 1, stdout: '' })
   })
 
   it('one that does not answer is one line, and exit code 1', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { StandardSchema } from '../../src/core/schema.ts'
 import { Punctual } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
 import { ModelStore } from '../../simulation/model-store.ts'
@@ -262,5 +263,38 @@ describe('schemas', () => {
       payload: { order: 'old form' },
     })
     await Promise.all([queue.stop(), old.stop()])
+  })
+
+  it('P11: a handler whose schema outlasted its timeout or its worker is not started', async () => {
+    const { clock, memory } = makeWorld()
+    const slow: StandardSchema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) => new Promise((resolve) => void clock.schedule(10_000, () => resolve({ value }))),
+      },
+    }
+    const old = new Punctual({ store: memory, clock })
+    await old.produce('t', 1, { id: 'x' })
+    const settings = { store: memory, clock, topics: { t: slow }, retry: { limit: 0 } } as const
+    const late = new Punctual({ ...settings, timeout: '1s' })
+    const started: string[] = []
+    late.handle('t', () => void started.push('late'))
+    await late.start()
+    await clock.advance('20s')
+    expect(await old.get('x')).toMatchObject({ state: 'dead', reason: 'timeout' })
+    await late.stop()
+
+    await old.revive(['x'])
+    const leaving = new Punctual({ ...settings, stopTimeout: '1s' })
+    leaving.handle('t', () => void started.push('leaving'))
+    await leaving.start()
+    await clock.settle()
+    const stopping = leaving.stop()
+    await clock.advance('20s')
+    expect((await stopping).abandoned).toBe(1)
+    expect(await old.get('x')).toMatchObject({ state: 'ready', attempt: 0 })
+    expect(started).toEqual([])
+    await old.stop()
   })
 })

@@ -332,4 +332,29 @@ describe('leases', () => {
     expect(started.filter((payload) => payload !== 'slow')).toEqual(['quick', 'a', 'b'])
     expect((await takeCensus(memory)).total).toBe(0)
   })
+
+  it.each([
+    ['fails', { kind: 'refuse' }],
+    ['takes longer than the lease', { kind: 'delay', ms: 60_000 }],
+  ] as const)('P3: a batch of extensions that %s does not cost the others their leases', async (_, fault) => {
+    const { clock, memory, store, queue: make } = makeWorld({ wakes: 'hint', shared: true, batchMax: 2 })
+    const queue = make({ lease: '10s', timeout: '10m', stopTimeout: 0 })
+    const aborted: string[] = []
+    queue.handle('t', ({ id, signal }) => {
+      signal.addEventListener('abort', () => aborted.push(id))
+      return new Promise(() => undefined)
+    })
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await queue.produce('t', 1, { id })
+    await queue.start()
+    await clock.settle()
+    store.fate = (verb, leases) => {
+      const isFirst = (leases as readonly { id: string }[])[0]?.id === 'a'
+      return verb === 'extend' && isFirst ? fault : undefined
+    }
+    await clock.advance('50s')
+    const { items } = await memory.inspect({ state: 'running', limit: 9 })
+    const alive = items.filter(({ until }) => until > clock.now()).map(({ id }) => id)
+    expect(alive).toEqual(expect.arrayContaining(['c', 'd', 'e']))
+    expect(aborted).not.toEqual(expect.arrayContaining(['c']))
+  })
 })

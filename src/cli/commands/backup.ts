@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { defineCommand } from '../command.ts'
 import { EXIT } from '../failure.ts'
+import { printable } from '../printable.ts'
 
 export const backup = defineCommand({
   name: 'backup',
@@ -14,11 +15,11 @@ export const backup = defineCommand({
   ],
   notes: ['All queues of the store are copied. For Redis use its own tools: redis-cli --rdb FILE.'],
   makesStore: false,
-  run: async ({ positionals: [directory = ''], open, out, json, store }) => {
+  run: async ({ positionals: [directory = ''], open, out, json, storeName }) => {
     const path = resolve(directory)
     await open().backup(path)
     if (json) out.json({ directory: path })
-    else out.line(`${store} copied to ${path}`)
+    else out.line(`${storeName} copied to ${printable(path)}`)
     return EXIT.fine
   },
 })

@@ -1,3 +1,4 @@
+import { checkId } from '../../core/message.ts'
 import { defineCommand } from '../command.ts'
 import { EXIT } from '../failure.ts'
 import { printable } from '../printable.ts'
@@ -18,10 +19,11 @@ export const cancel = defineCommand({
   notes: ['The exit code is 1 unless every one of them was cancelled. Dead letters are removed by "purge".'],
   makesStore: false,
   run: async ({ positionals, open, out, err, json }) => {
+    const ids = positionals.map(checkId) // All of them before the first is cancelled.
     const queue = open()
-    const results = await Promise.all(positionals.map((id) => queue.cancel(id)))
+    const results = await Promise.all(ids.map((id) => queue.cancel(id)))
     for (const [i, result] of results.entries()) {
-      const id = positionals[i] ?? ''
+      const id = ids[i] ?? ''
       if (json) out.json({ id, result })
       else (result === 'cancelled' ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
     }

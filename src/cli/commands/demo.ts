@@ -58,7 +58,7 @@ export const demo = defineCommand({
     const queueName = call.queueName === 'default' ? 'demo' : call.queueName
     const queue = call.open({ queue: queueName, ...DEMO_SETTINGS })
     const { tally, greeting } = await prepare(call, queue)
-    const where = `${call.store}, queue "${queueName}"`
+    const where = `${call.storeName}, queue "${queueName}"`
     const show = showFor({ out: call.out, tally, where, json: call.json })
     for (const line of greeting) show.note(line)
     try {
@@ -120,11 +120,14 @@ async function perform(call: DemoCall, { queue, queueName, tally, show }: Cast):
   const say = (note: string): void => show.note(note)
   const crew = new CrashingCrew({ queue, store, queueName, clock, tally, report, say, signal: over.signal })
   const isCrash = call.values.crash === true
-  await (isCrash ? crew.start() : workHere(queue, report))
-  await Promise.all([paintUntilOver(call, show, over.signal), watchStore(call, queue, over)])
-  if (isCrash) await crew.stop()
-  await queue.stop()
-  signals.end()
+  try {
+    await (isCrash ? crew.start() : workHere(queue, report))
+    await Promise.all([paintUntilOver(call, show, over.signal), watchStore(call, queue, over)])
+    if (isCrash) await crew.stop()
+    await queue.stop()
+  } finally {
+    signals.end()
+  }
   show.tick({ now: clock.now(), isOver: true })
 }
 
@@ -154,7 +157,7 @@ async function conclude(call: DemoCall, tally: Tally, queueName: string): Promis
   if (call.json) call.out.json({ event: 'finished', ...verdict })
   else {
     call.out.line()
-    for (const line of renderVerdict(verdict, call.store, call.out.style)) call.out.line(line)
+    for (const line of renderVerdict(verdict, call.storeName, call.out.style)) call.out.line(line)
   }
   return verdict.missing === 0 && verdict.early === 0 ? EXIT.fine : EXIT.failed
 }

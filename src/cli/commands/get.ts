@@ -1,3 +1,4 @@
+import { describe } from '../../core/errors.ts'
 import type { FoundMessage } from '../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT, FailedError } from '../failure.ts'
@@ -23,7 +24,7 @@ export const get = defineCommand({
     const [id = ''] = call.positionals
     const message = await call.open().get(id)
     if (message === undefined) {
-      throw new FailedError(`there is no message "${printable(id)}" in queue "${call.queueName}".`)
+      throw new FailedError(`there is no message ${describe(id)} in queue "${call.queueName}".`)
     }
     if (call.json) call.out.json(message)
     else show(call, message)

@@ -1,3 +1,4 @@
+import { describe } from '../../core/errors.ts'
 import type { Duration, IfExists, Priority, ProduceOptions } from '../../index.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT, type ExitCode } from '../failure.ts'
@@ -84,7 +85,7 @@ async function producePayloads(call: ProduceCall, topic: string): Promise<ExitCo
 
 async function produceEntries(call: ProduceCall): Promise<ExitCode> {
   if (call.positionals.length > 1)
-    throw new CallError(`"${call.positionals[1]}" after "-": topics stand in the lines.`)
+    throw new CallError(`${describe(call.positionals[1])} after "-": topics stand in the lines.`)
   const [given] = Object.keys(OPTIONS).filter((name) => Object.hasOwn(call.values, name))
   if (given !== undefined) throw new CallError(`--${given} cannot be given here: it stands in the lines.`)
   return reportStored(call, await importLines(call, call.open(), parseEntry))
@@ -114,6 +115,8 @@ function parsePayload(text: string | undefined): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    throw new CallError(`the payload ${text} is not JSON; a text needs its quotes: '"hello"'.`)
+    throw new CallError(
+      `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
+    )
   }
 }

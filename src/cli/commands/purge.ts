@@ -26,12 +26,13 @@ export const purge = defineCommand({
   ],
   notes: ['What runs right now is left alone.'],
   makesStore: false,
-  run: async ({ positionals: ids, values, open, out, err, json, queueName, store }) => {
+  run: async ({ positionals: ids, values, open, input, out, err, json, queueName, storeName }) => {
     const filter = parseTarget(ids, values)
     const queue = open()
     if (values.yes !== true) {
-      const where = `from queue "${queueName}" in ${store}`
-      if (!(await confirm(`Remove ${await describeTarget(queue, filter)} ${where} for good?`))) {
+      const where = `from queue "${queueName}" in ${storeName}`
+      const question = `Remove ${await describeTarget(queue, filter)} ${where} for good?`
+      if (!(await confirm(question, input))) {
         err.line('nothing was removed')
         return EXIT.failed
       }

@@ -50,11 +50,14 @@ async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats)
   const signals = untilSignalled(() => undefined)
   void signals.first.then(() => over.abort())
   call.out.closed.addEventListener('abort', () => over.abort())
-  while (!over.signal.aborted) {
-    paint(await queue.stats())
-    await sleep(call.clock, everyMs, over.signal)
+  try {
+    while (!over.signal.aborted) {
+      paint(await queue.stats())
+      await sleep(call.clock, everyMs, over.signal)
+    }
+  } finally {
+    signals.end()
   }
-  signals.end()
 }
 
 type Painter = { readonly paint: (read: Stats) => void; readonly end: () => void }
@@ -70,13 +73,13 @@ function showOn(call: StatsCall, isWatched: boolean): Painter {
   return { paint: (read) => out.line(renderStats(call, read).join('\n')), end: () => undefined }
 }
 
-function renderStats({ out, clock, store, queueName }: StatsCall, read: Stats): string[] {
+function renderStats({ out, clock, storeName, queueName }: StatsCall, read: Stats): string[] {
   const { style } = out
   const options = { width: out.columns, title: style.bold }
   const states = MESSAGE_STATES.map((state) => [paintState(state, style), formatCount(read.counts[state])])
   const topics = Object.entries(read.topics).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    style.dim(`${store}, queue "${queueName}"`),
+    style.dim(`${storeName}, queue "${queueName}"`),
     '',
     ...renderTable([{ title: 'STATE' }, { title: 'MESSAGES', align: 'right' }], states, options),
     ...(topics.length === 0 ? [] : ['', ...renderTopics(topics, options)]),

@@ -1,3 +1,4 @@
+import { describe } from '../../core/errors.ts'
 import type { Punctual } from '../../index.ts'
 import { bar } from '../bars.ts'
 import { nextStart, startOf, unitFor, UNITS, type Unit } from '../calendar.ts'
@@ -61,7 +62,7 @@ export const upcoming = defineCommand({
 function parseUnit(text: string | undefined): Unit | undefined {
   const found = UNITS.find((unit) => unit === text)
   if (found === undefined && text !== undefined) {
-    throw new CallError(`--by is "${text}"; give one of: ${UNITS.join(', ')}.`)
+    throw new CallError(`--by is ${describe(text)}; give one of: ${UNITS.join(', ')}.`)
   }
   return found
 }

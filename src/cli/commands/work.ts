@@ -50,6 +50,7 @@ export const work = defineCommand({
     'A command is not run by a shell. Exit code 0: done; 65: to the dead letters; others: retried. A webhook answers\n2xx: done; 410: to the dead letters; 429 or 503 with Retry-After: again then; others: retried. See docs/cli.md.',
   ],
   makesStore: true,
+  isPatient: true,
   run: async (call) => {
     const { values, positionals, out } = call
     const { exec = [], webhook = [] } = values
@@ -61,7 +62,7 @@ export const work = defineCommand({
     journal.watch(queue)
     journal.begun(
       handlers.map(({ topic }) => topic),
-      `${call.store}, queue "${call.queueName}"`,
+      `${call.storeName}, queue "${call.queueName}"`,
     )
     // Nobody reads the journal any more: as when a pipe breaks, this is the end, but an orderly one.
     out.closed.addEventListener('abort', () => void queue.stop())
@@ -69,7 +70,10 @@ export const work = defineCommand({
     void signals.first.then(() => journal.stopping())
     const watching = new AbortController()
     const watch = watchLateness(call, queue, journal, watching.signal)
-    const report = await queue.run().finally(() => watching.abort())
+    const report = await queue.run().finally(() => {
+      watching.abort()
+      signals.end()
+    })
     await watch
     journal.ended(report)
     return report.errors.length === 0 ? EXIT.fine : EXIT.failed

@@ -1,4 +1,5 @@
 /** Where the handlers of a worker come from: a module, commands, addresses. One handler per topic. */
+import { describe } from '../../core/errors.ts'
 import { CallError } from '../failure.ts'
 import { execHandler } from './exec.ts'
 import { loadHandlers, type LoadedHandler } from './load.ts'
@@ -20,7 +21,7 @@ export async function gatherHandlers({ file, exec, webhook }: Sources): Promise<
   if (handlers.length === 0) throw new CallError('nothing to do; give FILE, --exec or --webhook.')
   const topics = handlers.map(({ topic }) => topic)
   const twice = topics.find((topic, i) => topics.indexOf(topic) !== i)
-  if (twice !== undefined) throw new CallError(`"${twice}" has two handlers; a topic has one.`)
+  if (twice !== undefined) throw new CallError(`${describe(twice)} has two handlers; a topic has one.`)
   return handlers
 }
 
@@ -33,7 +34,7 @@ function fromPair(
   const at = text.indexOf('=')
   if (at < 1)
     throw new CallError(
-      `${option} is "${text}"; write ${option} TOPIC=${option === '--exec' ? 'COMMAND' : 'URL'}.`,
+      `${option} is ${describe(text)}; write ${option} TOPIC=${option === '--exec' ? 'COMMAND' : 'URL'}.`,
     )
   return { topic: text.slice(0, at), handler: make(text.slice(at + 1)), options: {} }
 }

@@ -8,6 +8,7 @@
  *   429, 503     with Retry-After in seconds: again after that time
  *   the rest     retried by policy, as is a connection that fails; redirects are not followed
  */
+import { describe } from '../../core/errors.ts'
 import { DeadLetter, RetryIn, type Handler, type Message } from '../../index.ts'
 import { CallError } from '../failure.ts'
 import { printable } from '../printable.ts'
@@ -36,7 +37,7 @@ function parseAddress(address: string): URL {
     const url = new URL(address)
     if (url.protocol === 'http:' || url.protocol === 'https:') return url
   }
-  throw new CallError(`"${address}" is no address; write --webhook TOPIC=https://host/path.`)
+  throw new CallError(`${describe(address)} is no address; write --webhook TOPIC=https://host/path.`)
 }
 
 async function post(url: URL, message: Message): Promise<Response> {

@@ -2,6 +2,7 @@
  * A command as one text, split into words as a shell would, without being one: quotes and backslashes group, and
  * nothing else means anything. So no part of a message can ever become a command.
  */
+import { describe } from '../../core/errors.ts'
 import { CallError } from '../failure.ts'
 
 const WORD = /\s*((?:[^\s"'\\]|\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"|'[^']*')+)/y
@@ -15,7 +16,8 @@ export function splitWords(text: string): string[] {
     words.push(unquote(match[1] ?? ''))
     end = WORD.lastIndex
   }
-  if (text.slice(end).trim() !== '') throw new CallError(`the command ${text} has a quote that does not end.`)
+  if (text.slice(end).trim() !== '')
+    throw new CallError(`the command ${describe(text)} has a quote that does not end.`)
   return words
 }
 

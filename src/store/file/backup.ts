@@ -3,15 +3,16 @@
  * the free pages out, so a backup is also as small as the store can be. The format file comes last: a backup that
  * was cut short has none, and is recognised by that.
  */
-import { mkdir, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { UsageError } from '../../core/errors.ts'
 import { sealDirectory } from './directory.ts'
 import type { Environment } from './environment.ts'
 import { explainFailure } from './failure.ts'
+import { makeDirectory } from './make-directory.ts'
 
 export async function backupTo(environment: Environment, directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true })
-  const found = await readdir(directory)
+  await makeDirectory(directory)
+  const found = await filesIn(directory)
   if (found.length > 0) {
     throw new UsageError(
       'STORE_FOREIGN',
@@ -22,6 +23,14 @@ export async function backupTo(environment: Environment, directory: string): Pro
   try {
     await environment.tree.copyTo(directory)
     await sealDirectory(directory)
+  } catch (error) {
+    throw await explainFailure(error, directory)
+  }
+}
+
+async function filesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
   } catch (error) {
     throw await explainFailure(error, directory)
   }

@@ -3,7 +3,7 @@
  * share commits, so every store handle of this process on the same directory shares one of these; the last to
  * leave closes it.
  */
-import { mkdir, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { endsWithin } from './patience.ts'
 import { UsageError } from '../../core/errors.ts'
@@ -19,6 +19,7 @@ import {
 } from './directory.ts'
 import { explainFailure } from './failure.ts'
 import { metaKey, queueKey } from './keys.ts'
+import { makeDirectory } from './make-directory.ts'
 import { decodeNumber, encodeNumber } from './number.ts'
 import { corrupt } from './seal.ts'
 import { Tail, checkTail } from './tail.ts'
@@ -111,7 +112,7 @@ export async function acquireEnvironment(
   sync: SyncMode,
   logger: Logger,
 ): Promise<Environment> {
-  const directory = await makeDirectory(given)
+  const directory = await realDirectory(given)
   while (closing.has(directory)) await closing.get(directory)
   let shared = open.get(directory)
   if (shared === undefined) {
@@ -134,9 +135,10 @@ export async function acquireEnvironment(
   }
 }
 
-async function makeDirectory(given: string): Promise<string> {
+/** One name per directory, however it was written. */
+async function realDirectory(given: string): Promise<string> {
+  await makeDirectory(given)
   try {
-    await mkdir(given, { recursive: true })
     return await realpath(given)
   } catch (error) {
     throw await explainFailure(error, given)

@@ -10,7 +10,7 @@ type Held = { readonly slot: number; readonly token: string; endsAt: number }
 
 export class Leases {
   #granted = 0
-  readonly #wheel: TimingWheel
+  #wheel: TimingWheel
   readonly #held: (Held | undefined)[] = []
   readonly #numberOf = new Map<number, number>()
   readonly #free: number[] = []
@@ -66,6 +66,18 @@ export class Leases {
   /** Notes what ended by `now`; false when there was too much for one call. */
   advance(now: number): boolean {
     return this.#wheel.advance(now, LAPSE_MAX, (number) => this.#lapsed.add(number))
+  }
+
+  /** The clock was set back: leases that had ended may go on, as they do on every other store. */
+  restart(now: number): void {
+    this.#wheel = new TimingWheel(now)
+    this.#lapsed.clear()
+    const numbers = [...this.#numberOf.values()]
+    const endOf = (number: number): number => this.#held[number]?.endsAt ?? now
+    for (const number of numbers.toSorted((a, b) => endOf(a) - endOf(b))) {
+      if (endOf(number) > now) this.#wheel.place(number, endOf(number))
+      else this.#lapsed.add(number)
+    }
   }
 
   /** The slot whose lease ended first, if any has. */

@@ -27,6 +27,12 @@ export class ReadyLine {
     this.#write(hole, slot, dueAt, order)
   }
 
+  clear(): void {
+    this.#slots.length = 0
+    this.#dueAt.length = 0
+    this.#order.length = 0
+  }
+
   /** The moment of the first message, without taking it. */
   firstDueAt(): number | undefined {
     this.#dropGhosts()

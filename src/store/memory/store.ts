@@ -18,6 +18,7 @@ import type { Topic, Topics } from './topics.ts'
 import { Waiting } from './waiting.ts'
 
 const BATCH_MAX = 10_000
+
 export class MemoryStore implements contract.Store {
   readonly capabilities: contract.Capabilities = {
     engine: 'memory',
@@ -34,14 +35,15 @@ export class MemoryStore implements contract.Store {
   readonly #topics: Topics
   readonly #leases: Leases
   readonly #listeners = new Set<() => void>()
-  #latest = 0
+  #latest: number
   #closed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#waiting = new Waiting(this.#table, this.#now())
+    this.#latest = Math.floor(clock.now())
+    this.#waiting = new Waiting(this.#table, this.#latest)
     this.#topics = this.#waiting.topics
-    this.#leases = new Leases(this.#now())
+    this.#leases = new Leases(this.#latest)
   }
 
   async open(): Promise<void> {}
@@ -310,10 +312,18 @@ export class MemoryStore implements contract.Store {
     return { table: this.#table, waiting: this.#waiting, leases: this.#leases }
   }
 
-  /** The store's time never goes back, even if the wall clock does: what came out of the wheel stays due. */
+  /**
+   * The wall clock, as for every engine of this machine. When it was set back, everything finds its place anew: a queue
+   * that held on to the latest time it saw would stand still for a year after a clock that was a year ahead.
+   */
   #now(): number {
-    this.#latest = Math.max(this.#latest, Math.floor(this.#clock.now()))
-    return this.#latest
+    const now = Math.floor(this.#clock.now())
+    if (now < this.#latest) {
+      this.#waiting.restart(now)
+      this.#leases.restart(now)
+    }
+    this.#latest = now
+    return now
   }
 
   #admit(entries: number): void {

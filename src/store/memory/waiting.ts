@@ -16,7 +16,7 @@ const MOVE_MAX = 50_000
 export class Waiting {
   readonly topics = new Topics((slot, dueAt, order) => this.#isInLine(slot, dueAt, order))
   readonly #table: MessageTable
-  readonly #wheel: TimingWheel
+  #wheel: TimingWheel
   #promisedAt = Infinity
   #mustWake = false
 
@@ -32,8 +32,7 @@ export class Waiting {
 
   enter(slot: number): void {
     const dueAt = this.#table.dueAt[slot] as number
-    if (dueAt > this.#wheel.now) this.#wheel.place(slot, dueAt)
-    else this.#enterLine(slot)
+    this.#place(slot, dueAt)
     if (dueAt < this.#promisedAt) {
       this.#promisedAt = dueAt
       this.#mustWake = true
@@ -48,6 +47,15 @@ export class Waiting {
   /** Moves what is due by `now` to the lines; false when there was too much for one call. */
   advance(now: number): boolean {
     return this.#wheel.advance(now, MOVE_MAX, (slot) => this.#enterLine(slot))
+  }
+
+  /** Everything finds its place anew: by a clock that was set back, what was due may be to come again. */
+  restart(now: number): void {
+    this.#wheel = new TimingWheel(now)
+    for (const { lines } of this.topics.all()) for (const line of lines) line.clear()
+    for (const slot of this.#table.slotsFrom(0)) {
+      if (this.#table.state(slot) === WAITING) this.#place(slot, this.#table.dueAt[slot] as number)
+    }
   }
 
   /** The moment of the earliest message that is to come. */
@@ -67,6 +75,11 @@ export class Waiting {
     const mustWake = this.#mustWake
     this.#mustWake = false
     return mustWake
+  }
+
+  #place(slot: number, dueAt: number): void {
+    if (dueAt > this.#wheel.now) this.#wheel.place(slot, dueAt)
+    else this.#enterLine(slot)
   }
 
   #enterLine(slot: number): void {

@@ -30,12 +30,15 @@ export type Patient = {
 }
 
 export async function examine({ link, clock, durability, sentinels }: Patient): Promise<Finding[]> {
-  const findings = [
+  return [
     ...(await examineInfo(link, durability)),
     ...(await examineEviction(link)),
     ...(sentinels === undefined ? [] : await examineSentinels(sentinels)),
     await examineClock(link, clock),
   ]
+}
+
+export function worstFirst(findings: readonly Finding[]): Finding[] {
   const rank = { problem: 0, warning: 1, fine: 2 }
   return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
 }

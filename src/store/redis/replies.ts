@@ -98,7 +98,9 @@ function decodeLease(id: string, payload: string, prefix: string, group: Group, 
 
 function decodeNext(text: string): Next {
   if (text === 'NO_TASK' || text === 'EXPIRED') return { state: text }
-  return { state: 'WAITING', ms: Number(text) }
+  const ms = Number(text)
+  // A moment at infinity, as Redis writes it, never comes.
+  return Number.isFinite(ms) ? { state: 'WAITING', ms } : { state: 'NO_TASK' }
 }
 
 export function decodeStored(rows: unknown): StoredMessage[] {

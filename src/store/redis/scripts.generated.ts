@@ -2,12 +2,21 @@
 
 export type Script = { readonly name: string; readonly sha: string; readonly source: string }
 
-const base = `local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
+const base = `local call, sub, pack = redis.call, string.sub, struct.pack
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
 local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
 local PRIORITIES = { '0', '1', '2' }
+setmetatable(DELAYS, {
+  __index = function()
+    return KEYS[3]
+  end,
+})
+local PAD = string.rep('\\0', 18)
+local function unpackNumber(format, from)
+  return struct.unpack(format, #from < #PAD and from .. PAD or from)
+end
 local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
 local ID_AT, TOKEN_AT = 9, 19
 local ASIDE = 4503599627370496
@@ -102,6 +111,19 @@ local function readBodies(ids, from, to, values, budget)
   budget.bytes = bytes
   return last
 end
+local function takeNumbers(count)
+  local last = redis.pcall('INCRBY', SEQUENCE, count)
+  if type(last) == 'number' then
+    if last > count or (last == count and call('EXISTS', TOPICS, PAYLOAD) == 0) then
+      return last - count
+    end
+  elseif string.match(call('GET', SEQUENCE) or '0', '^%d+$') then
+    return call('INCRBY', SEQUENCE, count) - count -- Refused for another reason, which the caller is told.
+  end
+  last = math.floor(now)
+  call('SET', SEQUENCE, text(last + count))
+  return last
+end
 local function writeEvenWhenFull()
   call('HDEL', RUNNING, '')
 end`
@@ -162,7 +184,7 @@ local granted = 0
 local token, endsAt
 local function beginGrants(nonce, leaseMs)
   writeEvenWhenFull()
-  token = text(call('INCR', SEQUENCE)) .. '.' .. nonce
+  token = text(takeNumbers(1) + 1) .. '.' .. nonce
   endsAt = text(math.ceil(now + leaseMs))
 end
 local groupPlace, groupDueText, groupAttempt
@@ -222,7 +244,7 @@ local function writeTallies()
     local waiting, running, dead = 0, 0, 0
     if entry then
       waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
+      nameOf[topic] = nameOf[topic] or sub(entry, 19)
     end
     waiting = math.max(0, waiting + by[1])
     running = math.max(0, running + by[2])
@@ -242,6 +264,11 @@ local delays = {}
 for _, priority in ipairs(PRIORITIES) do
   delays[priority] = batch('ZADD', DELAYS[priority])
 end
+setmetatable(delays, {
+  __index = function()
+    return delays['1']
+  end,
+})
 local head = math.huge
 for _, priority in ipairs(PRIORITIES) do
   local first = call('ZRANGEBYSCORE', DELAYS[priority], 0, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
@@ -298,9 +325,28 @@ local function wake()
   end
 end`
 
+export const CHECKUP_SCRIPT: Script = {
+  name: 'checkup',
+  sha: '988fbd2dd1af89c2cda37bb286e6c5112702796f',
+  source: [base, `local waiting = 0
+for _, priority in ipairs(PRIORITIES) do
+  waiting = waiting + call('ZCARD', DELAYS[priority])
+end
+return {
+  call('HLEN', PAYLOAD),
+  waiting,
+  call('HLEN', RUNNING),
+  call('ZCARD', LEASES),
+  call('ZCARD', DEAD),
+  call('HLEN', TOPICS),
+  call('HLEN', TOPIC_NUMBERS),
+}
+`].join('\n'),
+}
+
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '291ffcf2521985dc13f17985c788971f71d6e734',
+  sha: '3811d16c4af476c09d45c19edcefee99512ffbe4',
   source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
 local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
@@ -597,7 +643,7 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '1f0ab3576793f7139850a053f781961d46cbc26a',
+  sha: '35f087a04eb48328b88f8cb4203bf5ff27e8e796',
   source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local bodies = {}
@@ -643,7 +689,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'e2f4b665e06ed02e50dd890a4f8b3447941a88e3',
+  sha: '85783303fe22beda0e15f77dec95ef5bd209b96c',
   source: [base, `local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
   local key = DELAYS[priority]
@@ -681,7 +727,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '7a22e979ac49b40ed20147a4ca4b793986ec0f4f',
+  sha: '72d6c017b4490a41955738329f240156664bb0f3',
   source: [base, `local ids = {}
 for index = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[index]
@@ -710,7 +756,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '3bf228d5829a0e8fffea7f9b8a78b8a42bb9d330',
+  sha: 'd53ea6db76119ea6d72587b5d29d8dff0a90f44e',
   source: [base, topics, describe, `for index = 3, #ARGV do
   local value = call('HGET', PAYLOAD, ARGV[index])
   if value then
@@ -723,7 +769,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '98f0a6cce8df5400ac5a270f6b79c5660be798f7',
+  sha: '14514d610ab3b764c7cf609f23a2fab2845cf438',
   source: [base, topics, describe, `local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -871,7 +917,7 @@ return { { stage, string.format('%.0f', place or 0), placeSeq, placeId }, found 
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'c32a4997b728b2f05493f47063e6a2eb4f4fd9a8',
+  sha: '61f03e327f0453007630becd112612ea4cd6d6ec',
   source: [base, topics, waiting, failures, `local topicCount = tonumber(ARGV[3])
 local messageCount = tonumber(ARGV[4 + topicCount])
 local firstRun = 5 + topicCount
@@ -882,14 +928,16 @@ end
 if topicCount > 0 then
   local known = call('HMGET', TOPIC_NUMBERS, unpack(names))
   for index = 1, topicCount do
-    topicOf[index] = known[index]
+    if known[index] and #known[index] == DIGIT_COUNT then
+      topicOf[index] = known[index]
+      nameOf[known[index]] = names[index]
+    end
   end
 end
 local lastGiven
 local function reserve()
   if lastGiven == nil then
-    local size = messageCount + topicCount
-    lastGiven = call('INCRBY', SEQUENCE, size) - size
+    lastGiven = takeNumbers(messageCount + topicCount)
   end
 end
 local function nextNumber()
@@ -901,6 +949,11 @@ local stored = {}
 local function topicAt(index)
   if not topicOf[index] then
     topicOf[index] = nextNumber()
+    if call('HEXISTS', TOPICS, topicOf[index]) == 1 then
+      call('SET', SEQUENCE, '')
+      lastGiven = takeNumbers(messageCount + topicCount)
+      topicOf[index] = nextNumber()
+    end
     nameOf[topicOf[index]] = names[index]
     add(newTopics, names[index], topicOf[index])
   end
@@ -998,7 +1051,7 @@ return exceptions
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '339dd0042d36424523ea1b0ea83cad36dc3bc5ed',
+  sha: 'd0e4bc9c7f4c07dc24eea5401003ddee259054e5',
   source: [base, topics, waiting, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1034,7 +1087,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'e2ace231c530a4e621d4a10706758d52bf7db5b9',
+  sha: '2a9ce6e67e9a163b53f8d0cfa88b18803dc570e3',
   source: [base, topics, waiting, `local function reschedule(id, moment)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1066,7 +1119,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'bd51aa3b7d5d235b4d2bce6e0b309125cd372d24',
+  sha: '50f9c80789a77351d7a467b60afea2193bcc6d57',
   source: [base, topics, waiting, failures, `local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -1093,7 +1146,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '57cdb36db6ff2f688657160d6024ef15d4366b7f',
+  sha: 'fd8baa6da1763e13aa6077089d4c7aa018e5f665',
   source: [base, topics, waiting, failures, `local OPERANDS = { release = 1, retry = 3, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3

@@ -14,10 +14,11 @@ import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import type * as contract from '../store.ts'
+import { examineAgreement } from './agreement.ts'
 import { ConfirmedCalls } from './confirmed-calls.ts'
 import type { Connect, Connection } from './connection.ts'
 import { decodeCursor, encodeCursor } from './cursor.ts'
-import { examine } from './doctor.ts'
+import { examine, worstFirst } from './doctor.ts'
 import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
 import type { Durability } from './durability.ts'
 import { Link, type LinkOptions } from './link.ts'
@@ -200,9 +201,11 @@ export class RedisStore implements contract.Store {
     return decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
   }
 
-  doctor(): Promise<contract.Finding[]> {
+  async doctor(): Promise<contract.Finding[]> {
     const { durability, sentinels } = this.#options
-    return examine({ link: this.#link, clock: this.#context.clock, durability, sentinels })
+    const agreement = examineAgreement(await this.#scripts.run(scripts.CHECKUP_SCRIPT, []))
+    const server = await examine({ link: this.#link, clock: this.#context.clock, durability, sentinels })
+    return worstFirst([...agreement, ...server])
   }
 
   onWake(listener: () => void): () => void {

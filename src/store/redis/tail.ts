@@ -7,12 +7,14 @@
  * The scripts read only the first character of the tail. Everything else is opaque to the server, so that nothing is
  * decoded or encoded there.
  */
-import { invariant } from '../../core/errors.ts'
 import type { PriorityRank } from '../../core/message.ts'
 
 const TAIL_AT = 16
 /** Seq, topic and priority: the beginning of every payload. */
 export const STAMP_LENGTH = TAIL_AT + 1
+
+/** A policy that is none: whoever runs the message makes a dead letter of it, and of no other that came with it. */
+const UNREADABLE = 'unreadable'
 
 export type Tail = { readonly priority: PriorityRank; readonly meta: string; readonly body: string }
 
@@ -22,10 +24,12 @@ export function encodeTail({ priority, meta, body }: Tail): string {
 
 export function decodeTail(text: string, at = 0): Tail {
   const priority = Number(text[at])
-  invariant(priority === 0 || priority === 1 || priority === 2, 'a payload in Redis begins with its priority')
-  if (text[at + 1] === ':') return { priority, meta: '', body: text.slice(at + 2) }
+  const isRank = priority === 0 || priority === 1 || priority === 2
+  if (isRank && text[at + 1] === ':') return { priority, meta: '', body: text.slice(at + 2) }
   const colon = text.indexOf(':', at)
   const bodyAt = colon + 1 + Number(text.slice(at + 1, colon))
+  if (!isRank || colon < at || !(bodyAt <= text.length))
+    return { priority: 1, meta: UNREADABLE, body: text.slice(at) }
   return { priority, meta: text.slice(colon + 1, bodyAt), body: text.slice(bodyAt) }
 }
 

@@ -10,7 +10,7 @@ import { STAMP_LENGTH } from './tail.ts'
 
 /** `prefix`: what all tokens of one claim begin with. */
 export function makeToken(prefix: string, payload: string): string {
-  return prefix + payload.slice(0, STAMP_LENGTH)
+  return prefix + payload.slice(0, STAMP_LENGTH).padEnd(STAMP_LENGTH, '-')
 }
 
 export function tokenPrefix(claim: string): string {

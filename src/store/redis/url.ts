@@ -5,7 +5,7 @@
  *
  * With Sentinel: `sentinel-url`. What may stand behind the question mark: `url-options`.
  */
-import { UsageError, describe } from '../../core/errors.ts'
+import { UsageError, describe, withoutPasswords } from '../../core/errors.ts'
 import { readOptions, readTls, type RedisSettings, type TlsFiles } from './url-options.ts'
 
 export type Address = {
@@ -39,6 +39,19 @@ export function parseRedisUrl(text: string): { readonly address: Address; readon
   }
 }
 
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch (cause) {
+    // Not the part itself: it may be the password.
+    throw new UsageError(
+      'STORE_URL_INVALID',
+      'the name or password in the store URL has a "%" that is not followed by two hexadecimal digits; write "%25" for it.',
+      { cause },
+    )
+  }
+}
+
 /** The server as an error message may name it: without the password. */
 export function describeAddress({ host, port, tls }: Address): string {
   return `${tls === undefined ? 'redis' : 'rediss'}://${hostAndPort({ host, port })}`
@@ -58,8 +71,8 @@ export function credentials(
   password: string,
 ): { readonly username?: string; readonly password?: string } {
   return {
-    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(username === '' ? {} : { username: decoded(username) }),
+    ...(password === '' ? {} : { password: decoded(password) }),
   }
 }
 
@@ -70,7 +83,7 @@ export function databaseOf(text: string, example: string): number {
 
 export function invalidUrl(value: string, remedy: string): UsageError {
   // Never the value whole: it may carry a password.
-  const shown = value.replace(/\/\/[^/]*@/, '//…@').replace(/(password=)[^&]*/gi, '$1…')
+  const shown = withoutPasswords(value.replace(/\/\/[^/]*@/, '//…@'))
   return new UsageError(
     'STORE_URL_INVALID',
     `the store URL ${describe(shown)} is not one for Redis; ${remedy}`,

@@ -8,6 +8,8 @@ import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.
 import { build, type Build } from './build.ts'
 
 const FLIPS = Number(process.env['PUNCTUAL_FLIPS'] ?? 24)
+/** Each takes a second. */
+const LIVES = Math.ceil(FLIPS / 3)
 const SEED = Number(process.env['PUNCTUAL_FLIP_SEED'] ?? 1)
 
 let program: Build
@@ -42,6 +44,24 @@ test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`
     expect(answer, `bit at ${offset}`).toMatch(
       new RegExp(`^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN) .*|killed)$`),
     )
+  }
+})
+
+test(`${LIVES} times a few bytes changed: a worker and every verb meet typed errors only, and none spins`, async () => {
+  const size = (await stat(path.join(original, 'data.mdb'))).blocks * 512
+  for (let round = 0; round < LIVES; round += 1) {
+    const copy = await copyOf(original)
+    const offsets = [1, 2, 3].map((n) => ((SEED * 6311 + round * 50_021 + n * 15_485_863) * 17) % size)
+    for (const offset of offsets) await flipBit(path.join(copy, 'data.mdb'), offset)
+    const child = program.start('live.mjs', {
+      directory: copy,
+      now: Date.UTC(2030, 0, 1) + 7_200_000,
+      topics: ['order.close', 'topic 0', 'topic 1', 'topic 2'],
+    })
+    const answer = await child.said('').catch(() => 'killed')
+    await child.kill()
+    expect(answer, `bits at ${offsets.join(', ')}`).toMatch(/^(?:through|killed)/)
+    expect(answer).not.toContain('INVARIANT')
   }
 })
 

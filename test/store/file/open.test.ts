@@ -83,7 +83,7 @@ test('a format file that makes no sense is refused', async () => {
 test('a path that is a file is an error that names it', async () => {
   const file = path.join(place.directory, 'file')
   await writeFile(file, '')
-  await expect(makeStore(file).open()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(makeStore(file).open()).rejects.toMatchObject({ code: 'STORE_FOREIGN' })
 })
 
 test('a directory whose making was cut short is finished', async () => {

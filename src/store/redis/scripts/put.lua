@@ -21,7 +21,10 @@ end
 if topicCount > 0 then
   local known = call('HMGET', TOPIC_NUMBERS, unpack(names))
   for index = 1, topicCount do
-    topicOf[index] = known[index]
+    if known[index] and #known[index] == DIGIT_COUNT then
+      topicOf[index] = known[index]
+      nameOf[known[index]] = names[index]
+    end
   end
 end
 
@@ -29,8 +32,7 @@ end
 local lastGiven
 local function reserve()
   if lastGiven == nil then
-    local size = messageCount + topicCount
-    lastGiven = call('INCRBY', SEQUENCE, size) - size
+    lastGiven = takeNumbers(messageCount + topicCount)
   end
 end
 local function nextNumber()
@@ -43,6 +45,12 @@ local stored = {}
 local function topicAt(index)
   if not topicOf[index] then
     topicOf[index] = nextNumber()
+    if call('HEXISTS', TOPICS, topicOf[index]) == 1 then
+      -- The sequence was set back: on with numbers that nobody has.
+      call('SET', SEQUENCE, '')
+      lastGiven = takeNumbers(messageCount + topicCount)
+      topicOf[index] = nextNumber()
+    end
     nameOf[topicOf[index]] = names[index]
     add(newTopics, names[index], topicOf[index])
   end

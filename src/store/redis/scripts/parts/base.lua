@@ -20,13 +20,25 @@
 -- a payload is text as a whole: it goes to the claimer as it is stored. Each string that a script makes is hashed, byte by
 -- byte, and collected; the scripts that everything passes through make as few of them as they can.
 
-local call, sub, pack, unpackNumber = redis.call, string.sub, struct.pack, struct.unpack
+local call, sub, pack = redis.call, string.sub, struct.pack
 
 local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
 local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
 local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
 local PRIORITIES = { '0', '1', '2' }
+-- Bytes that nobody of us wrote cost their own message and nothing else: a priority that is none is the middle one,
+-- and what was cut short reads as zeros. A script that failed on them would keep everything else waiting.
+setmetatable(DELAYS, {
+  __index = function()
+    return KEYS[3]
+  end,
+})
+
+local PAD = string.rep('\0', 18)
+local function unpackNumber(format, from)
+  return struct.unpack(format, #from < #PAD and from .. PAD or from)
+end
 
 -- Where the parts of a payload begin; its stamp, seq+topic+priority, is what a message needs to wait again.
 local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
@@ -143,6 +155,22 @@ local function readBodies(ids, from, to, values, budget)
     end
   end
   budget.bytes = bytes
+  return last
+end
+
+-- Takes `count` new numbers, and returns the one before the first. A sequence that was evicted, deleted or overwritten
+-- goes on at the time in milliseconds, beyond what was given before: a number given twice would make two topics one.
+local function takeNumbers(count)
+  local last = redis.pcall('INCRBY', SEQUENCE, count)
+  if type(last) == 'number' then
+    if last > count or (last == count and call('EXISTS', TOPICS, PAYLOAD) == 0) then
+      return last - count
+    end
+  elseif string.match(call('GET', SEQUENCE) or '0', '^%d+$') then
+    return call('INCRBY', SEQUENCE, count) - count -- Refused for another reason, which the caller is told.
+  end
+  last = math.floor(now)
+  call('SET', SEQUENCE, text(last + count))
   return last
 end
 

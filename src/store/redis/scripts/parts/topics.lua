@@ -29,7 +29,7 @@ local function writeTallies()
     local waiting, running, dead = 0, 0, 0
     if entry then
       waiting, running, dead = unpackNumber('>I6I6I6', entry)
-      nameOf[topic] = sub(entry, 19)
+      nameOf[topic] = nameOf[topic] or sub(entry, 19)
     end
     waiting = math.max(0, waiting + by[1])
     running = math.max(0, running + by[2])

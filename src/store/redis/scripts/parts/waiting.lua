@@ -12,6 +12,11 @@ local delays = {}
 for _, priority in ipairs(PRIORITIES) do
   delays[priority] = batch('ZADD', DELAYS[priority])
 end
+setmetatable(delays, {
+  __index = function()
+    return delays['1']
+  end,
+})
 
 local head = math.huge
 for _, priority in ipairs(PRIORITIES) do

@@ -1,0 +1,76 @@
+/**
+ * A directory and those above it, made where they are missing, or a word about what is in the way.
+ *
+ * Not `mkdir` with `recursive`: where the parent exists and still nothing can be made in it (below /proc, in a
+ * directory that was deleted while somebody stood in it), Node tries for ever, at full speed.
+ */
+import { mkdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { UsageError, describe, type PunctualError } from '../../core/errors.ts'
+import { explainFailure } from './failure.ts'
+
+/** Codes that no waiting mends, and what they mean. */
+const IN_THE_WAY: Readonly<Record<string, string>> = {
+  EEXIST: 'something that is no directory has this name',
+  ENOTDIR: 'a part of the path is no directory',
+  ENOENT: 'no directory can be made there',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'its links run in a circle',
+  EINVAL: 'the name is not allowed there',
+  ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
+}
+
+const NOT_ALLOWED: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS'])
+
+export async function makeDirectory(directory: string): Promise<void> {
+  try {
+    await makeWithParents(path.resolve(directory))
+  } catch (error) {
+    throw await explain(error, directory)
+  }
+}
+
+async function makeWithParents(directory: string): Promise<void> {
+  if (await isDirectory(directory)) return
+  const parent = path.dirname(directory)
+  if (parent !== directory) await makeWithParents(parent)
+  try {
+    await mkdir(directory)
+  } catch (error) {
+    // Another process may have been quicker.
+    if (codeOf(error) !== 'EEXIST' || !(await isDirectory(directory))) throw error
+  }
+}
+
+async function isDirectory(name: string): Promise<boolean> {
+  try {
+    return (await stat(name)).isDirectory()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+}
+
+async function explain(error: unknown, directory: string): Promise<PunctualError> {
+  const code = codeOf(error)
+  const why = IN_THE_WAY[code]
+  if (why !== undefined) {
+    return new UsageError(
+      'STORE_FOREIGN',
+      `${describe(directory)} cannot be a directory: ${why}. Name another path; it may be new.`,
+      { value: directory, cause: error },
+    )
+  }
+  if (NOT_ALLOWED.has(code)) {
+    return new UsageError(
+      'STORE_REFUSED',
+      `${describe(directory)} cannot be made (${code}): this user may not write there. Name another path, or mend the rights.`,
+      { value: directory, cause: error },
+    )
+  }
+  return explainFailure(error, directory)
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}

@@ -1,0 +1,28 @@
+/** Whether the keys of a queue agree: each message has one payload and one place. They do unless somebody else wrote. */
+import type { Finding } from '../store.ts'
+
+const REMEDY =
+  'look who deletes, evicts or writes keys of this queue (maxmemory-policy, FLUSHDB, scripts); "punctual list" shows what is left'
+
+/** What the script `checkup` counted, in its order. */
+export function examineAgreement(reply: unknown): Finding[] {
+  const [payloads = 0, waiting = 0, running = 0, leases = 0, dead = 0, topics = 0, numbers = 0] =
+    reply as readonly number[]
+  const places = waiting + running + dead
+  const findings: Finding[] = []
+  if (payloads !== places) {
+    findings.push(problem(`${payloads} payloads for ${places} messages that wait, run or are dead`))
+  }
+  if (running !== leases) findings.push(problem(`${running} messages run under ${leases} leases`))
+  if (topics !== numbers) findings.push(problem(`${topics} topics have ${numbers} numbers`))
+  if (findings.length > 0) return findings
+  return [{ level: 'fine', what: `the keys of this queue agree on ${payloads} messages` }]
+}
+
+function problem(what: string): Finding {
+  return {
+    level: 'problem',
+    what: `keys of this queue were changed by somebody else: ${what}`,
+    remedy: REMEDY,
+  }
+}

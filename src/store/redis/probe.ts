@@ -1,0 +1,36 @@
+/**
+ * Whether anybody listens at an address, asked once. The link itself waits for a server that is away, as workers and
+ * producers want it; whoever runs one command would rather hear at once that nobody is there.
+ */
+import { createConnection } from 'node:net'
+import { UnavailableError } from '../../core/errors.ts'
+import { describeAddress, parseRedisUrl } from './url.ts'
+
+/** Certain at once; everything else may be slowness, for which the link has its patience. */
+const CERTAIN: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND'])
+
+/** Resolves unless it is certain that nobody answers. */
+export async function probe(target: string): Promise<void> {
+  const { address } = parseRedisUrl(target)
+  const refusal = await refusalOf(address.host, address.port)
+  if (refusal === undefined) return
+  throw new UnavailableError(
+    'STORE_UNAVAILABLE',
+    `${describeAddress(address)} is not reachable (${refusal}). Does Redis run there? Name another with --store URL or PUNCTUAL_STORE.`,
+  )
+}
+
+function refusalOf(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ host, port, timeout: 1_000 })
+    const end = (refusal?: string): void => {
+      socket.destroy()
+      resolve(refusal)
+    }
+    socket.once('connect', () => end())
+    socket.once('timeout', () => end())
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(CERTAIN.has(error.code ?? '') ? error.code : undefined),
+    )
+  })
+}

@@ -1,0 +1,56 @@
+/** The command line without a process of its own: the same words and streams, a hundred times as many per second. */
+import { Readable, Writable } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { systemClock } from '../../src/clock.ts'
+import { dispatch } from '../../src/cli/dispatch.ts'
+import { Output } from '../../src/cli/output.ts'
+
+/** After this time nobody reads any more: the end of every command that runs until it is told to stop. */
+const READ_FOR_MS = 300
+/** Far beyond what the slowest stop takes; only there so that a hang is named. */
+const CAP_MS = 30_000
+
+export type Ended = {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** It ended by itself, so that its output is whole. */
+  readonly isWhole: boolean
+}
+
+export async function runHere(
+  words: readonly string[],
+  { stdin, env }: { readonly stdin: string | Buffer; readonly env: NodeJS.ProcessEnv },
+): Promise<Ended> {
+  const stdout = new Capture()
+  const stderr = new Capture()
+  const out = new Output(stdout as unknown as WriteStream, env)
+  const err = new Output(stderr as unknown as WriteStream, env)
+  const leaving = setTimeout(() => stdout.destroy(new Error('nobody reads any more')), READ_FOR_MS)
+  let cap: NodeJS.Timeout | undefined
+  const hang = new Promise<never>((_, reject) => {
+    cap = setTimeout(() => reject(new Error(`no end within ${CAP_MS} ms`)), CAP_MS)
+  })
+  try {
+    const input = Readable.from([Buffer.from(stdin)], { objectMode: false })
+    const ended = dispatch(words, { env, input, out, err, clock: systemClock })
+    const code = await Promise.race([ended, hang])
+    return { code, stdout: stdout.text, stderr: stderr.text, isWhole: !stdout.destroyed }
+  } finally {
+    clearTimeout(leaving)
+    clearTimeout(cap)
+  }
+}
+
+class Capture extends Writable {
+  readonly #chunks: Buffer[] = []
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk)
+    done()
+  }
+}
