@@ -6,8 +6,9 @@ const REMEDY =
 
 /** What the script `checkup` counted, in its order. */
 export function examineAgreement(reply: unknown): Finding[] {
-  const [payloads = 0, waiting = 0, running = 0, leases = 0, dead = 0, topics = 0, numbers = 0] =
+  const [payloads = 0, waiting = 0, running = 0, leases = 0, dead = 0, topics = 0, numbers = 0, ...lines] =
     reply as readonly number[]
+  const [aside = 0, inLine = 0] = lines
   const places = waiting + running + dead
   const findings: Finding[] = []
   if (payloads !== places) {
@@ -15,6 +16,8 @@ export function examineAgreement(reply: unknown): Finding[] {
   }
   if (running !== leases) findings.push(problem(`${running} messages run under ${leases} leases`))
   if (topics !== numbers) findings.push(problem(`${topics} topics have ${numbers} numbers`))
+  if (aside !== inLine)
+    findings.push(problem(`${aside} messages were set aside, and ${inLine} stand in line`))
   if (findings.length > 0) return findings
   return [{ level: 'fine', what: `the keys of this queue agree on ${payloads} messages` }]
 }

@@ -17,7 +17,7 @@ local PAD = string.rep('\\0', 18)
 local function unpackNumber(format, from)
   return struct.unpack(format, #from < #PAD and from .. PAD or from)
 end
-local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
+local SEQ_END, TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 8, 9, 16, 17, 17
 local ID_AT, TOKEN_AT = 9, 19
 local ASIDE = 4503599627370496
 local READ_CHUNK = 50
@@ -327,10 +327,11 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '988fbd2dd1af89c2cda37bb286e6c5112702796f',
-  source: [base, `local waiting = 0
+  sha: '825451316248b3f676a03212845f8822fcc0952a',
+  source: [base, `local waiting, aside = 0, 0
 for _, priority in ipairs(PRIORITIES) do
   waiting = waiting + call('ZCARD', DELAYS[priority])
+  aside = aside + call('ZCOUNT', DELAYS[priority], '-inf', '(0')
 end
 return {
   call('HLEN', PAYLOAD),
@@ -340,13 +341,15 @@ return {
   call('ZCARD', DEAD),
   call('HLEN', TOPICS),
   call('HLEN', TOPIC_NUMBERS),
+  aside,
+  call('ZCARD', PENDING),
 }
 `].join('\n'),
 }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '3811d16c4af476c09d45c19edcefee99512ffbe4',
+  sha: '028e3a36ac325148f8c9db431799943d459a43aa',
   source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
 local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
@@ -424,6 +427,19 @@ local function drop(message, leaving)
     add(leavingPendings, inPending[message])
   end
 end
+local byte = string.byte
+local function isOf(member, value)
+  local a, b, c, d = byte(member, SEQ_END - 3, SEQ_END)
+  local w, x, y, z = byte(value, SEQ_END - 3, SEQ_END)
+  return d == z and c == y and b == x and a == w
+end
+local function readSeen(first, last)
+  last = readBodies(seenIds, first, last, bodies, budget)
+  for message = first, last do
+    bodies[message] = bodies[message] and isOf(members[message], bodies[message]) and bodies[message]
+  end
+  return last
+end
 local function look(priority, offset, size)
   local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', offset, size)
   local first, last = seen + 1, seen
@@ -434,7 +450,7 @@ local function look(priority, offset, size)
     members[last], seenIds[last] = member, sub(member, ID_AT)
     dueAts[last], dueTexts[last] = tonumber(dueText), dueText
   end
-  seen = readBodies(seenIds, first, last, bodies, budget)
+  seen = readSeen(first, last)
   budget.messages = budget.messages - (seen - first + 1)
   return first, seen, seen == last and #found < size * 2
 end
@@ -453,7 +469,7 @@ local function inLine(want, priority, frontier)
     end
     last = message
   end
-  seen = readBodies(seenIds, first, last, bodies, budget)
+  seen = readSeen(first, last)
   for message = seen + 1, first + #found - 1 do
     inPending[message] = nil
   end
@@ -518,6 +534,9 @@ local function claimWindow(priority, offset, size)
     end
     want.size = 0
   end
+  if asides[priority].size > 0 then
+    writeEvenWhenFull()
+  end
   send(leaving)
   send(leavingPendings)
   send(asides[priority])
@@ -550,7 +569,7 @@ local function claimRun(priority)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
       local value = read[index]
-      local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
+      local want = value and isOf(found[taken + 1], value) and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
       if not want or want.left == 0 then
         isWanted = false
         break
@@ -572,6 +591,21 @@ local function claimRun(priority)
   return taken == #found and taken < size
 end
 local isAnyFailure = call('EXISTS', FAILURES) == 1
+local function takeBack(priority)
+  local key = DELAYS[priority]
+  local stray = call('ZRANGEBYSCORE', key, '-inf', '(0', 'WITHSCORES', 'LIMIT', 0, WINDOW_MIN)
+  if #stray > 0 then
+    writeEvenWhenFull()
+    for index = 1, #stray, 2 do
+      call('ZADD', key, text(tonumber(stray[index + 1]) + ASIDE), stray[index])
+    end
+  end
+end
+if not isAnyPending then
+  for _, priority in ipairs(PRIORITIES) do
+    takeBack(priority)
+  end
+end
 for _, priority in ipairs(PRIORITIES) do
   local offset, isAll, size = 0, false, left
   if #wants > 0 and left > 0 and chosenSize == 0 and not isAnyPending and not isAnyFailure then
@@ -643,7 +677,7 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '35f087a04eb48328b88f8cb4203bf5ff27e8e796',
+  sha: 'f19783281fbb6e1ba216ca8292ed7dd835d9d190',
   source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local bodies = {}
@@ -689,7 +723,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '85783303fe22beda0e15f77dec95ef5bd209b96c',
+  sha: 'd7b5ebb0141419f6bb9f44283549495aa7ad7db3',
   source: [base, `local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
   local key = DELAYS[priority]
@@ -727,7 +761,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '72d6c017b4490a41955738329f240156664bb0f3',
+  sha: '2afa71167dd012d41bd41d2384b1bbb7ecf75e1b',
   source: [base, `local ids = {}
 for index = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[index]
@@ -756,7 +790,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'd53ea6db76119ea6d72587b5d29d8dff0a90f44e',
+  sha: '755eca147f201532bc4e6177aa15dd1de663e701',
   source: [base, topics, describe, `for index = 3, #ARGV do
   local value = call('HGET', PAYLOAD, ARGV[index])
   if value then
@@ -769,7 +803,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '14514d610ab3b764c7cf609f23a2fab2845cf438',
+  sha: 'ecd1ccb61c40f7f5beb72f2ad805f18aa42c7040',
   source: [base, topics, describe, `local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -917,7 +951,7 @@ return { { stage, string.format('%.0f', place or 0), placeSeq, placeId }, found 
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '61f03e327f0453007630becd112612ea4cd6d6ec',
+  sha: 'b9ff1996e0e127dd2566c322e8196b08f091fd7d',
   source: [base, topics, waiting, failures, `local topicCount = tonumber(ARGV[3])
 local messageCount = tonumber(ARGV[4 + topicCount])
 local firstRun = 5 + topicCount
@@ -1051,7 +1085,7 @@ return exceptions
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'd0e4bc9c7f4c07dc24eea5401003ddee259054e5',
+  sha: 'd01bd23caa45b470e45552b90f3cb91c258ce534',
   source: [base, topics, waiting, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1087,7 +1121,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '2a9ce6e67e9a163b53f8d0cfa88b18803dc570e3',
+  sha: 'a989ad47612f8d09708c24809b3343ff88dd3aae',
   source: [base, topics, waiting, `local function reschedule(id, moment)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1119,7 +1153,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '50f9c80789a77351d7a467b60afea2193bcc6d57',
+  sha: '69dcd29bfcc09ee3f461d96d44a049bddeeafd87',
   source: [base, topics, waiting, failures, `local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -1146,7 +1180,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'fd8baa6da1763e13aa6077089d4c7aa018e5f665',
+  sha: 'c8bbad3ccb24894a7141f976618565324504a174',
   source: [base, topics, waiting, failures, `local OPERANDS = { release = 1, retry = 3, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3

@@ -80,6 +80,7 @@ export class RedisStore implements contract.Store {
   readonly #wakeups: Wakeups
   /** Part of every lease token of this store, so that no two processes can ever give the same one. */
   readonly #nonce: string
+  #claims = 0
 
   constructor(context: contract.StoreContext, options: RedisStoreOptions) {
     this.#context = context
@@ -156,7 +157,7 @@ export class RedisStore implements contract.Store {
     const limit = Math.min(request.limit, BATCH_MAX)
     if (request.from === 'lapsed') return this.#claimLapsed(limit, request.leaseMs)
     this.#admit(request.wants.length)
-    const args = claimDueArgs(request, limit, { nonce: this.#nonce, publisher: this.#nonce })
+    const args = claimDueArgs(request, limit, { nonce: this.#claimNonce(), publisher: this.#nonce })
     const topics = request.wants.map(({ topic }) => topic)
     return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_DUE_SCRIPT, args), topics))
   }
@@ -213,8 +214,14 @@ export class RedisStore implements contract.Store {
   }
 
   async #claimLapsed(limit: number, leaseMs: number): Promise<contract.ClaimReply> {
-    const args = [String(limit), String(leaseMs), this.#nonce]
+    const args = [String(limit), String(leaseMs), this.#claimNonce()]
     return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_LAPSED_SCRIPT, args)))
+  }
+
+  /** Also of its own for each claim: a failover may set the server's sequence back, and it gives its numbers again. */
+  #claimNonce(): string {
+    this.#claims += 1
+    return `${this.#nonce}-${this.#claims.toString(36)}`
   }
 
   #claimed({ orphans, ...reply }: Claimed): contract.ClaimReply {

@@ -301,6 +301,26 @@ describe('keys of a queue changed behind its back', () => {
     }
   })
 
+  it('P1: an id that is used again after its body was deleted is not handed out at the old moment', async () => {
+    const { store, key } = await openFresh()
+    await store.put([message('a'), message('b')])
+    await server.admin(['HDEL', key('payload'), 'a'])
+    await store.put([{ ...message('a'), when: { delayMs: 3_600_000 } }])
+    const { leases } = await store.claim(due('t'))
+    expect(leases.map(({ id }) => id)).toEqual(['b'])
+    expect((await store.count()).states).toMatchObject({ delayed: 1, ready: 0 })
+  })
+
+  it('without the key `pending`, what stood in line waits again, and the doctor knew', async () => {
+    const { store, key } = await openFresh()
+    await store.put([message('a', 'first'), message('b', 'second')])
+    await store.claim(due('second'))
+    await server.admin(['DEL', key('pending')])
+    const [worst] = await store.doctor()
+    expect(worst).toMatchObject({ level: 'problem', what: expect.stringContaining('set aside') as string })
+    expect((await store.claim(due('first'))).leases.map(({ id }) => id)).toEqual(['a'])
+  })
+
   it('the doctor says that keys disagree', async () => {
     const { store, key } = await openFresh()
     await store.put([message('a'), message('b')])

@@ -31,6 +31,19 @@ async function limit(bytes: string): Promise<void> {
 }
 
 describe('OOM', () => {
+  test('P8: a full server hands out work that stands behind the messages of others', async () => {
+    await withStore(freshQueue(), server.url, async (store) => {
+      const others = Array.from({ length: 150 }, (_, i) => message(`other-${i}`, { topic: 'other' }))
+      await store.put([...others, message('mine')])
+      await limit('1')
+      try {
+        expect((await claimDue(store)).map(({ id }) => id)).toEqual(['mine'])
+      } finally {
+        await limit('0')
+      }
+    })
+  })
+
   test('P2: a full server stores nothing of a batch, and lets work be finished', async () => {
     const queue = freshQueue()
     await withStore(queue, server.url, async (store) => {

@@ -229,6 +229,18 @@ describe('claim_due', () => {
     }))
 })
 
+test('P4: no token is given twice, even when a failover set the sequence back', () =>
+  withStore(async (subject) => {
+    const first = await runA(subject)
+    const key = (await allKeys(server.url)).find((name) => name.endsWith(':sequence')) ?? ''
+    await subject.store.settle([release(first)])
+    await server.admin(['SET', key, '2'])
+    const second = await claimOne(subject.store)
+    expect(second.token).not.toBe(first.token)
+    await expect(subject.store.extend([first], 1000)).resolves.toEqual(['lost'])
+    await expect(subject.store.settle([ack(first), ack(second)])).resolves.toEqual(['lost', 'settled'])
+  }))
+
 describe('claim_lapsed', () => {
   test('gives the lease a new end and a new token, and nothing else', () =>
     withStore(async (subject) => {

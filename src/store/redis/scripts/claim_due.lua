@@ -116,6 +116,24 @@ local function drop(message, leaving)
   end
 end
 
+-- Whether a body belongs to the member that led to it. Not after somebody deleted a body and its id was used again: the
+-- old member must not hand out the new message. The last digits of seq tell; comparing them makes no strings.
+local byte = string.byte
+local function isOf(member, value)
+  local a, b, c, d = byte(member, SEQ_END - 3, SEQ_END)
+  local w, x, y, z = byte(value, SEQ_END - 3, SEQ_END)
+  return d == z and c == y and b == x and a == w
+end
+
+-- Reads the bodies of what was seen last; one that belongs to another member counts as none. Returns the last one read.
+local function readSeen(first, last)
+  last = readBodies(seenIds, first, last, bodies, budget)
+  for message = first, last do
+    bodies[message] = bodies[message] and isOf(members[message], bodies[message]) and bodies[message]
+  end
+  return last
+end
+
 -- The due end of the delay set from `offset` on. Returns its first and last message, and whether that was all.
 local function look(priority, offset, size)
   local found = call('ZRANGEBYSCORE', DELAYS[priority], 0, horizonText, 'WITHSCORES', 'LIMIT', offset, size)
@@ -127,7 +145,7 @@ local function look(priority, offset, size)
     members[last], seenIds[last] = member, sub(member, ID_AT)
     dueAts[last], dueTexts[last] = tonumber(dueText), dueText
   end
-  seen = readBodies(seenIds, first, last, bodies, budget)
+  seen = readSeen(first, last)
   budget.messages = budget.messages - (seen - first + 1)
   return first, seen, seen == last and #found < size * 2
 end
@@ -148,7 +166,7 @@ local function inLine(want, priority, frontier)
     end
     last = message
   end
-  seen = readBodies(seenIds, first, last, bodies, budget)
+  seen = readSeen(first, last)
   -- Whoever gets these numbers next does not stand in line.
   for message = seen + 1, first + #found - 1 do
     inPending[message] = nil
@@ -219,6 +237,9 @@ local function claimWindow(priority, offset, size)
     end
     want.size = 0
   end
+  if asides[priority].size > 0 then
+    writeEvenWhenFull()
+  end
   send(leaving)
   send(leavingPendings)
   send(asides[priority])
@@ -256,7 +277,7 @@ local function claimRun(priority)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     for index, id in ipairs(chunk) do
       local value = read[index]
-      local want = value and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
+      local want = value and isOf(found[taken + 1], value) and wantOf[sub(value, TOPIC_AT, TOPIC_END)]
       if not want or want.left == 0 then
         isWanted = false
         break
@@ -280,6 +301,24 @@ local function claimRun(priority)
 end
 
 local isAnyFailure = call('EXISTS', FAILURES) == 1
+
+-- Set aside, and `pending` is gone: somebody deleted or evicted it. They wait as they did before, a few at a time.
+local function takeBack(priority)
+  local key = DELAYS[priority]
+  local stray = call('ZRANGEBYSCORE', key, '-inf', '(0', 'WITHSCORES', 'LIMIT', 0, WINDOW_MIN)
+  if #stray > 0 then
+    writeEvenWhenFull()
+    for index = 1, #stray, 2 do
+      call('ZADD', key, text(tonumber(stray[index + 1]) + ASIDE), stray[index])
+    end
+  end
+end
+
+if not isAnyPending then
+  for _, priority in ipairs(PRIORITIES) do
+    takeBack(priority)
+  end
+end
 
 for _, priority in ipairs(PRIORITIES) do
   local offset, isAll, size = 0, false, left

@@ -41,7 +41,7 @@ local function unpackNumber(format, from)
 end
 
 -- Where the parts of a payload begin; its stamp, seq+topic+priority, is what a message needs to wait again.
-local TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 9, 16, 17, 17
+local SEQ_END, TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 8, 9, 16, 17, 17
 -- Where the id begins in a member of a delay set, and the token in a record of `running`.
 local ID_AT, TOKEN_AT = 9, 19
 -- What was passed over keeps its place in its delay set, this far below zero: still in order, and out of the way.

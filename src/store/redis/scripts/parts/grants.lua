@@ -1,7 +1,7 @@
 -- grants: handing messages out under a lease, and what the reply of a claim looks like.
 --
--- The token is new for each claim, never given twice (even by a replica that was promoted and lost the last numbers:
--- the nonce is the client's own), and stays the same while the lease is extended.
+-- The token is new for each claim, and stays the same while the lease is extended. It is never given twice, even by a
+-- replica that was promoted and lost the last numbers: the nonce is this claimer's and this claim's own.
 --
 -- What is written and said of messages that share topic, moment and attempt is made once for all of them.
 
