@@ -18,7 +18,9 @@ local function unpackNumber(format, from)
   return struct.unpack(format, #from < #PAD and from .. PAD or from)
 end
 local SEQ_END, TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 8, 9, 16, 17, 17
-local ID_AT, TOKEN_AT = 9, 19
+local ID_AT = 9
+local FILLING = string.rep(' ', 48)
+local RECORD_TOPIC_AT, RECORD_TOPIC_END, TOKEN_AT = 11, 18, 67
 local ASIDE = 4503599627370496
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
@@ -198,7 +200,7 @@ end
 local function grant(of, dueText, attempt, id, value)
   if of.dueText ~= dueText or of.attempt ~= attempt then
     of.dueText, of.attempt = dueText, attempt
-    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. token
+    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. FILLING .. token
   end
   beginGroup(of.place, dueText, attempt)
   granted = granted + 1
@@ -327,7 +329,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '825451316248b3f676a03212845f8822fcc0952a',
+  sha: '0662802f5ad606a23ea517ec0a65a5640deb83e5',
   source: [base, `local waiting, aside = 0, 0
 for _, priority in ipairs(PRIORITIES) do
   waiting = waiting + call('ZCARD', DELAYS[priority])
@@ -349,7 +351,7 @@ return {
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '028e3a36ac325148f8c9db431799943d459a43aa',
+  sha: '902fe2683a9d287c311ff940ce9fd3411d43885a',
   source: [base, topics, grants, `local EXAMINE_MAX = 2000
 local WINDOW_MIN = 100
 local LINE_PRIORITY_AT, LINE_DUE_AT, LINE_MEMBER_AT = 9, 10, 18
@@ -677,7 +679,7 @@ return claimed(nextAt == math.huge and 'NO_TASK' or waiting(nextAt - now), orpha
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'f19783281fbb6e1ba216ca8292ed7dd835d9d190',
+  sha: '44274439b82069152bf8eb71bb2143bed92588cd',
   source: [base, topics, grants, `local limit, leaseMs, nonce = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local lapsed = call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, limit)
 local bodies = {}
@@ -707,7 +709,7 @@ if read > 0 then
     local old, value = records[index], bodies[index]
     if old and value then
       local dueAt, attempt = unpackNumber('>I6I4', old)
-      grant(knownTopic(sub(old, 11, TOKEN_AT - 1)), text(dueAt), attempt, lapsed[index], value)
+      grant(knownTopic(sub(old, RECORD_TOPIC_AT, RECORD_TOPIC_END)), text(dueAt), attempt, lapsed[index], value)
     end
   end
   writeGrants()
@@ -723,7 +725,7 @@ return claimed(restMs <= 0 and 'EXPIRED' or waiting(restMs), #orphans, names)
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'd7b5ebb0141419f6bb9f44283549495aa7ad7db3',
+  sha: 'f409a81ad8d5e8b29e8b5ea77b07d0655a00342d',
   source: [base, `local delayed, waiting, earliest = 0, 0, math.huge
 for _, priority in ipairs(PRIORITIES) do
   local key = DELAYS[priority]
@@ -761,7 +763,7 @@ return reply
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '2afa71167dd012d41bd41d2384b1bbb7ecf75e1b',
+  sha: 'b94eac407df13ea492612b7bd6783f7cf6231103',
   source: [base, `local ids = {}
 for index = 4, #ARGV, 2 do
   ids[#ids + 1] = ARGV[index]
@@ -790,7 +792,7 @@ return words
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '755eca147f201532bc4e6177aa15dd1de663e701',
+  sha: 'b03dbce0331a799df0217b1692c723932d182af1',
   source: [base, topics, describe, `for index = 3, #ARGV do
   local value = call('HGET', PAYLOAD, ARGV[index])
   if value then
@@ -803,7 +805,7 @@ return found
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'ecd1ccb61c40f7f5beb72f2ad805f18aa42c7040',
+  sha: '40c74eca841e67649a70eb5a19a10892b305b306',
   source: [base, topics, describe, `local EXAMINE_MAX = 1000
 local SORT_MAX = 10000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -951,7 +953,7 @@ return { { stage, string.format('%.0f', place or 0), placeSeq, placeId }, found 
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'b9ff1996e0e127dd2566c322e8196b08f091fd7d',
+  sha: '70d73b31f7911ff7118df6c23bf8bb5b3248d41d',
   source: [base, topics, waiting, failures, `local topicCount = tonumber(ARGV[3])
 local messageCount = tonumber(ARGV[4 + topicCount])
 local firstRun = 5 + topicCount
@@ -1085,7 +1087,7 @@ return exceptions
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'd01bd23caa45b470e45552b90f3cb91c258ce534',
+  sha: '11ce983b0ce4ca80e375d6c4944382b78f1a95b1',
   source: [base, topics, waiting, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1121,7 +1123,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'a989ad47612f8d09708c24809b3343ff88dd3aae',
+  sha: 'd3f5079e835727901acf11379ab0841835fad823',
   source: [base, topics, waiting, `local function reschedule(id, moment)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1153,7 +1155,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '69dcd29bfcc09ee3f461d96d44a049bddeeafd87',
+  sha: '72a4d43a2abdbec6add38ef4f90fa6ce8cc21b13',
   source: [base, topics, waiting, failures, `local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -1180,7 +1182,7 @@ return words
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'c8bbad3ccb24894a7141f976618565324504a174',
+  sha: '48ff35c5aa9e326a16aa91556db9c37a14fcafff',
   source: [base, topics, waiting, failures, `local OPERANDS = { release = 1, retry = 3, dead = 2 }
 local ids, tokens, kinds, operands = {}, {}, {}, {}
 local size, at = 0, 3
@@ -1216,7 +1218,7 @@ local function settle(id, kind, lease, operand)
   else
     add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
     add(deaths, text(math.floor(now)), id)
-    tally(sub(lease, 11, TOKEN_AT - 1), 3, 1)
+    tally(sub(lease, RECORD_TOPIC_AT, RECORD_TOPIC_END), 3, 1)
   end
 end
 local records = call('HMGET', RUNNING, unpack(ids))
@@ -1226,7 +1228,7 @@ local known, knownToken, knownTopic
 for index = 1, size do
   local id, record = ids[index], records[index]
   if record and record ~= known then
-    known, knownToken, knownTopic = record, sub(record, TOKEN_AT), sub(record, 11, TOKEN_AT - 1)
+    known, knownToken, knownTopic = record, sub(record, TOKEN_AT), sub(record, RECORD_TOPIC_AT, RECORD_TOPIC_END)
   end
   if record and not isEnded[id] and knownToken == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.

@@ -106,7 +106,7 @@ function inLine(text: string): string {
 }
 
 function record(text: string): string {
-  const token = text.slice(18).replace(/\..*/, '.n')
+  const token = text.slice(66).replace(/\..*/, '.n')
   const topicNumber = number(text.slice(10, 18))
   return `due ${integer(text.slice(0, 6))} attempt ${integer(text.slice(6, 10))} of ${topicNumber} token ${token}`
 }

@@ -40,7 +40,7 @@ if read > 0 then
     local old, value = records[index], bodies[index]
     if old and value then
       local dueAt, attempt = unpackNumber('>I6I4', old)
-      grant(knownTopic(sub(old, 11, TOKEN_AT - 1)), text(dueAt), attempt, lapsed[index], value)
+      grant(knownTopic(sub(old, RECORD_TOPIC_AT, RECORD_TOPIC_END)), text(dueAt), attempt, lapsed[index], value)
     end
   end
   writeGrants()

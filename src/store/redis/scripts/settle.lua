@@ -52,7 +52,7 @@ local function settle(id, kind, lease, operand)
   else
     add(newFailures, id, failure(attempt, dueAt, ARGV[operand], ARGV[operand + 1]))
     add(deaths, text(math.floor(now)), id)
-    tally(sub(lease, 11, TOKEN_AT - 1), 3, 1)
+    tally(sub(lease, RECORD_TOPIC_AT, RECORD_TOPIC_END), 3, 1)
   end
 end
 
@@ -64,7 +64,7 @@ local known, knownToken, knownTopic
 for index = 1, size do
   local id, record = ids[index], records[index]
   if record and record ~= known then
-    known, knownToken, knownTopic = record, sub(record, TOKEN_AT), sub(record, 11, TOKEN_AT - 1)
+    known, knownToken, knownTopic = record, sub(record, TOKEN_AT), sub(record, RECORD_TOPIC_AT, RECORD_TOPIC_END)
   end
   if record and not isEnded[id] and knownToken == tokens[index] then
     isEnded[id] = true -- The same lease again in this batch is lost.

@@ -8,7 +8,7 @@
 --    5 pending          ZSET    (all 0) topic+priority+dueAt+seq+id, for what was due and passed over
 --    6 payload          HASH    id -> seq+topic+tail; the tail is the client's and begins with the priority
 --    7 leases           ZSET    id -> when the lease ends
---    8 running          HASH    id -> dueAt+attempt+topic+token, the same text for most messages of one claim
+--    8 running          HASH    id -> dueAt+attempt+topic+filling+token, the same for most messages of one claim
 --    9 failures         HASH    id -> attempts+dueAt+reason+error, for what failed before
 --   10 dead             ZSET    id -> when it died
 --   11 topics           HASH    topic number -> waiting+running+dead+name
@@ -42,8 +42,12 @@ end
 
 -- Where the parts of a payload begin; its stamp, seq+topic+priority, is what a message needs to wait again.
 local SEQ_END, TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 8, 9, 16, 17, 17
--- Where the id begins in a member of a delay set, and the token in a record of `running`.
-local ID_AT, TOKEN_AT = 9, 19
+-- Where the id begins in a member of a delay set.
+local ID_AT = 9
+-- A record of `running`: dueAt, attempt, topic, filling, token. The filling makes it longer than 64 bytes: a hash of
+-- shorter ones Redis keeps as a list up to 512 entries, and searches that from its beginning for every entry.
+local FILLING = string.rep(' ', 48)
+local RECORD_TOPIC_AT, RECORD_TOPIC_END, TOKEN_AT = 11, 18, 67
 -- What was passed over keeps its place in its delay set, this far below zero: still in order, and out of the way.
 local ASIDE = 4503599627370496
 -- Reading a body costs its length, so bodies are read a few at a time, and no call reads much more than this.

@@ -32,7 +32,7 @@ end
 local function grant(of, dueText, attempt, id, value)
   if of.dueText ~= dueText or of.attempt ~= attempt then
     of.dueText, of.attempt = dueText, attempt
-    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. token
+    of.record = pack('>I6I4', tonumber(dueText), attempt) .. of.topic .. FILLING .. token
   end
   beginGroup(of.place, dueText, attempt)
   granted = granted + 1
