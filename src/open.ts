@@ -2,7 +2,7 @@
  * The composition root: the only file that knows every engine. An engine is loaded when a queue asks for it, so that
  * nobody pays for those they do not use.
  */
-import { UsageError, describe, withoutPasswords } from './core/errors.ts'
+import { UsageError, describe, urlWithoutPasswords } from './core/errors.ts'
 import type { TopicSchemas } from './core/schema.ts'
 import { Queue } from './queue.ts'
 import {
@@ -62,10 +62,11 @@ function makerFor(settings: Settings): () => Promise<Store> {
   const engine = ENGINES[scheme]
   if (engine !== undefined && engine !== openRedis) refuseDurability(settings, scheme)
   if (engine === undefined) {
+    const shown = urlWithoutPasswords(given)
     throw new UsageError(
       'STORE_URL_INVALID',
-      `store is ${describe(withoutPasswords(given))}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
-      { value: given },
+      `store is ${describe(shown)}; it begins with one of: ${Object.keys(ENGINES).join(', ')}.`,
+      { value: shown },
     )
   }
   return () => engine(given, settings)

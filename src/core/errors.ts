@@ -96,7 +96,12 @@ const SHOWN_MAX = 80
 
 /** A text with URLs in it as it may be shown: a password is nobody's business on a screen or in a log. */
 export function withoutPasswords(text: string): string {
-  return text.replace(/\/\/[^\s"/]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
+  return text.replace(/\/\/[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
+}
+
+/** The same for a text that is one URL, or was meant to be: whatever stands before its last "@" may be a password. */
+export function urlWithoutPasswords(url: string): string {
+  return withoutPasswords(url.replace(/^([a-z][a-z0-9+.-]*:)?(\/\/)?.*@/is, '$1$2…@'))
 }
 
 /** A value as a person would recognise it in an error message: short, on one line, never throwing. */

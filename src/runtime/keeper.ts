@@ -4,6 +4,9 @@
  *
  * The batches go side by side, each for itself: one after the other, thousands of handlers on a slow store would outlast
  * their leases, and a batch that fails would keep those behind it from being sent at all.
+ *
+ * A process that stood still finds leases over by its clock that the store may still extend, so that only an answer, or
+ * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Store } from '../store/store.ts'
@@ -25,6 +28,8 @@ export type KeeperParts = {
 export class Keeper {
   readonly #parts: KeeperParts
   #timer: Timer | undefined
+  /** Monotonic; when the timer is due. */
+  #ticksAt = Infinity
   #isRunning = false
 
   constructor(parts: KeeperParts) {
@@ -52,34 +57,44 @@ export class Keeper {
     return run.phase === 'running'
   }
 
+  /** The timer only ever moves earlier: batches that fail one after the other must not put the tick off. */
   #plan(delayMs: number): void {
-    if (!this.#isRunning) return
+    const { clock } = this.#parts
+    const at = clock.monotonic() + delayMs
+    if (!this.#isRunning || (this.#timer !== undefined && this.#ticksAt <= at)) return
     this.#timer?.cancel()
-    this.#timer = this.#parts.clock.schedule(delayMs, () => {
+    this.#ticksAt = at
+    this.#timer = clock.schedule(delayMs, () => {
       this.#timer = undefined
       this.#tick()
     })
   }
 
   #tick(): void {
-    const { leaseMs, runs, store } = this.#parts
+    const { clock, leaseMs, runs, store } = this.#parts
+    const unanswered = [...runs()].filter((run) => run.isBeingExtended)
     const needy = this.#needy()
     const { batchMax } = store.capabilities
     for (let from = 0; from < needy.length; from += batchMax)
       void this.#send(needy.slice(from, from + batchMax))
-    this.#doubtTheOverdue()
+    // Timers come before what lies in the sockets: after a standstill the answers are there, and are heard first.
+    if (unanswered.length > 0)
+      clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => run.isBeingExtended)))
     if (runs().size > 0) this.#plan(leaseMs / 3)
   }
 
   /** Never rejects. */
   async #send(batch: readonly Run[]): Promise<void> {
-    const { leaseMs, onFailure, runs } = this.#parts
+    const { clock, leaseMs, onFailure, runs } = this.#parts
+    const sentAt = clock.monotonic()
     for (const run of batch) run.isBeingExtended = true
     try {
       await this.#extend(batch)
+      // A late answer has used up much of what it grants, and a tick in between passed these over.
+      if (runs().size > 0) this.#plan(Math.max(0, sentAt + leaseMs / 2 - clock.monotonic()))
     } catch (error) {
       onFailure(error)
-      this.#doubtTheOverdue()
+      this.#doubtTheOverdue(batch)
       if (runs().size > 0) this.#plan(Math.max(RETRY_MS_MIN, leaseMs / 10))
     } finally {
       for (const run of batch) run.isBeingExtended = false
@@ -107,9 +122,9 @@ export class Keeper {
     return [...runs()].filter((run) => run.leaseEndsAt < soon && !run.isBeingExtended)
   }
 
-  #doubtTheOverdue(): void {
-    const { clock, onDoubt, runs } = this.#parts
+  #doubtTheOverdue(runs: readonly Run[]): void {
+    const { clock, onDoubt } = this.#parts
     const now = clock.monotonic()
-    for (const run of runs()) if (run.phase === 'running' && run.leaseEndsAt <= now) onDoubt(run)
+    for (const run of runs) if (run.phase === 'running' && run.leaseEndsAt <= now) onDoubt(run)
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { takeCensus, type StoreVerb } from '../../src/testing/index.ts'
+import { FaultyStore, takeCensus, type StoreVerb } from '../../src/testing/index.ts'
 import { gate, makeWorld, record } from './world.ts'
 
 const SOON = { retry: { delays: ['1s'], limit: 20 } } as const
@@ -357,4 +357,29 @@ describe('leases', () => {
     expect(alive).toEqual(expect.arrayContaining(['c', 'd', 'e']))
     expect(aborted).not.toEqual(expect.arrayContaining(['c']))
   })
+
+  it('P3: batches of extensions that fail one after the other do not put off the next try', async () => {
+    const { clock, store, queue: make } = makeWorld({ wakes: 'hint', shared: true, batchMax: 1 })
+    const slow = new FaultyStore(store, clock)
+    const queue = make({ store: slow, lease: '10s', timeout: '10m', stopTimeout: 0 })
+    queue.handle('t', () => new Promise(() => undefined))
+    for (let i = 0; i < 20; i += 1) await queue.produce('t', 1, { id: `${i}` })
+    await queue.start()
+    await clock.settle()
+    let tries = 0
+    store.fate = (verb, leases) =>
+      verb === 'extend' ? { kind: 'delay', ms: firstNumber(leases) * 900 } : undefined
+    slow.fate = (verb, leases) => {
+      if (verb !== 'extend') return undefined
+      if (firstNumber(leases) === 0) tries += 1
+      return { kind: 'lose' }
+    }
+    await clock.advance('9s')
+    expect(tries).toBeGreaterThanOrEqual(4)
+    slow.fate = () => undefined
+  })
 })
+
+function firstNumber(leases: unknown): number {
+  return Number((leases as readonly { id: string }[])[0]?.id)
+}

@@ -78,8 +78,10 @@ export class ConfirmedCalls implements Calls {
 
   call(command: readonly string[]): Promise<unknown> {
     const { clock, server } = this.#options
-    if (this.#waiting.length >= CALLS_MAX) {
-      const text = `${server}: ${CALLS_MAX} calls wait for replicas already.`
+    // With room for fence and WAIT: were the link to refuse these, all that was written would count as failed.
+    const most = CALLS_MAX - this.#confirm.length
+    if (this.#waiting.length >= most) {
+      const text = `${server}: ${most} calls wait for replicas already.`
       return Promise.reject(new UnavailableError('STORE_UNAVAILABLE', text))
     }
     return new Promise((resolve, reject) => {

@@ -65,8 +65,10 @@ export function connectTo(address: Address, connectTimeoutMs: number): Connect {
   return async (name, lost) => {
     const { createClient } = await importClient()
     const { username, password, database } = address
+    const end = new AbortController()
     const socket = {
       ...(await tlsOptions(address.tls)),
+      signal: end.signal,
       host: address.host,
       port: address.port,
       connectTimeout: connectTimeoutMs,
@@ -79,20 +81,21 @@ export function connectTo(address: Address, connectTimeoutMs: number): Connect {
       ...(password === undefined ? {} : { password }),
       socket,
     }
-    return wrap(createClient(options as RedisClientOptions), lost)
+    return wrap(createClient(options as RedisClientOptions), end, lost)
   }
 }
 
 export function connectLike(client: ExistingClient, connectTimeoutMs: number): Connect {
   return (name, lost) => {
     const { socket } = (client.options ?? {}) as RedisClientOptions
+    const end = new AbortController()
     const copy = client.duplicate({
       ...overrides(name),
       keyPrefix: undefined,
       pingInterval: undefined,
-      socket: { ...socket, connectTimeout: connectTimeoutMs, reconnectStrategy: false },
+      socket: { ...socket, signal: end.signal, connectTimeout: connectTimeoutMs, reconnectStrategy: false },
     })
-    return Promise.resolve(wrap(copy as RedisClientType, lost))
+    return Promise.resolve(wrap(copy as RedisClientType, end, lost))
   }
 }
 
@@ -133,7 +136,8 @@ async function readPem(path: string | undefined): Promise<Buffer | undefined> {
   }
 }
 
-function wrap(client: RedisClientType, lost: (error: unknown) => void): Connection {
+/** `end` is the socket's own: while it connects, the library does not know it yet, and leaves it to connect. */
+function wrap(client: RedisClientType, end: AbortController, lost: (error: unknown) => void): Connection {
   let isOpen = false
   const lose = (error: unknown): void => {
     if (!isOpen) return
@@ -154,6 +158,7 @@ function wrap(client: RedisClientType, lost: (error: unknown) => void): Connecti
       isOpen = false
       // A client that is not open says so by throwing; there is nothing left to end.
       if (client.isOpen) client.destroy()
+      end.abort()
     },
   }
 }

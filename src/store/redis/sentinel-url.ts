@@ -8,7 +8,15 @@
  */
 import { UsageError, describe } from '../../core/errors.ts'
 import { readOptions, readTls, type RedisSettings } from './url-options.ts'
-import { credentials, databaseOf, hostAndPort, invalidUrl, withoutBrackets, type Address } from './url.ts'
+import {
+  credentials,
+  databaseOf,
+  hostAndPort,
+  invalidUrl,
+  withoutBrackets,
+  withoutLeaks,
+  type Address,
+} from './url.ts'
 
 export type SentinelGroup = {
   readonly sentinels: readonly Address[]
@@ -26,10 +34,13 @@ export function isSentinelUrl(text: string): boolean {
   return /^rediss?\+sentinel:/i.test(text)
 }
 
-export function parseSentinelUrl(text: string): {
-  readonly group: SentinelGroup
-  readonly settings: RedisSettings
-} {
+export type SentinelUrl = { readonly group: SentinelGroup; readonly settings: RedisSettings }
+
+export function parseSentinelUrl(text: string): SentinelUrl {
+  return withoutLeaks(text, () => readUrl(text))
+}
+
+function readUrl(text: string): SentinelUrl {
   const parts = /^(rediss?)\+sentinel:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i.exec(text)
   if (parts === null) throw invalidUrl(text, `give ${EXAMPLE}.`)
   const [, kind = '', authority = '', path = '', queryText = ''] = parts
@@ -38,6 +49,12 @@ export function parseSentinelUrl(text: string): {
   const settings = readOptions(query, scheme)
   const tls = readTls(query, scheme)
   const at = authority.lastIndexOf('@')
+  if (authority.indexOf('@') !== at) {
+    throw invalidUrl(
+      text,
+      'name and password stand once, before the first sentinel; in them, write %40 for "@".',
+    )
+  }
   const own = sentinelCredentials(query)
   const sentinels = authority
     .slice(at + 1)

@@ -5,7 +5,7 @@
  *
  * With Sentinel: `sentinel-url`. What may stand behind the question mark: `url-options`.
  */
-import { UsageError, describe, withoutPasswords } from '../../core/errors.ts'
+import { UsageError, describe, urlWithoutPasswords } from '../../core/errors.ts'
 import { readOptions, readTls, type RedisSettings, type TlsFiles } from './url-options.ts'
 
 export type Address = {
@@ -19,7 +19,38 @@ export type Address = {
 
 const PORT = 6379
 
-export function parseRedisUrl(text: string): { readonly address: Address; readonly settings: RedisSettings } {
+export type RedisUrl = { readonly address: Address; readonly settings: RedisSettings }
+
+export function parseRedisUrl(text: string): RedisUrl {
+  return withoutLeaks(text, () => readUrl(text))
+}
+
+/**
+ * A "/", "?" or "#" in a password ends the part of the URL where passwords stand: what follows looks like a path or an
+ * option, and a complaint would quote it. An "@" behind tells, and then nothing is quoted.
+ */
+export function withoutLeaks<T>(text: string, read: () => T): T {
+  const [, path = '', query = '', fragment = ''] =
+    /^[^:]*:(?:\/\/)?[^/?#]*([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(text) ?? []
+  const isAmbiguous = `${path}${query}${fragment}`.includes('@')
+  if (!isAmbiguous) return read()
+  // Only the value of an option may have one.
+  if (`${path}${fragment}`.includes('@')) throw passwordCutOff(text)
+  try {
+    return read()
+  } catch {
+    throw passwordCutOff(text)
+  }
+}
+
+function passwordCutOff(text: string): UsageError {
+  return invalidUrl(
+    text,
+    'in a name or password write %2F for "/", %3F for "?" and %23 for "#", and everywhere %40 for an "@" that does not stand before the host.',
+  )
+}
+
+function readUrl(text: string): RedisUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
     throw invalidUrl(text, 'give redis://user:password@host:port/database, or rediss:// for TLS.')
@@ -83,7 +114,7 @@ export function databaseOf(text: string, example: string): number {
 
 export function invalidUrl(value: string, remedy: string): UsageError {
   // Never the value whole: it may carry a password.
-  const shown = withoutPasswords(value.replace(/\/\/[^/]*@/, '//…@'))
+  const shown = urlWithoutPasswords(value)
   return new UsageError(
     'STORE_URL_INVALID',
     `the store URL ${describe(shown)} is not one for Redis; ${remedy}`,

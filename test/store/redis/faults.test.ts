@@ -1,11 +1,13 @@
 /** Broken connections and stopped servers: calls fail in time, nothing hangs, everything comes back by itself. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from 'redis'
 import { UnavailableError } from '../../../src/core/errors.ts'
+import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { claimDue, message } from '../../../src/testing/conformance/bench.ts'
 import { Proxy } from './proxy.ts'
 import { RedisServer } from './server.ts'
-import { freshQueue, storeAt } from './stores.ts'
+import { context, freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
 
 let server: RedisServer
@@ -63,6 +65,23 @@ describe('connections', () => {
     const list = String(await server.admin(['CLIENT', 'LIST']))
     expect(list).toMatch(/name=punctual:test-\S+ /)
     expect(list).toMatch(/name=punctual:test-\S+:wakeups /)
+  })
+
+  test.each(['a URL', 'a client'])('P11: closed while connecting to %s, none stays', async (kind) => {
+    const client = createClient({ url: server.url })
+    for (let turns = 0; turns < 12; turns += 1) {
+      const store = kind === 'a URL' ? storeAt(server.url) : openRedisStore(client, context())
+      const opening = store.open().catch((error: unknown) => error)
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+      await store.close()
+      await opening
+    }
+    await until('only who asks is connected', async () => {
+      const clients = String(await server.admin(['CLIENT', 'LIST']))
+        .trim()
+        .split('\n')
+      return clients.length === 1
+    })
   })
 
   test('when all are killed, calls go on by themselves and listeners read the head again', async () => {

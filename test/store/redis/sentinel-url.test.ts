@@ -63,6 +63,7 @@ describe('a Sentinel URL', () => {
     [`redis+sentinel://${Array.from({ length: 101 }, () => 'a').join(',')}/m`, 'STORE_URL_INVALID'],
     ['redis+sentinel://a/m?tlsCa=/a', 'OPTION_UNKNOWN'],
     ['redis+sentinel://a/m?quorum=2', 'OPTION_UNKNOWN'],
+    ['redis+sentinel://u:p@a,u:p2@b/m', 'STORE_URL_INVALID'],
     ['redis+sentinel://a/m?sentinelUsername=u', 'OPTION_INVALID'],
     ['redis+sentinel://a/m?callTimeout=soon', 'DURATION_INVALID'],
   ])('%s is refused with %s', (url, code) => {
@@ -77,6 +78,11 @@ describe('a Sentinel URL', () => {
       expect(() => parseSentinelUrl(url)).toThrow(/^(?!.*hunter2)/s)
     },
   )
+
+  test('an option of the sentinels may have an @', () => {
+    const { group } = parseSentinelUrl('redis+sentinel://a/m?sentinelPassword=x@y')
+    expect(group.sentinels[0]?.password).toBe('x@y')
+  })
 
   test('options of the sentinels do not belong to a single server', () => {
     expect(() => parseRedisUrl('redis://h?sentinelPassword=x')).toThrow(/belongs to redis\+sentinel/)

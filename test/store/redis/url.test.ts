@@ -1,4 +1,6 @@
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { Punctual } from '../../../src/index.ts'
 import { readTimeouts } from '../../../src/store/redis/url-options.ts'
 import { describeAddress, parseRedisUrl } from '../../../src/store/redis/url.ts'
 
@@ -49,4 +51,40 @@ describe('a Redis URL', () => {
   test('a password never appears in the message', () => {
     expect(() => parseRedisUrl('http://user:hunter2@h/x')).toThrow(/^(?!.*hunter2)/s)
   })
+
+  test.each([
+    'redis+sentinel://user:se/cret@h1/mymaster',
+    'redis+sentinel://user:sec?ret@h1/m',
+    'redis+sentinel://user:sec#ret@h1/m',
+    'redis+sentinel://user:p@s/cret@h1/m',
+    'redis+sentinel://h/m?sentinelPassword=cret@&callTimeout=soon',
+    'redis://user:se/cret@h1',
+    'redis://user:12/cret@h1',
+    'redis://user:12?cret@h1',
+    'redis://user:12?callTimeout=cret@h1',
+    'redis://user:12/3#cret@h1',
+    'redis://user:12/3?#cret@h1',
+    'redis://user:s /"cret@h1',
+    'redis:user:cret@h1',
+    'rediss://user:12?tlsCert&cret=x@h1',
+    'user:cret@h1',
+    'rabbit://user:se/cret@h1',
+  ])('a password with signs that end it appears nowhere in the error: %s', async (url) => {
+    const error = await failureOf(url)
+    expect(error).toMatchObject({ code: 'STORE_URL_INVALID' })
+    expect(inspect(error).replace(/\n +at .*/g, '')).not.toMatch('ret')
+  })
+
+  test('which sign of a password to write how is said', () => {
+    expect(() => parseRedisUrl('redis://user:se/cret@h1')).toThrow(/"redis:\/\/…@h1".*%2F for "\/"/)
+  })
 })
+
+async function failureOf(store: string): Promise<unknown> {
+  try {
+    await new Punctual({ store }).stats()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}
