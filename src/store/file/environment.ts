@@ -164,6 +164,8 @@ async function openEnvironment(directory: string, sync: SyncMode, logger: Logger
   try {
     await checkTreeFormat(environment, state)
     if (state === 'new') await sealDirectory(directory)
+    // Opening may have set the last commit back; whoever writes next finds that, but those who only read do not.
+    if (!tree.isCurrent()) await environment.committer.commit(0, () => {})
     return environment
   } catch (error) {
     await environment.close()
@@ -197,7 +199,7 @@ async function openTree(directory: string, sync: SyncMode, state: DirectoryState
       // The committer forms the groups; a second round of gathering would only add a turn of the loop.
       eventTurnBatching: false,
     })
-    return new Tree(database)
+    return new Tree(directory, database)
   } catch (error) {
     if (state === 'new') throw foreignError(directory, 'its data.mdb was not made by punctual', error)
     throw await explainFailure(error, directory)

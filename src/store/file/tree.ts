@@ -6,7 +6,12 @@
  * pages.
  */
 import type { RootDatabase } from 'lmdb'
+import { UnavailableError } from '../../core/errors.ts'
 import type { Range } from './keys.ts'
+import { setLastCommit } from './last-commit.ts'
+
+/** Each time needs another process to open the directory at the very moment of a commit. */
+const BEGINS_MAX = 100
 
 export type Entry = { readonly key: Buffer; readonly value: Buffer }
 
@@ -27,13 +32,16 @@ type NodeStats = {
 type LibraryStats = NodeStats & {
   readonly pageSize: number
   readonly lastPageNumber: number
+  readonly lastTxnId: number
   readonly free: NodeStats
 }
 
 export class Tree {
+  readonly #directory: string
   readonly #database: RootDatabase<Buffer, Buffer>
 
-  constructor(database: RootDatabase<Buffer, Buffer>) {
+  constructor(directory: string, database: RootDatabase<Buffer, Buffer>) {
+    this.#directory = directory
     this.#database = database
   }
 
@@ -76,12 +84,39 @@ export class Tree {
    * Runs `action` in a transaction; resolves once it is on the disk. If `action` throws, nothing of it is kept.
    * The library waits for the other processes and for the disk on a thread of its own.
    */
-  transaction(action: () => void): Promise<void> {
-    return this.#database.childTransaction(action)
+  async transaction(action: () => void): Promise<void> {
+    for (let begins = 0; begins < BEGINS_MAX; begins += 1) {
+      let isNewest = false
+      await this.#database.childTransaction(() => {
+        isNewest = this.#beginsFromNewest()
+        if (isNewest) action()
+      })
+      if (isNewest) return
+    }
+    throw new UnavailableError(
+      'STORE_UNAVAILABLE',
+      `${this.#directory} is opened by other processes so often that no write gets through; open it less often.`,
+      { value: this.#directory },
+    )
+  }
+
+  /** Inside a transaction. False: it begins from an older commit than the last, and must not write; the next will not. */
+  #beginsFromNewest(): boolean {
+    const { lastTxnId } = this.#libraryStats()
+    if (this.#database.getWriteTxnId() === lastTxnId + 1) return true
+    setLastCommit(this.#directory, lastTxnId)
+    return false
+  }
+
+  /** Outside transactions: false when what is read here is older than the last commit. */
+  isCurrent(): boolean {
+    this.refresh()
+    const { lastTxnId } = this.#libraryStats()
+    return readsOf(process.pid, this.#database.readerList()).every((commit) => commit >= lastTxnId)
   }
 
   stats(): TreeStats {
-    const stats = this.#database.getStats() as LibraryStats
+    const stats = this.#libraryStats()
     return {
       pageBytes: stats.pageSize,
       pages: stats.lastPageNumber + 1,
@@ -101,6 +136,18 @@ export class Tree {
   close(): Promise<void> {
     return this.#database.close()
   }
+
+  #libraryStats(): LibraryStats {
+    return this.#database.getStats() as LibraryStats
+  }
+}
+
+/** The list has a heading, then a line for each reader: process, thread, and the commit it reads, or a dash. */
+function readsOf(pid: number, list: string): number[] {
+  const rows = list.split('\n').map((line) => line.trim().split(/\s+/))
+  return rows
+    .filter(([reader]) => reader === String(pid))
+    .flatMap(([, , commit]) => (commit === undefined || commit === '-' ? [] : Number(commit)))
 }
 
 function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: NodeStats): number {
