@@ -4,11 +4,14 @@
  * A primary that is cut off from the sentinels does not know that it was replaced, and goes on taking writes which its
  * demotion will throw away. Who waits for its own connection to break writes there until then. So every sentinel is
  * listened to, each on a connection of its own: the one that is cut off together with the old primary hears nothing.
+ *
+ * What was announced before a subscription stood went unheard, so that each one begins with a question. A sentinel that
+ * lags behind then names the old primary; that costs a connection, and the next one is confirmed by its server again.
  */
 import { UnavailableError } from '../../core/errors.ts'
 import { connectTo } from './connection.ts'
 import type { LinkOptions } from './link.ts'
-import { describeSentinel, type Place } from './sentinels.ts'
+import { describeSentinel, placeIn, whereIs, type Place } from './sentinels.ts'
 import type { SentinelGroup } from './sentinel-url.ts'
 import { Subscription } from './subscription.ts'
 import { hostAndPort } from './url.ts'
@@ -31,19 +34,18 @@ export class PrimaryWatch {
 
   constructor({ sentinels, primaryName }: SentinelGroup, options: PrimaryWatchOptions) {
     this.#primaryName = primaryName
-    this.#subscriptions = sentinels.map(
-      (address) =>
-        new Subscription({
-          ...options,
-          name: CLIENT_NAME,
-          server: describeSentinel(address),
-          connect: connectTo(address, options.connectTimeoutMs),
-          channel: CHANNEL,
-          heard: (message) => this.#heard(message),
-          // What went unheard is noticed as without us: the old primary breaks the connection when it is demoted.
-          subscribed: () => undefined,
-        }),
-    )
+    this.#subscriptions = sentinels.map((address): Subscription => {
+      const subscription: Subscription = new Subscription({
+        ...options,
+        name: CLIENT_NAME,
+        server: describeSentinel(address),
+        connect: connectTo(address, options.connectTimeoutMs),
+        channel: CHANNEL,
+        heard: (message) => this.#heard(message),
+        subscribed: () => void this.#ask(subscription),
+      })
+      return subscription
+    })
   }
 
   /** Returns the function that ends the watch over this connection. */
@@ -57,13 +59,22 @@ export class PrimaryWatch {
     for (const subscription of this.#subscriptions) subscription.close()
   }
 
+  /** Never rejects: a question that fails has condemned its connection, and the next subscription asks again. */
+  async #ask(subscription: Subscription): Promise<void> {
+    const place = placeIn(await subscription.ask(whereIs(this.#primaryName)).catch(() => undefined))
+    if (place !== undefined) this.#leaveAllBut(place)
+  }
+
   /** `<name> <old host> <old port> <new host> <new port>` */
   #heard(message: string): void {
     const [name, , , host = '', port = ''] = message.split(' ')
-    if (name !== this.#primaryName) return
+    if (name === this.#primaryName) this.#leaveAllBut({ host, port: Number(port) })
+  }
+
+  #leaveAllBut({ host, port }: Place): void {
     for (const { place, leave } of this.#watched) {
-      if (place.host === host && place.port === Number(port)) continue
-      const text = `the sentinels replaced ${hostAndPort(place)} by ${hostAndPort({ host, port: Number(port) })}.`
+      if (place.host === host && place.port === port) continue
+      const text = `the sentinels replaced ${hostAndPort(place)} by ${hostAndPort({ host, port })}.`
       leave(new UnavailableError('STORE_UNAVAILABLE', text))
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Asking sentinels. Each question has a connection of its own, that ends with the answer or after a short patience:
- * a sentinel that stands still must not keep us from the next one.
+ * Asking sentinels. Each question has a connection of its own, that ends with the answer or after its share of
+ * `connectTimeout`: a sentinel that stands still must not keep us from the next one.
  */
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
@@ -9,7 +9,6 @@ import { toPunctualError } from './refusals.ts'
 import { describeGroup, type SentinelGroup } from './sentinel-url.ts'
 import { describeAddress, hostAndPort, type Address } from './url.ts'
 
-const PATIENCE_MS_MAX = 500
 const CLIENT_NAME = 'punctual:discovery'
 
 export type Place = { readonly host: string; readonly port: number }
@@ -27,7 +26,7 @@ export class Sentinels {
     this.group = group
     this.#clock = clock
     // All of them must have had their turn, and the primary its own, before the attempt to connect is given up.
-    this.#patienceMs = Math.min(PATIENCE_MS_MAX, connectTimeoutMs / (group.sentinels.length + 1))
+    this.#patienceMs = connectTimeoutMs / (group.sentinels.length + 1)
   }
 
   /**
@@ -41,10 +40,9 @@ export class Sentinels {
     this.#first = (first + 1) % sentinels.length
     for (const address of [...sentinels.slice(first), ...sentinels.slice(0, first)]) {
       try {
-        const reply = await this.ask(address, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primaryName], hold)
-        if (!Array.isArray(reply)) throw unknownPrimary(address, primaryName)
-        const [host, port] = reply as [string, string]
-        return { host, port: Number(port) }
+        const place = placeIn(await this.ask(address, whereIs(primaryName), hold))
+        if (place === undefined) throw unknownPrimary(address, primaryName)
+        return place
       } catch (error) {
         failures.push(toPunctualError(error, describeSentinel(address)))
       }
@@ -82,6 +80,17 @@ export class Sentinels {
       { cause: first },
     )
   }
+}
+
+export function whereIs(primaryName: string): readonly string[] {
+  return ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primaryName]
+}
+
+/** What a sentinel answers to that; undefined when it knows no such primary. */
+export function placeIn(reply: unknown): Place | undefined {
+  if (!Array.isArray(reply)) return undefined
+  const [host, port] = reply as [string, string]
+  return { host, port: Number(port) }
 }
 
 export function describeSentinel(address: Address): string {

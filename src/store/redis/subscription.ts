@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../clock.ts'
 import { Link, type LinkOptions } from './link.ts'
 
 const PING_EVERY_MS = 3000
-const PING_TIMEOUT_MS = 2000
+const ANSWER_TIMEOUT_MS = 2000
 
 export type SubscriptionOptions = Omit<LinkOptions, 'prepare' | 'ready'> & {
   readonly channel: string
@@ -37,6 +37,11 @@ export class Subscription {
     this.#schedulePing()
   }
 
+  /** On the same connection: what happens after the answer is heard on the channel. */
+  ask(command: readonly string[]): Promise<unknown> {
+    return this.#link.call(command, ANSWER_TIMEOUT_MS)
+  }
+
   close(): void {
     this.#isClosed = true
     this.#ping?.cancel()
@@ -49,7 +54,7 @@ export class Subscription {
         if (!this.#isClosed) this.#schedulePing()
       }
       // A ping that fails has condemned its connection already; the link mends it.
-      this.#link.call(['PING'], PING_TIMEOUT_MS).then(again, again)
+      this.#link.call(['PING'], ANSWER_TIMEOUT_MS).then(again, again)
     })
   }
 }

@@ -1,4 +1,6 @@
 /** Finding the primary through sentinels: the whole contract, sentinels that are away or wrong, and their passwords. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest'
 import { createSentinel } from 'redis'
 import { Punctual } from '../../../src/index.ts'
@@ -10,6 +12,7 @@ import { ReplicationGroup } from './replication-group.ts'
 import { SentinelServer } from './sentinel-server.ts'
 import { freePort, RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
+import { until } from './until.ts'
 
 let group: ReplicationGroup
 beforeAll(async () => {
@@ -68,6 +71,41 @@ describe('sentinels', () => {
       const store = open(`redis+sentinel://${hosts}/mymaster`)
       await expect(store.put([message('a')])).resolves.toEqual(['stored'])
     }
+  })
+
+  test('that are slow have their share of connectTimeout', async () => {
+    const { port: target } = group.sentinels[0] ?? { port: 0 }
+    const proxy = createServer((outer) => {
+      const inner = connect(target, '127.0.0.1')
+      outer.on('data', (data) => setTimeout(() => inner.write(data), 400))
+      inner.on('data', (data) => outer.write(data))
+      for (const [one, other] of [[outer, inner] as const, [inner, outer] as const]) {
+        one.on('error', () => undefined)
+        one.on('close', () => other.destroy())
+      }
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    onTestFinished(() => void proxy.close())
+    const { port } = proxy.address() as AddressInfo
+    const store = open(`redis+sentinel://127.0.0.1:${port}/mymaster?connectTimeout=20s&callTimeout=20s`)
+    await expect(store.put([message('a')])).resolves.toEqual(['stored'])
+  })
+
+  test('a switch that was announced while nobody listened is noticed by the next subscription', async () => {
+    const [old, other] = [await RedisServer.start(), await RedisServer.start()]
+    onTestFinished(async () => void (await Promise.all([old.stop(), other.stop()])))
+    const sentinel = await SentinelServer.start({ name: 'm', port: old.port, quorum: 1 })
+    onTestFinished(() => sentinel.stop())
+    const store = open(`redis+sentinel://127.0.0.1:${sentinel.port}/m`)
+    await store.put([message('a')])
+    const listeners = async (): Promise<string> => String(await sentinel.admin(['CLIENT', 'LIST']))
+    await until('it listens', async () => /name=punctual:failovers .*sub=1/.test(await listeners()))
+    // Announced to nobody at all.
+    await sentinel.admin(['SENTINEL', 'REMOVE', 'm'])
+    await sentinel.admin(['SENTINEL', 'MONITOR', 'm', '127.0.0.1', String(other.port), '1'])
+    await sentinel.admin(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
+    await until('calls go to the new one', async () => (await store.put([message('a')]))[0] === 'stored')
   })
 
   test('all gone: calls fail in time, and say whom they asked', async () => {
