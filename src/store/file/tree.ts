@@ -12,6 +12,8 @@ import { setLastCommit } from './last-commit.ts'
 
 /** Each time needs another process to open the directory at the very moment of a commit. */
 const BEGINS_MAX = 100
+/** What LMDB adds to an entry, and rounds it up by, at most. */
+const NODE_BYTES = 16
 
 export type Entry = { readonly key: Buffer; readonly value: Buffer }
 
@@ -39,6 +41,8 @@ type LibraryStats = NodeStats & {
 export class Tree {
   readonly #directory: string
   readonly #database: RootDatabase<Buffer, Buffer>
+  #changes = 0
+  #bytes = 0
 
   constructor(directory: string, database: RootDatabase<Buffer, Buffer>) {
     this.#directory = directory
@@ -49,12 +53,20 @@ export class Tree {
     return this.#database.get(key)
   }
 
+  /** What the transaction under way has done so far. */
+  get written(): { readonly changes: number; readonly bytes: number } {
+    return { changes: this.#changes, bytes: this.#bytes }
+  }
+
   put(key: Buffer, value: Buffer): void {
+    this.#changes += 1
+    this.#bytes += key.length + value.length + NODE_BYTES
     void this.#database.put(key, value)
   }
 
   /** False when there was nothing to remove. */
   remove(key: Buffer): boolean {
+    this.#changes += 1
     return this.#database.removeSync(key)
   }
 
@@ -88,6 +100,8 @@ export class Tree {
     for (let begins = 0; begins < BEGINS_MAX; begins += 1) {
       let isNewest = false
       await this.#database.childTransaction(() => {
+        this.#changes = 0
+        this.#bytes = 0
         isNewest = this.#beginsFromNewest()
         if (isNewest) action()
       })
