@@ -51,8 +51,12 @@ export class Tail {
     } catch (error) {
       // On a full disk those who make room must go on with what the file has left, ahead and inside. What a large
       // commit needs is only known from above, so it may try.
-      const leftBytes = this.#bytes - usedPages * pageBytes
-      if (leftBytes < Math.min(needed * pageBytes, AHEAD_BYTES)) throw error
+      const ahead = Math.floor(this.#bytes / pageBytes) - pages
+      // Less than none if the transaction put more than was free.
+      const inside = pages - usedPages
+      const kept = this.#tree.oldestReadAgo() * needed
+      const left = ahead + Math.min(inside, Math.max(0, inside - kept))
+      if (left * pageBytes < Math.min(needed * pageBytes, AHEAD_BYTES)) throw error
     }
   }
 

@@ -126,7 +126,15 @@ export class Tree {
   isCurrent(): boolean {
     this.refresh()
     const { lastTxnId } = this.#libraryStats()
-    return readsOf(process.pid, this.#database.readerList()).every((commit) => commit >= lastTxnId)
+    return this.#reads()
+      .filter(({ pid }) => pid === process.pid)
+      .every(({ commit }) => commit >= lastTxnId)
+  }
+
+  /** How many commits ago the oldest snapshot was taken that somebody still reads; what was freed since is not free yet. */
+  oldestReadAgo(): number {
+    const { lastTxnId } = this.#libraryStats()
+    return lastTxnId - Math.min(lastTxnId, ...this.#reads().map(({ commit }) => commit))
   }
 
   stats(): TreeStats {
@@ -151,17 +159,18 @@ export class Tree {
     return this.#database.close()
   }
 
+  /** The list has a heading, then a line for each reader: process, thread, and the commit it reads, or a dash. */
+  #reads(): { readonly pid: number; readonly commit: number }[] {
+    const rows = this.#database.readerList().split('\n')
+    return rows
+      .map((row) => row.trim().split(/\s+/))
+      .map(([pid, , commit]) => ({ pid: Number(pid), commit: Number(commit) }))
+      .filter(({ commit }) => Number.isSafeInteger(commit))
+  }
+
   #libraryStats(): LibraryStats {
     return this.#database.getStats() as LibraryStats
   }
-}
-
-/** The list has a heading, then a line for each reader: process, thread, and the commit it reads, or a dash. */
-function readsOf(pid: number, list: string): number[] {
-  const rows = list.split('\n').map((line) => line.trim().split(/\s+/))
-  return rows
-    .filter(([reader]) => reader === String(pid))
-    .flatMap(([, , commit]) => (commit === undefined || commit === '-' ? [] : Number(commit)))
 }
 
 function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: NodeStats): number {
