@@ -4,9 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { InvariantError, PunctualError, UnavailableError } from '../../core/errors.ts'
 import { corrupt } from './seal.ts'
 
-const MDB_MAP_FULL = -30_792
-const ENOSPC = 28
-const EDQUOT = 122
+/** As LMDB says it (map full, no space, quota), and as Node does. */
+const FULL: ReadonlySet<unknown> = new Set([-30_792, 28, 122, 'ENOSPC', 'EDQUOT'])
 const EIO = 5
 /** Page not found, corrupted, panic, version mismatch, not an LMDB file, bad transaction, problem. */
 const DAMAGE: ReadonlySet<unknown> = new Set([-30_797, -30_796, -30_795, -30_794, -30_793, -30_782, -30_779])
@@ -18,7 +17,7 @@ export async function explainFailure(error: unknown, directory: string): Promise
   const cause = await causeOf(error)
   const code = codeOf(cause)
   if (DAMAGE.has(code)) return corrupt(`${directory} cannot be read (${messageOf(cause)})`, cause)
-  if (code === MDB_MAP_FULL || code === ENOSPC || code === EDQUOT) return fullError(directory, cause)
+  if (FULL.has(code)) return fullError(directory, cause)
   if (code === EIO && (await freeBytes(directory)) < FULL_BYTES) return fullError(directory, cause)
   if (cause instanceof RangeError || cause instanceof TypeError) {
     return new InvariantError(`the file store failed: ${messageOf(cause)}`, { cause })

@@ -5,9 +5,11 @@
  *
  * Room is what the disk has free plus what the file itself has free: pages of completed messages are used again.
  */
-import { statfsSync } from 'node:fs'
+import { statSync, statfsSync } from 'node:fs'
+import path from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { NewMessage } from '../store.ts'
+import { DATA_FILE } from './directory.ts'
 import type { Environment } from './environment.ts'
 import { fullError } from './failure.ts'
 
@@ -45,8 +47,9 @@ export class Room {
     this.#admittedBytes = 0
     this.#lookedAt = this.#clock.monotonic()
     const { bavail, bsize, blocks } = statfsSync(this.#environment.directory)
-    const { pages, usedPages, pageBytes } = this.#environment.tree.stats()
-    const room = bavail * bsize + (pages - usedPages) * pageBytes
+    const { usedPages, pageBytes } = this.#environment.tree.stats()
+    const { size } = statSync(path.join(this.#environment.directory, DATA_FILE))
+    const room = bavail * bsize + size - usedPages * pageBytes
     const reserve = Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
     this.#lookAgainBytes = reserve * LOOK_AGAIN_SHARE
     this.#isFull = room < reserve

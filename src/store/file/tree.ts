@@ -12,6 +12,8 @@ import { setLastCommit } from './last-commit.ts'
 
 /** Each time needs another process to open the directory at the very moment of a commit. */
 const BEGINS_MAX = 100
+/** What LMDB adds to an entry, and rounds it up by, at most. */
+const NODE_BYTES = 16
 
 export type Entry = { readonly key: Buffer; readonly value: Buffer }
 
@@ -39,6 +41,8 @@ type LibraryStats = NodeStats & {
 export class Tree {
   readonly #directory: string
   readonly #database: RootDatabase<Buffer, Buffer>
+  #changes = 0
+  #bytes = 0
 
   constructor(directory: string, database: RootDatabase<Buffer, Buffer>) {
     this.#directory = directory
@@ -49,12 +53,20 @@ export class Tree {
     return this.#database.get(key)
   }
 
+  /** What the transaction under way has done so far. */
+  get written(): { readonly changes: number; readonly bytes: number } {
+    return { changes: this.#changes, bytes: this.#bytes }
+  }
+
   put(key: Buffer, value: Buffer): void {
+    this.#changes += 1
+    this.#bytes += key.length + value.length + NODE_BYTES
     void this.#database.put(key, value)
   }
 
   /** False when there was nothing to remove. */
   remove(key: Buffer): boolean {
+    this.#changes += 1
     return this.#database.removeSync(key)
   }
 
@@ -88,6 +100,8 @@ export class Tree {
     for (let begins = 0; begins < BEGINS_MAX; begins += 1) {
       let isNewest = false
       await this.#database.childTransaction(() => {
+        this.#changes = 0
+        this.#bytes = 0
         isNewest = this.#beginsFromNewest()
         if (isNewest) action()
       })
@@ -112,7 +126,15 @@ export class Tree {
   isCurrent(): boolean {
     this.refresh()
     const { lastTxnId } = this.#libraryStats()
-    return readsOf(process.pid, this.#database.readerList()).every((commit) => commit >= lastTxnId)
+    return this.#reads()
+      .filter(({ pid }) => pid === process.pid)
+      .every(({ commit }) => commit >= lastTxnId)
+  }
+
+  /** How many commits ago the oldest snapshot was taken that somebody still reads; what was freed since is not free yet. */
+  oldestReadAgo(): number {
+    const { lastTxnId } = this.#libraryStats()
+    return lastTxnId - Math.min(lastTxnId, ...this.#reads().map(({ commit }) => commit))
   }
 
   stats(): TreeStats {
@@ -137,17 +159,18 @@ export class Tree {
     return this.#database.close()
   }
 
+  /** The list has a heading, then a line for each reader: process, thread, and the commit it reads, or a dash. */
+  #reads(): { readonly pid: number; readonly commit: number }[] {
+    const rows = this.#database.readerList().split('\n')
+    return rows
+      .map((row) => row.trim().split(/\s+/))
+      .map(([pid, , commit]) => ({ pid: Number(pid), commit: Number(commit) }))
+      .filter(({ commit }) => Number.isSafeInteger(commit))
+  }
+
   #libraryStats(): LibraryStats {
     return this.#database.getStats() as LibraryStats
   }
-}
-
-/** The list has a heading, then a line for each reader: process, thread, and the commit it reads, or a dash. */
-function readsOf(pid: number, list: string): number[] {
-  const rows = list.split('\n').map((line) => line.trim().split(/\s+/))
-  return rows
-    .filter(([reader]) => reader === String(pid))
-    .flatMap(([, , commit]) => (commit === undefined || commit === '-' ? [] : Number(commit)))
 }
 
 function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: NodeStats): number {

@@ -25,7 +25,7 @@ async function churn(store: FileStore, rounds = ROUNDS): Promise<number[]> {
       Array.from({ length: BATCH }, (_, i) => message(`${round}-${i}`, { body: 'x'.repeat(1000) })),
     )
     await store.settle((await claimDue(store, BATCH)).map(ack))
-    // What the file takes on the disk; its length includes a hole.
+    // What the file takes on the disk.
     sizes.push((await stat(path.join(place.directory, 'data.mdb'))).blocks * 512)
   }
   return sizes
