@@ -26,12 +26,13 @@ export function checkStopReport(
   const { ledger, violations, timeline, plan } = world
   const startedSince = process.starts - observed.starts
   let releasedUnstarted = 0
+  let lostUnstarted = 0
   for (const lease of ledger.leases) {
     if (lease.holder !== process || lease.from !== 'due' || !lease.isDelivered) continue
     if (lease.startedAt !== undefined) continue
     if (lease.isAnswered) releasedUnstarted += 1
-    else if (!lease.isLost)
-      violations.add('P11', `${process.name} stopped and forgot ${lease.id}, which it had fetched`)
+    else if (lease.isLost) lostUnstarted += 1
+    else violations.add('P11', `${process.name} stopped and forgot ${lease.id}, which it had fetched`)
   }
   const { finished, released, abandoned } = report
   if (released > releasedUnstarted)
@@ -39,8 +40,8 @@ export function checkStopReport(
       'P11',
       `${process.name} says that it gave back ${released}; it gave back ${releasedUnstarted}`,
     )
-  // What a schema still looks at, or refuses, counts as running; its handler is never seen.
-  const unseen = plan.schemas === 'none' ? 0 : releasedUnstarted
+  // What a schema still looks at, or refuses, counts as running; its handler is never seen. It may be lost meanwhile.
+  const unseen = plan.schemas === 'none' ? 0 : releasedUnstarted + lostUnstarted
   const [least, most] = [observed.atWork + startedSince, observed.running + startedSince + unseen]
   if (finished + abandoned > most || finished + abandoned < least)
     violations.add('P11', `${process.name} reports ${finished} finished, ${abandoned} abandoned, of ${most}`)
