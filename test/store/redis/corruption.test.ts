@@ -16,6 +16,8 @@ import { until } from './until.ts'
 import { vandalise, type Damage, type Done } from './vandal.ts'
 
 const RUNS = Number(process.env.PUNCTUAL_FUZZ_RUNS ?? 25)
+/** Always the same, unless many runs are asked for: those are to find something new. */
+const SEED = process.env.PUNCTUAL_FUZZ_RUNS === undefined ? { seed: 4711 } : {}
 const TOPICS = ['t', 'u', 'v'] as const
 const HOUR_MS = 3_600_000
 /** What a worker may ask of the server while nothing goes on but damage: looks, fallbacks, pauses after failures. */
@@ -255,7 +257,7 @@ describe('keys of a queue changed behind its back', () => {
         await store.close()
         await live({ queue, filled, damages, when })
       }),
-      { numRuns: RUNS, endOnFailure: true },
+      { numRuns: RUNS, endOnFailure: true, ...SEED },
     )
   })
 

@@ -59,9 +59,16 @@ async function keysOf(send: Send, queue: string): Promise<string[]> {
   return keys.toSorted()
 }
 
+/** In one step: a worker might make the key again in between. */
+const RETYPE = `
+redis.call('DEL', KEYS[1])
+if ARGV[1] == 'hash' then
+  return redis.call('RPUSH', KEYS[1], 'x')
+end
+return redis.call('HSET', KEYS[1], 'x', 'y')`
+
 async function retype(send: Send, key: string, name: string, type: string): Promise<Done> {
-  await send('DEL', key)
-  await (type === 'hash' ? send('RPUSH', key, 'x') : send('HSET', key, 'x', 'y'))
+  await send('EVAL', RETYPE, '1', key, type)
   return { what: `${name} has another type`, isWrongType: true }
 }
 
