@@ -17,17 +17,35 @@ export function begin() {
   const voice = setInterval(() => say({ said: 'counts', counts }), SAY_EVERY_MS)
   samples.unref()
   voice.unref()
+  const on = (request, listener) => (listeners[request] = listener)
+  const end = (code) => {
+    say({ said: 'counts', counts })
+    log.close()
+    process.exit(code)
+  }
   return {
     options,
     log,
     say,
     count: (what, by = 1) => (counts[what] = (counts[what] ?? 0) + by),
     /** What the run may ask of this child. */
-    on: (request, listener) => (listeners[request] = listener),
-    end: (code) => {
-      say({ said: 'counts', counts })
-      log.close()
-      process.exit(code)
+    on,
+    end,
+    /** When asked to, stops the queue, writes down its report, and ends. `first` is called before; once, like the rest. */
+    stopsWhenAsked: (queue, first = () => undefined) => {
+      const life = { isStopping: false }
+      const stop = async () => {
+        if (life.isStopping) return
+        life.isStopping = true
+        first()
+        log.write({ what: 'stopping' })
+        log.write({ what: 'stopped', ...(await queue.stop()) })
+        end(0)
+      }
+      on('stop', stop)
+      process.on('SIGTERM', () => void stop())
+      process.on('SIGINT', () => undefined) // Ctrl-C is for the run, which ends us.
+      return life
     },
   }
 }

@@ -11,7 +11,7 @@ const CALLS_AT_ONCE_MAX = 40
 const RECENT_MAX = 200
 const LIMIT = 6
 
-const { options, log, say, count, on, end } = begin()
+const { options, log, say, count, on, stopsWhenAsked } = begin()
 const { store, queue: name, who, seed, perSecond, topics, leaseMs } = options
 const queue = new Punctual({ store, queue: name, logger: false, stopTimeout: options.stopTimeout })
 const random = new SeededRandom(seed)
@@ -209,18 +209,8 @@ on('calm', async ({ messages, overMs }) => {
   say({ said: 'calm' })
 })
 
-let isStopping = false
-async function stop() {
-  if (isStopping) return
-  isStopping = true
+stopsWhenAsked(queue, () => {
   isResting = true
   clearInterval(ticking)
-  log.write({ what: 'stopping' })
-  const report = await queue.stop()
-  log.write({ what: 'stopped', ...report })
-  end(0)
-}
-on('stop', stop)
-process.on('SIGTERM', () => void stop())
-process.on('SIGINT', () => undefined) // Ctrl-C is for the run, which ends us.
+})
 say({ said: 'ready' })

@@ -3,7 +3,7 @@
 import { DeadLetter, Punctual, RetryIn } from '../../dist/index.js'
 import { begin } from './life.mjs'
 
-const { options, log, say, count, on, end } = begin()
+const { options, log, say, count, stopsWhenAsked } = begin()
 const { store, queue: name, lease, isMortal, topics } = options
 const queue = new Punctual({
   store,
@@ -106,18 +106,7 @@ function note(what, { id, attempt }, more = {}) {
   log.writeSoon({ what, id, attempt, g: remembered.get(`${attempt} ${id}`), ...more })
 }
 
-let isStopping = false
-async function stop() {
-  if (isStopping) return
-  isStopping = true
-  log.write({ what: 'stopping' })
-  const report = await queue.stop()
-  log.write({ what: 'stopped', ...report })
-  end(0)
-}
-on('stop', stop)
-process.on('SIGTERM', () => void stop())
-process.on('SIGINT', () => undefined) // Ctrl-C is for the run, which ends us.
+const life = stopsWhenAsked(queue)
 
 /** The store may be in trouble just now: a real worker would be restarted until it starts. */
 for (;;) {
@@ -125,7 +114,7 @@ for (;;) {
     await queue.start()
     break
   } catch (error) {
-    if (isStopping) break
+    if (life.isStopping) break
     log.write({ what: 'not started', code: error.code })
     await pause(200)
   }

@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from 'redis'
-import { freePort } from './server.ts'
+import { freePort, sendOnce } from './server.ts'
 import { until } from './until.ts'
 
 export type Watched = {
@@ -68,19 +67,9 @@ export class SentinelServer {
     await rm(this.#directory, { recursive: true, force: true })
   }
 
-  async admin(command: readonly string[], login: { readonly password?: string } = {}): Promise<unknown> {
-    const client = createClient({
-      ...login,
-      socket: { host: '127.0.0.1', port: this.port, reconnectStrategy: false },
-      disableOfflineQueue: true,
-    })
-    client.on('error', () => undefined)
-    await client.connect()
-    try {
-      return await client.sendCommand(command)
-    } finally {
-      if (client.isOpen) client.destroy()
-    }
+  admin(command: readonly string[], login: { readonly password?: string } = {}): Promise<unknown> {
+    const socket = { host: '127.0.0.1', port: this.port, reconnectStrategy: false as const }
+    return sendOnce({ ...login, socket }, command)
   }
 
   async #launch(): Promise<void> {

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient } from 'redis'
+import { createClient, type RedisClientOptions } from 'redis'
 import { until } from './until.ts'
 
 export type ServerOptions = {
@@ -98,19 +98,19 @@ export class RedisServer {
   }
 
   /** One command on a connection of its own, so that nothing of the store under test is involved. */
-  async admin(command: readonly string[]): Promise<unknown> {
-    const client = createClient({
-      url: this.url,
-      socket: { reconnectStrategy: false },
-      disableOfflineQueue: true,
-    })
-    client.on('error', () => undefined)
-    await client.connect()
-    try {
-      return await client.sendCommand(command)
-    } finally {
-      if (client.isOpen) client.destroy()
-    }
+  admin(command: readonly string[]): Promise<unknown> {
+    return sendOnce({ url: this.url, socket: { reconnectStrategy: false } }, command)
+  }
+}
+
+export async function sendOnce(options: RedisClientOptions, command: readonly string[]): Promise<unknown> {
+  const client = createClient({ ...options, disableOfflineQueue: true })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return await client.sendCommand(command)
+  } finally {
+    if (client.isOpen) client.destroy()
   }
 }
 
