@@ -5,4 +5,4 @@ import { buildIfStale, installDependencies } from './setup.mjs'
 installDependencies()
 buildIfStale()
 process.argv.splice(2, 0, 'demo')
-await import('../dist/cli/main.js')
+await import('../dist/doors/cli/main.js')

@@ -7,9 +7,9 @@
  * to chance has no slash.
  */
 import fc from 'fast-check'
-import { COMMON_OPTIONS } from '../../src/cli/arguments.ts'
-import type { Command, OptionSpec } from '../../src/cli/command.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMON_OPTIONS } from '../../src/doors/cli/arguments.ts'
+import type { Command, OptionSpec } from '../../src/doors/cli/command.ts'
+import { COMMANDS } from '../../src/doors/cli/commands.ts'
 
 export type CommandLine = { readonly words: readonly string[]; readonly stdin: string }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/doors/cli/commands.ts'
 import { makePlace } from './punctual.ts'
 
 describe('help', () => {

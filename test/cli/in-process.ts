@@ -2,8 +2,8 @@
 import { Readable, Writable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { systemClock } from '../../src/clock.ts'
-import { dispatch } from '../../src/cli/dispatch.ts'
-import { Output } from '../../src/cli/output.ts'
+import { dispatch } from '../../src/doors/cli/dispatch.ts'
+import { Output } from '../../src/doors/cli/terminal/output.ts'
 
 /** After this time nobody reads any more: the end of every command that runs until it is told to stop. */
 const READ_FOR_MS = 300

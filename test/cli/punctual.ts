@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-export const BINARY = resolve(import.meta.dirname, '../../dist/cli/main.js')
+export const BINARY = resolve(import.meta.dirname, '../../dist/doors/cli/main.js')
 
 export type Result = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 

@@ -1,15 +1,15 @@
 /** The parts that draw and read, without a process around them. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bar, sparkline } from '../../src/cli/bars.ts'
-import { nextStart, startOf, UNITS } from '../../src/cli/calendar.ts'
-import { Tally } from '../../src/cli/demo/tally.ts'
-import { renderFrame } from '../../src/cli/demo/view.ts'
-import { formatSpan } from '../../src/cli/figures.ts'
-import { formatMoment, parseMomentText } from '../../src/cli/moment.ts'
-import { COLOURED, PLAIN, styleFor } from '../../src/cli/style.ts'
-import { clip, widthOf } from '../../src/cli/width.ts'
-import { splitWords } from '../../src/cli/work/words.ts'
+import { bar, sparkline } from '../../src/doors/cli/terminal/bars.ts'
+import { nextStart, startOf, UNITS } from '../../src/doors/shared/calendar.ts'
+import { Tally } from '../../src/doors/cli/demo/tally.ts'
+import { renderFrame } from '../../src/doors/cli/demo/view.ts'
+import { formatSpan } from '../../src/doors/cli/terminal/figures.ts'
+import { formatMoment, parseMomentText } from '../../src/doors/shared/moment.ts'
+import { COLOURED, PLAIN, styleFor } from '../../src/doors/cli/terminal/style.ts'
+import { clip, widthOf } from '../../src/doors/cli/terminal/width.ts'
+import { splitWords } from '../../src/doors/cli/work/words.ts'
 
 const YEAR_3000 = 32_503_680_000_000
 

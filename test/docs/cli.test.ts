@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/doors/cli/commands.ts'
 
 const TEXT = readFileSync(resolve(import.meta.dirname, '../../docs/cli.md'), 'utf8')
 

@@ -23,7 +23,8 @@ const MAY_USE: Record<string, readonly string[]> = {
   queue: ['runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
   'open.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/store.ts', 'core'],
   'index.ts': ['open.ts', 'queue', 'runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
-  cli: ['index.ts', 'open.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
+  'doors/shared': ['index.ts', 'core'],
+  'doors/cli': ['doors/shared', 'index.ts', 'open.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
   testing: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
 }
 

@@ -1,0 +1,63 @@
+import { describe } from '../../../core/errors.ts'
+import type { FoundMessage } from '../../../index.ts'
+import { defineCommand, type Call } from '../command.ts'
+import { EXIT, FailedError } from '../../shared/failure.ts'
+import { formatDistance, formatSpan } from '../terminal/figures.ts'
+import { paintState } from '../message-state.ts'
+import { formatMoment } from '../../shared/moment.ts'
+import { printable } from '../../shared/printable.ts'
+import { pad } from '../terminal/table.ts'
+
+export const get = defineCommand({
+  name: 'get',
+  summary: 'show one message',
+  operands: 'ID',
+  arity: [1, 1],
+  options: {},
+  examples: [
+    ['punctual get order-42', 'all there is to know about it'],
+    ['punctual get order-42 --json | jq .payload', 'its payload, for a program'],
+  ],
+  notes: ['A message that was completed, cancelled or purged is gone: the exit code is 1.'],
+  makesStore: false,
+  run: async (call) => {
+    const [id = ''] = call.positionals
+    const message = await call.open().get(id)
+    if (message === undefined) {
+      throw new FailedError(`there is no message ${describe(id)} in queue "${call.queueName}".`)
+    }
+    if (call.json) call.out.json(message)
+    else show(call, message)
+    return EXIT.fine
+  },
+})
+
+const LABEL_WIDTH = 10
+
+function show({ out, clock }: Call, message: FoundMessage): void {
+  const now = clock.now()
+  const { style } = out
+  const moment = (at: number): string => `${formatMoment(at)}  ${style.dim(formatDistance(at, now))}`
+  const field = (name: string, value: string | undefined): void => {
+    if (value !== undefined) out.line(`${style.dim(pad(name, LABEL_WIDTH, 'left'))}${value}`)
+  }
+  field('id', message.id)
+  field('topic', message.topic)
+  field('state', paintState(message.state, style))
+  field('due', moment(message.dueAt))
+  field('priority', message.priority)
+  field('attempt', String(message.attempt))
+  field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
+  field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
+  field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
+  field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
+  field('error', message.error === undefined ? undefined : indented(message.error))
+  field('unreadable', message.unreadable === undefined ? undefined : printable(message.unreadable))
+  if (message.payload !== undefined) field('payload', indented(JSON.stringify(message.payload, undefined, 2)))
+}
+
+/** Several lines beside their label. Their indentation stays; what else is in them is not ours, and made harmless. */
+function indented(text: string): string {
+  const lines = text.split('\n').map((line) => (/^ */.exec(line)?.[0] ?? '') + printable(line))
+  return lines.join(`\n${' '.repeat(LABEL_WIDTH)}`)
+}

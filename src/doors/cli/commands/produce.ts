@@ -1,0 +1,122 @@
+import { describe } from '../../../core/errors.ts'
+import type { Duration, IfExists, Priority, ProduceOptions } from '../../../index.ts'
+import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
+import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
+import { formatDistance, plural } from '../terminal/figures.ts'
+import { importLines, parseEntry } from '../import.ts'
+import { formatMoment } from '../../shared/moment.ts'
+import { printable } from '../../shared/printable.ts'
+import { parseWhen, WHEN_OPTIONS } from '../when.ts'
+
+const OPTIONS = {
+  ...WHEN_OPTIONS,
+  id: { type: 'string', value: 'ID', help: 'your own id: the same one again is not stored twice' },
+  'if-exists': { type: 'string', value: 'WHAT', help: 'when the id exists: keep (default), replace or fail' },
+  priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
+  ttl: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'not started this long after it is due: to the dead letters',
+  },
+  timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take' },
+} as const satisfies OptionSpecs
+
+type ProduceCall = Call<typeof OPTIONS>
+
+const STDIN = '-'
+
+export const produce = defineCommand({
+  name: 'produce',
+  summary: 'hand over a message and its moment',
+  operands: 'TOPIC [JSON | -]',
+  arity: [1, 2],
+  options: OPTIONS,
+  examples: [
+    [`punctual produce order.close '{"orderId":42}' --delay 30m --id order-42`, 'close it in half an hour'],
+    [`punctual produce mail.send '{"to":"ada"}' --at 2030-01-01T09:00Z`, 'at a moment'],
+    [
+      'punctual produce mail.send - --delay 1h < addresses.jsonl',
+      'one message per line, each line a payload',
+    ],
+    [
+      'punctual produce - < messages.jsonl',
+      'each line a message: {"topic": "a", "payload": 1, "delay": "5m"}',
+    ],
+  ],
+  notes: [
+    'A moment without an offset is in the local zone. What was understood is printed with its offset.',
+    'From standard input, messages are stored a thousand at a time; the first bad line ends it, and is named.',
+  ],
+  makesStore: true,
+  run: async (call) => {
+    const [topic = '', body] = call.positionals
+    if (topic === STDIN) return produceEntries(call)
+    if (body === STDIN) return producePayloads(call, topic)
+    return produceOne(call, topic, parsePayload(body))
+  },
+})
+
+async function produceOne(call: ProduceCall, topic: string, payload: unknown): Promise<ExitCode> {
+  const { out, json, clock } = call
+  const queue = call.open()
+  const options = produceOptions(call.values)
+  const id = await queue.produce(topic, payload, options)
+  const stored = await queue.get(id) // By the store's clock; gone already if a worker was quick.
+  if (json) {
+    out.json({ id, topic, ...(stored === undefined ? {} : { dueAt: stored.dueAt }) })
+    return EXIT.fine
+  }
+  const due =
+    stored === undefined
+      ? 'and done already'
+      : `due ${out.style.bold(formatMoment(stored.dueAt))} (${formatDistance(stored.dueAt, clock.now())})`
+  out.line(`${printable(id)}: ${due}`)
+  return EXIT.fine
+}
+
+async function producePayloads(call: ProduceCall, topic: string): Promise<ExitCode> {
+  if (call.values.id !== undefined) throw new CallError('--id names one message; lines are many.')
+  const options = produceOptions(call.values)
+  return reportStored(
+    call,
+    await importLines(call, call.open(), ({ value }) => ({ ...options, topic, payload: value })),
+  )
+}
+
+async function produceEntries(call: ProduceCall): Promise<ExitCode> {
+  if (call.positionals.length > 1)
+    throw new CallError(`${describe(call.positionals[1])} after "-": topics stand in the lines.`)
+  const [given] = Object.keys(OPTIONS).filter((name) => Object.hasOwn(call.values, name))
+  if (given !== undefined) throw new CallError(`--${given} cannot be given here: it stands in the lines.`)
+  return reportStored(call, await importLines(call, call.open(), parseEntry))
+}
+
+function reportStored({ out, json }: ProduceCall, stored: number): ExitCode {
+  if (json) out.json({ stored })
+  else out.line(`${plural(stored, 'message')} stored`)
+  return EXIT.fine
+}
+
+/** Texts that the library refuses are named by it. */
+function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
+  const { id, priority, ttl, timeout, 'if-exists': ifExists } = values
+  return {
+    ...parseWhen(values),
+    ...(id === undefined ? {} : { id }),
+    ...(ifExists === undefined ? {} : { ifExists: ifExists as IfExists }),
+    ...(priority === undefined ? {} : { priority: priority as Priority }),
+    ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
+  }
+}
+
+function parsePayload(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new CallError(
+      `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
+    )
+  }
+}

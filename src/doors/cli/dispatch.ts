@@ -1,0 +1,141 @@
+/** From words to a command that ran: finds it, parses, opens the queue for it, reports how it ended. */
+import { readFileSync } from 'node:fs'
+import type { Clock } from '../../clock.ts'
+import { describe, withoutPasswords } from '../../core/errors.ts'
+import { Punctual, type PunctualOptions } from '../../index.ts'
+import { checkReachable, storeExists } from '../../open.ts'
+import { DEFAULT_STORE } from '../../settings.ts'
+import { parseArguments, type CommonValues } from './arguments.ts'
+import type { Command, Input } from './command.ts'
+import { COMMANDS, isCommandName } from './commands.ts'
+import { CallError, describeFailure, EXIT, FailedError, type ExitCode } from '../shared/failure.ts'
+import { renderCommandHelp, renderHelp } from './help.ts'
+import { nearest } from './nearest.ts'
+import type { Output } from './terminal/output.ts'
+import { printable } from '../shared/printable.ts'
+
+export type Surroundings = {
+  readonly env: NodeJS.ProcessEnv
+  readonly input: Input
+  readonly out: Output
+  readonly err: Output
+  readonly clock: Clock
+}
+
+export async function dispatch(words: readonly string[], around: Surroundings): Promise<ExitCode> {
+  const [name, ...rest] = words
+  try {
+    if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+      return await help(rest[0], around)
+    }
+    if (name === '--version') {
+      around.out.line(readVersion())
+      return EXIT.fine
+    }
+    return await runCommand(await findCommand(name), rest, around)
+  } catch (error) {
+    return report(error, name, asksForJson(words), around)
+  }
+}
+
+async function help(about: string | undefined, { out }: Surroundings): Promise<ExitCode> {
+  out.line(
+    about === undefined
+      ? await renderHelp(out.style)
+      : renderCommandHelp(await findCommand(about), out.style),
+  )
+  return EXIT.fine
+}
+
+async function findCommand(name: string): Promise<Command> {
+  if (isCommandName(name)) return COMMANDS[name]()
+  const guess = nearest(name, Object.keys(COMMANDS))
+  throw new CallError(
+    `there is no command ${describe(name)}.${guess === undefined ? '' : ` Did you mean "${guess}"?`}`,
+  )
+}
+
+async function runCommand(
+  command: Command,
+  words: readonly string[],
+  { env, input, out, err, clock }: Surroundings,
+): Promise<ExitCode> {
+  const { values, common, positionals } = parseArguments(command, words)
+  if (common.help === true) {
+    out.line(renderCommandHelp(command, out.style))
+    return EXIT.fine
+  }
+  const { store, queueName } = target(common, env)
+  if (store.startsWith('memory:')) {
+    throw new CallError('a memory store would end with this command; use file:PATH or redis://HOST.')
+  }
+  if (!command.makesStore) await checkStore(store)
+  if (command.isPatient !== true) await checkReachable(store)
+  const queues: Punctual[] = []
+  const open = (options: PunctualOptions = {}): Punctual => {
+    const queue = new Punctual({ store, queue: queueName, logger: false, ...options })
+    queues.push(queue)
+    return queue
+  }
+  try {
+    const json = common.json === true
+    const given = values as Readonly<Record<string, never>> // As its own specs say: see `defineCommand`.
+    return await command.run({
+      values: given,
+      positionals,
+      json,
+      store,
+      storeName: printable(withoutPasswords(store)),
+      queueName,
+      input,
+      out,
+      err,
+      clock,
+      open,
+    })
+  } finally {
+    await Promise.all(queues.map((queue) => queue.stop()))
+  }
+}
+
+type Target = { readonly store: string; readonly queueName: string }
+
+/** An empty variable counts as none: that is how shells unset them for one call. */
+function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): Target {
+  return {
+    store: store ?? (env.PUNCTUAL_STORE || DEFAULT_STORE),
+    queueName: queue ?? (env.PUNCTUAL_QUEUE || 'default'),
+  }
+}
+
+/** Looking into a store that is not there would make an empty one, and hide a misspelt name. */
+async function checkStore(store: string): Promise<void> {
+  if (await storeExists(store)) return
+  throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
+}
+
+/** Asked before the words could be parsed. After `--` everything is an operand. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? undefined : end).includes('--json')
+}
+
+function report(
+  error: unknown,
+  name: string | undefined,
+  isJson: boolean,
+  { out, err }: Surroundings,
+): ExitCode {
+  const command = name !== undefined && isCommandName(name) ? name : undefined
+  const { code, line, errorCode } = describeFailure(error, command)
+  if (isJson) out.json({ error: line, code: errorCode })
+  else err.line(`${err.style.red('punctual:')} ${line}`)
+  return code
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  return version
+}

@@ -1,0 +1,23 @@
+/** `--delay` and `--at`, for the commands that take a moment. */
+import type { Duration, When } from '../../index.ts'
+import type { OptionSpecs } from './command.ts'
+import { CallError } from '../shared/failure.ts'
+import { parseMomentText } from '../shared/moment.ts'
+
+export const WHEN_OPTIONS = {
+  delay: { type: 'string', value: 'DURATION', help: 'after this time: 250ms, 30s, 5m, 48h, 7d' },
+  at: {
+    type: 'string',
+    value: 'MOMENT',
+    help: '2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds',
+  },
+} as const satisfies OptionSpecs
+
+type WhenValues = { readonly delay?: string; readonly at?: string }
+
+/** The library checks the delay itself; a text that it refuses is named there. */
+export function parseWhen({ delay, at }: WhenValues): When {
+  if (delay !== undefined && at !== undefined) throw new CallError('--delay and --at together; give one.')
+  if (at !== undefined) return { at: parseMomentText(at, '--at') }
+  return delay === undefined ? {} : { delay: delay as Duration }
+}
