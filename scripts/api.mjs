@@ -41,7 +41,7 @@ function exportsOf(root, file) {
 function renderName(root, name, from) {
   const own = declarationOf(root, name, from)
   // What users call a Punctual is a Queue that knows its engines: its methods are there.
-  const base = name === 'Punctual' ? declarationOf(root, 'Queue', 'queue.ts') : undefined
+  const base = name === 'Punctual' ? declarationOf(root, 'Queue', 'queue/queue.ts') : undefined
   const blocks = [own, base].filter(Boolean).map(({ text }) => `\`\`\`ts\n${text}\n\`\`\``)
   return [`### ${name}`, ...blocks].join('\n\n')
 }

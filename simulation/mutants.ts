@@ -220,7 +220,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'list asks for more than a store takes at once',
-    file: 'src/inspection.ts',
+    file: 'src/queue/inspection.ts',
     find: 'limit: Math.min(limit - items.length, store.capabilities.batchMax),',
     replace: 'limit: limit - items.length,',
   },
@@ -232,7 +232,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a payload is stored before its schema is asked',
-    file: 'src/queue.ts',
+    file: 'src/queue/queue.ts',
     find: `    await this.#checkSchema(draft)
     return (await this.#openProducer()).produce(draft)`,
     replace: `    const stored = (await this.#openProducer()).produce(draft)

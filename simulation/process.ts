@@ -5,10 +5,10 @@
  *
  * Watches what its queue does with the handlers: each start needs a lease that was delivered here, lives, and is due.
  */
-import { Queue } from '../src/queue.ts'
+import { Queue } from '../src/queue/queue.ts'
 import { ABORT_GRACE_MS } from '../src/runtime/consumers.ts'
 import type { Message } from '../src/runtime/handler.ts'
-import { parseSettings } from '../src/settings.ts'
+import { parseSettings } from '../src/queue/settings.ts'
 import type { LeaseRef, Settlement } from '../src/store/store.ts'
 import type { Chance } from './chance.ts'
 import { perform } from './handlers.ts'

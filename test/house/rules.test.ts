@@ -21,26 +21,14 @@ const MAY_USE: Record<string, readonly string[]> = {
   'store/redis': ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
   runtime: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
   queue: ['runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
-  'open.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/store.ts', 'core'],
-  'index.ts': ['open.ts', 'queue', 'runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
+  'queue/punctual.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/store.ts', 'core'],
+  'index.ts': ['queue/punctual.ts', 'queue', 'runtime', 'store/store.ts', 'core', 'clock.ts', 'random.ts'],
   'doors/shared': ['index.ts', 'core'],
-  'doors/cli': ['doors/shared', 'index.ts', 'open.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
+  'doors/cli': ['doors/shared', 'index.ts', 'queue/punctual.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
   testing: ['store/store.ts', 'core', 'clock.ts', 'random.ts'],
 }
 
-const QUEUE_FILES = [
-  'queue.ts',
-  'settings.ts',
-  'topics.ts',
-  'inspection.ts',
-  'stats.ts',
-  'signals.ts',
-  'opening.ts',
-  'backup.ts',
-]
-
 function roomOf(path: string): string {
-  if (QUEUE_FILES.includes(path)) return 'queue'
   const rooms = Object.keys(MAY_USE).toSorted((a, b) => b.length - a.length)
   const room = rooms.find((name) => path === name || path.startsWith(`${name}/`))
   if (room === undefined)

@@ -1,6 +1,6 @@
 import { sleep } from '../../../clock.ts'
 import type { Duration, Punctual, PunctualOptions } from '../../../index.ts'
-import { untilSignalled } from '../../../signals.ts'
+import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { parseWholeNumber } from '../whole-number.ts'

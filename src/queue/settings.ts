@@ -1,11 +1,11 @@
 /** The constructor's options: every one checked at once, an unknown one refused, all turned into settings. */
-import { systemClock, type Clock } from './clock.ts'
-import type { RetryPolicy } from './core/backoff.ts'
-import { PAYLOAD_BYTES_MAX } from './core/codec.ts'
-import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from './core/duration.ts'
-import { UsageError, describe } from './core/errors.ts'
-import type { Logger } from './core/log.ts'
-import { checkTopic, isName } from './core/message.ts'
+import { systemClock, type Clock } from '../clock.ts'
+import type { RetryPolicy } from '../core/backoff.ts'
+import { PAYLOAD_BYTES_MAX } from '../core/codec.ts'
+import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/duration.ts'
+import { UsageError, describe } from '../core/errors.ts'
+import type { Logger } from '../core/log.ts'
+import { checkTopic, isName } from '../core/message.ts'
 import {
   checkRecord,
   parseConcurrency,
@@ -14,10 +14,10 @@ import {
   parseTimeout,
   RETRY_DEFAULT,
   type RetryOptions,
-} from './core/options.ts'
-import { isStandardSchema, type StandardSchema, type TopicSchemas } from './core/schema.ts'
-import { systemRandom, type Random } from './random.ts'
-import type { Store } from './store/store.ts'
+} from '../core/options.ts'
+import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/schema.ts'
+import { systemRandom, type Random } from '../random.ts'
+import type { Store } from '../store/store.ts'
 
 /** A client of the package `redis`: its settings are used, on connections of punctual's own. */
 export type ExistingClient = { duplicate(overrides?: object): unknown; sendCommand: unknown }

@@ -2,13 +2,13 @@
  * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
  * needs no `start()`.
  */
-import { decodePayload, encodePayload } from './core/codec.ts'
-import { parseDuration, TIMER_MS_MAX, type Duration } from './core/duration.ts'
-import { UsageError, describe, invariant } from './core/errors.ts'
-import { makeId } from './core/id.ts'
-import { LatenessGauge } from './core/lateness.ts'
-import { checkId, checkTopic } from './core/message.ts'
-import { checkRecord, parseHandleOptions, type HandleOptions, type HandleSettings } from './core/options.ts'
+import { decodePayload, encodePayload } from '../core/codec.ts'
+import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/duration.ts'
+import { UsageError, describe, invariant } from '../core/errors.ts'
+import { makeId } from '../core/id.ts'
+import { LatenessGauge } from '../core/lateness.ts'
+import { checkId, checkTopic } from '../core/message.ts'
+import { checkRecord, parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/options.ts'
 import {
   checkEntries,
   checkIds,
@@ -20,21 +20,21 @@ import {
   type ListOptions,
   type ProduceOptions,
   type When,
-} from './core/request.ts'
-import { validate, type TopicSchemas } from './core/schema.ts'
+} from '../core/request.ts'
+import { validate, type TopicSchemas } from '../core/schema.ts'
 import { backup } from './backup.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
-import { Events, type EventName, type Listener } from './runtime/events.ts'
-import type { Handler } from './runtime/handler.ts'
-import { Lane, Lanes } from './runtime/lanes.ts'
-import { Producer, type Draft } from './runtime/producer.ts'
-import { Runtime } from './runtime/runtime.ts'
-import { stopInOrder, whenAborted, type StopReport } from './runtime/stopping.ts'
+import { Events, type EventName, type Listener } from '../runtime/events.ts'
+import type { Handler } from '../runtime/handler.ts'
+import { Lane, Lanes } from '../runtime/lanes.ts'
+import { Producer, type Draft } from '../runtime/producer.ts'
+import { Runtime } from '../runtime/runtime.ts'
+import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
 import { isStore, type Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
-import type { Finding, RescheduleResult, Store } from './store/store.ts'
+import type { Finding, RescheduleResult, Store } from '../store/store.ts'
 import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
 
 /** One of many for `produceMany`. */

@@ -2,8 +2,8 @@
  * The composition root: the only file that knows every engine. An engine is loaded when a queue asks for it, so that
  * nobody pays for those they do not use.
  */
-import { UsageError, describe, urlWithoutPasswords } from './core/errors.ts'
-import type { TopicSchemas } from './core/schema.ts'
+import { UsageError, describe, urlWithoutPasswords } from '../core/errors.ts'
+import type { TopicSchemas } from '../core/schema.ts'
 import { Queue } from './queue.ts'
 import {
   isStore,
@@ -12,14 +12,14 @@ import {
   type PunctualOptions,
   type Settings,
 } from './settings.ts'
-import type { Store } from './store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
 
 type Engine = (url: string, settings: Settings) => Promise<Store>
 
 const ENGINES: Readonly<Record<string, Engine>> = {
   'file:': async (url, context) => {
-    const { openFileStore } = await import('./store/file/open.ts')
+    const { openFileStore } = await import('../store/file/open.ts')
     return openFileStore(url, context)
   },
   'redis:': openRedis,
@@ -27,13 +27,13 @@ const ENGINES: Readonly<Record<string, Engine>> = {
   'redis+sentinel:': openRedis,
   'rediss+sentinel:': openRedis,
   'memory:': async (_url, { clock }) => {
-    const { MemoryStore } = await import('./store/memory/store.ts')
+    const { MemoryStore } = await import('../store/memory/store.ts')
     return new MemoryStore(clock)
   },
 }
 
 async function openRedis(target: string | ExistingClient, settings: Settings): Promise<Store> {
-  const { openRedisStore } = await import('./store/redis/open.ts')
+  const { openRedisStore } = await import('../store/redis/open.ts')
   return openRedisStore(target, settings, settings.durability)
 }
 
@@ -75,7 +75,7 @@ function makerFor(settings: Settings): () => Promise<Store> {
 /** Rejects at once where it is certain that nobody answers; whoever has time simply opens the queue. */
 export async function checkReachable(url: string): Promise<void> {
   if (!/^rediss?:/.test(url)) return
-  const { probe } = await import('./store/redis/probe.ts')
+  const { probe } = await import('../store/redis/probe.ts')
   await probe(url)
 }
 
@@ -92,6 +92,6 @@ function refuseDurability({ durability }: Settings, engine: string): void {
 /** Whether a URL names something that is there already, as far as that can be known without making it. */
 export async function storeExists(url: string): Promise<boolean> {
   if (!url.startsWith('file:')) return true
-  const { fileStoreExists } = await import('./store/file/open.ts')
+  const { fileStoreExists } = await import('../store/file/open.ts')
   return fileStoreExists(url)
 }
