@@ -4,7 +4,7 @@
  * Two clocks, never mixed: `now()` is the wall clock, for what is stored or shown; it may jump. `monotonic()`
  * only ever moves forward and is for durations. Timers are set against the monotonic one.
  */
-import { TIMER_MS_MAX } from './core/duration.ts'
+import { TIMER_MS_MAX } from './core/input/duration.ts'
 
 export interface Clock {
   /** Wall clock, epoch milliseconds. */

@@ -1,5 +1,5 @@
 /** How long to wait after a failure. Always a whole number of milliseconds, never negative, never above the cap. */
-import { DELAY_MS_MAX } from './duration.ts'
+import { DELAY_MS_MAX } from './input/duration.ts'
 
 export type Exponential = {
   readonly baseMs: number

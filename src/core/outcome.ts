@@ -3,7 +3,7 @@
  * other part of the runtime does.
  */
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
-import { formatDuration, parseDuration, type Duration } from './duration.ts'
+import { formatDuration, parseDuration, type Duration } from './input/duration.ts'
 import { assertNever } from './errors.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */

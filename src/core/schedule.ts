@@ -17,7 +17,7 @@
  * interval, so that a lost wake-up costs at most that (P9). Failures rest longer and longer, and never spin.
  */
 import { exponentialMs, type Exponential } from './backoff.ts'
-import { TIMER_MS_MAX } from './duration.ts'
+import { TIMER_MS_MAX } from './input/duration.ts'
 import { assertNever } from './errors.ts'
 
 /** What a claim says about the future; the store's contract has the same words. */

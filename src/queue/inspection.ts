@@ -1,7 +1,7 @@
 /** Looking at messages, and moving many of them, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../core/codec.ts'
 import { priorityName, type MessageState, type Priority } from '../core/message.ts'
-import { makeCursor, type ParsedFilter, type ParsedList } from '../core/request.ts'
+import { makeCursor, type ParsedFilter, type ParsedList } from '../core/input/request.ts'
 import type { Store, StoredMessage } from '../store/store.ts'
 
 export type FoundMessage = {

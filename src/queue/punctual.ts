@@ -3,7 +3,7 @@
  * nobody pays for those they do not use.
  */
 import { UsageError, describe, urlWithoutPasswords } from '../core/errors.ts'
-import type { TopicSchemas } from '../core/schema.ts'
+import type { TopicSchemas } from '../core/input/schema.ts'
 import { Queue } from './queue.ts'
 import {
   isStore,

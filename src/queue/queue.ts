@@ -3,12 +3,17 @@
  * needs no `start()`.
  */
 import { decodePayload, encodePayload } from '../core/codec.ts'
-import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/duration.ts'
+import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe, invariant } from '../core/errors.ts'
 import { makeId } from '../core/id.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId, checkTopic } from '../core/message.ts'
-import { checkRecord, parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/options.ts'
+import {
+  checkRecord,
+  parseHandleOptions,
+  type HandleOptions,
+  type HandleSettings,
+} from '../core/input/options.ts'
 import {
   checkEntries,
   checkIds,
@@ -20,8 +25,8 @@ import {
   type ListOptions,
   type ProduceOptions,
   type When,
-} from '../core/request.ts'
-import { validate, type TopicSchemas } from '../core/schema.ts'
+} from '../core/input/request.ts'
+import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { backup } from './backup.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'

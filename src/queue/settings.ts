@@ -2,7 +2,7 @@
 import { systemClock, type Clock } from '../clock.ts'
 import type { RetryPolicy } from '../core/backoff.ts'
 import { PAYLOAD_BYTES_MAX } from '../core/codec.ts'
-import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/duration.ts'
+import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe } from '../core/errors.ts'
 import type { Logger } from '../core/log.ts'
 import { checkTopic, isName } from '../core/message.ts'
@@ -14,8 +14,8 @@ import {
   parseTimeout,
   RETRY_DEFAULT,
   type RetryOptions,
-} from '../core/options.ts'
-import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/schema.ts'
+} from '../core/input/options.ts'
+import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
 import { systemRandom, type Random } from '../random.ts'
 import type { Store } from '../store/store.ts'
 

@@ -2,7 +2,7 @@
  * The types that tie a payload to its topic. A queue knows its topics in one of two ways: from a type that the user
  * gives (`new Punctual<Topics>()`), or from schemas (`new Punctual({ topics: { ... } })`); else any text is a topic.
  */
-import type { SchemaInput, SchemaOutput, TopicSchemas } from '../core/schema.ts'
+import type { SchemaInput, SchemaOutput, TopicSchemas } from '../core/input/schema.ts'
 
 export type AnyTopics = Record<string, unknown>
 /** No schemas: what `keyof` finds nothing in. */

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { decodePolicy } from '../core/codec.ts'
-import { formatDuration, parseDuration, TIMER_MS_MAX, type Duration } from '../core/duration.ts'
+import { formatDuration, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
 import { decideOutcome, decideStart, type Ending, type Outcome } from '../core/outcome.ts'
 import type { RetryPolicy } from '../core/backoff.ts'

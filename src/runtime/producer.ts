@@ -8,7 +8,7 @@
 import type { Clock } from '../clock.ts'
 import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/id.ts'
-import type { IfExists } from '../core/request.ts'
+import type { IfExists } from '../core/input/request.ts'
 import type { Random } from '../random.ts'
 import type { NewMessage, PutResult, Store } from '../store/store.ts'
 

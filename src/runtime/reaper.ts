@@ -7,7 +7,7 @@
 import type { Clock } from '../clock.ts'
 import { decideForeignLapse, decideOutcome, type Outcome } from '../core/outcome.ts'
 import { decodePolicy } from '../core/codec.ts'
-import { TIMER_MS_MAX } from '../core/duration.ts'
+import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { Random } from '../random.ts'
 import type { Lease, Settlement, Store } from '../store/store.ts'
 import type { Events } from './events.ts'

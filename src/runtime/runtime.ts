@@ -6,7 +6,7 @@
  *                           └───────────── room ──────────────┘
  */
 import type { Clock } from '../clock.ts'
-import { TIMER_MS_MAX } from '../core/duration.ts'
+import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
 import type { Random } from '../random.ts'
 import type { Store } from '../store/store.ts'

@@ -13,7 +13,7 @@
  * So `stop` ends at most `timeout` + 5 s after it began, whatever handlers, store or network do (P11).
  */
 import type { Clock } from '../clock.ts'
-import { formatDuration } from '../core/duration.ts'
+import { formatDuration } from '../core/input/duration.ts'
 import { ABORT_GRACE_MS, type Consumers } from './consumers.ts'
 
 const QUIET_CAP_MS = 5_000

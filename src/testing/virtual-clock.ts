@@ -3,7 +3,7 @@
  * milliseconds, timer by timer, in order, letting everything that each one starts come to rest first.
  */
 import type { Clock, Timer } from '../clock.ts'
-import { TIMER_MS_MAX, parseDuration, type Duration } from '../core/duration.ts'
+import { TIMER_MS_MAX, parseDuration, type Duration } from '../core/input/duration.ts'
 
 type Pending = { readonly at: number; readonly order: number; readonly run: () => void }
 

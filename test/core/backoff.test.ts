@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exponentialMs, retryDelayMs } from '../../src/core/backoff.ts'
-import { DELAY_MS_MAX } from '../../src/core/duration.ts'
+import { DELAY_MS_MAX } from '../../src/core/input/duration.ts'
 
 const growth = fc.record({
   baseMs: fc.integer({ min: 1, max: 86_400_000 }),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment } from '../../src/core/duration.ts'
+import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment } from '../../src/core/input/duration.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RETRY_DEFAULT } from '../../src/core/options.ts'
+import { RETRY_DEFAULT } from '../../src/core/input/options.ts'
 import { DeadLetter, decideOutcome, decideStart, errorText, RetryIn } from '../../src/core/outcome.ts'
 
 const MINUTE_MS = 60_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { TIMER_MS_MAX } from '../../src/core/duration.ts'
+import { TIMER_MS_MAX } from '../../src/core/input/duration.ts'
 import {
   IDLE,
   step,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DAY_MS } from '../../src/core/duration.ts'
+import { DAY_MS } from '../../src/core/input/duration.ts'
 import { TimingWheel } from '../../src/core/wheel.ts'
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER

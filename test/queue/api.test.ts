@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { StandardSchema } from '../../src/core/schema.ts'
+import type { StandardSchema } from '../../src/core/input/schema.ts'
 import { Punctual } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
 import { ModelStore } from '../../simulation/model-store.ts'

@@ -8,7 +8,7 @@
  *   replicationTimeout   how long to wait for them before the call fails, its effect unknown   1s
  */
 import { UsageError, describe } from '../../core/errors.ts'
-import { parseDuration } from '../../core/duration.ts'
+import { parseDuration } from '../../core/input/duration.ts'
 import type { RedisSettings } from './url-options.ts'
 
 export type Durability =

@@ -9,7 +9,7 @@
  *   sentinelUsername, sentinelPassword   for the sentinels, where they ask for it (only with Sentinel)
  */
 import { UsageError, describe } from '../../core/errors.ts'
-import { parseDuration, type Duration } from '../../core/duration.ts'
+import { parseDuration, type Duration } from '../../core/input/duration.ts'
 
 export type TlsFiles = {
   readonly ca?: string

@@ -1,6 +1,6 @@
 /** P1, P3, P4, P6: nothing early, one lease at a time, old leases powerless, attempts counted honestly. */
 import assert from 'node:assert/strict'
-import { DAY_MS } from '../../core/duration.ts'
+import { DAY_MS } from '../../core/input/duration.ts'
 import { takeCensus } from '../census.ts'
 import {
   LEASE_MS,

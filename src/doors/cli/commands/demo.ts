@@ -1,5 +1,5 @@
 import { sleep } from '../../../clock.ts'
-import { parseDuration } from '../../../core/duration.ts'
+import { parseDuration } from '../../../core/input/duration.ts'
 import type { Punctual } from '../../../index.ts'
 import { systemRandom } from '../../../random.ts'
 import { untilSignalled } from '../../../queue/signals.ts'

@@ -1,5 +1,5 @@
 import { sleep } from '../../../clock.ts'
-import { parseDuration } from '../../../core/duration.ts'
+import { parseDuration } from '../../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../../core/message.ts'
 import type { Punctual, Stats } from '../../../index.ts'
 import { untilSignalled } from '../../../queue/signals.ts'

@@ -4,7 +4,7 @@
  *   duration   250   '250ms'  '30s'  '5m'  '48h'  '7d'  '1.5h'
  *   moment     Date | epoch ms
  */
-import { UsageError, describe } from './errors.ts'
+import { UsageError, describe } from '../errors.ts'
 
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 export type Moment = Date | number

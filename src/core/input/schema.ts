@@ -4,7 +4,7 @@
  * What is checked is the payload as the handler will read it, after its way through JSON: a schema that asks for a
  * Date refuses at `produce`, where the mistake is, and not years later. The handler gets the schema's output.
  */
-import { UsageError } from './errors.ts'
+import { UsageError } from '../errors.ts'
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {

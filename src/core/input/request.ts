@@ -1,7 +1,7 @@
 /** What a caller asks for in `produce`, `reschedule`, `list`, `revive` and `purge`, checked and normalised. */
-import { encodePolicy, type MessagePolicy } from './codec.ts'
+import { encodePolicy, type MessagePolicy } from '../codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
-import { UsageError, describe } from './errors.ts'
+import { UsageError, describe } from '../errors.ts'
 import {
   checkId,
   checkTopic,
@@ -11,7 +11,7 @@ import {
   type MessageState,
   type Priority,
   type PriorityRank,
-} from './message.ts'
+} from '../message.ts'
 import {
   checkRecord,
   parseInteger,
