@@ -100,7 +100,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'early timer trusted: everything that is held starts with the first',
-    file: 'src/runtime/holding.ts',
+    file: 'src/runtime/runs/holding.ts',
     find: 'const firstLater = this.#runs.findIndex((run) => run.startsAt > now)',
     replace: 'const firstLater = this.#runs.findIndex((run) => run.startsAt > now + 1e9)',
   },
@@ -226,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a handler starts however long its schema took',
-    file: 'src/runtime/attempt.ts',
+    file: 'src/runtime/runs/attempt.ts',
     find: "if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler",
     replace: 'if (isLeased !== undefined) callHandler',
   },
@@ -241,7 +241,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a schema that refuses is a failure like any other',
-    file: 'src/runtime/attempt.ts',
+    file: 'src/runtime/runs/attempt.ts',
     find: "ended(run, { kind: 'threw', error: new DeadLetter('schema', { cause }) }),",
     replace: "ended(run, { kind: 'threw', error: cause }),",
   },

@@ -13,15 +13,15 @@ import { decideOutcome, decideStart, type Ending, type Outcome } from '../core/o
 import type { RetryPolicy } from '../core/backoff.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/store.ts'
-import { attempt, type AttemptParts } from './attempt.ts'
-import { Deadlines } from './deadlines.ts'
+import { attempt, type AttemptParts } from './runs/attempt.ts'
+import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
-import { Holding } from './holding.ts'
-import type { Lane, Lanes } from './lanes.ts'
-import { leaseEnd, Run } from './run.ts'
-import { RunSettlement } from './settlement.ts'
+import { Holding } from './runs/holding.ts'
+import type { Lane, Lanes } from './runs/lanes.ts'
+import { leaseEnd, Run } from './runs/run.ts'
+import { RunSettlement } from './runs/settlement.ts'
 import type { Settler } from './settler.ts'
-import { StoreClock } from './store-clock.ts'
+import { StoreClock } from './runs/store-clock.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000

@@ -5,7 +5,7 @@
 import type { Clock } from '../clock.ts'
 import type { Store, Want } from '../store/store.ts'
 import type { Consumers } from './consumers.ts'
-import type { Lane, Lanes } from './lanes.ts'
+import type { Lane, Lanes } from './runs/lanes.ts'
 import type { Reading } from './scheduler.ts'
 import type { Settler } from './settler.ts'
 

@@ -10,7 +10,7 @@
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Store } from '../store/store.ts'
-import { leaseEnd, type Run } from './run.ts'
+import { leaseEnd, type Run } from './runs/run.ts'
 
 /** After a failure the next try comes sooner: a tenth of the lease, but never more often than this. */
 const RETRY_MS_MIN = 250

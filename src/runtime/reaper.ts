@@ -11,7 +11,7 @@ import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { Random } from '../random.ts'
 import type { Lease, Settlement, Store } from '../store/store.ts'
 import type { Events } from './events.ts'
-import type { Lanes } from './lanes.ts'
+import type { Lanes } from './runs/lanes.ts'
 import { Scheduler, type Reading } from './scheduler.ts'
 import { settlementFor, type Entry, type SettleAnswer, type Settler } from './settler.ts'
 

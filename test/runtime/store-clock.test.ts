@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { StoreClock } from '../../src/runtime/store-clock.ts'
+import { StoreClock } from '../../src/runtime/runs/store-clock.ts'
 
 const EPOCH = Date.UTC(2030, 0, 1)
 

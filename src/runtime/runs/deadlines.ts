@@ -3,7 +3,7 @@
  * when it fires all of them are looked at. So to begin and to end, which every message does, costs a comparison, and
  * only looking, which is rare, costs a walk.
  */
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock, Timer } from '../../clock.ts'
 
 export type DeadlinesParts<T> = {
   readonly clock: Clock

@@ -6,9 +6,9 @@
  * while enough are left for each idle lane to start one. (With fewer slots than lanes that is impossible; then
  * they simply take turns.)
  */
-import type { HandleSettings } from '../core/input/options.ts'
-import type { StandardSchema } from '../core/input/schema.ts'
-import type { Handler } from './handler.ts'
+import type { HandleSettings } from '../../core/input/options.ts'
+import type { StandardSchema } from '../../core/input/schema.ts'
+import type { Handler } from '../handler.ts'
 import type { Run } from './run.ts'
 
 /** How far ahead a lane may fill its line: what it can run within this time. */

@@ -1,9 +1,9 @@
 /** One attempt: from the stored text to the handler's end. */
-import { decodePayload } from '../core/codec.ts'
-import type { Duration } from '../core/input/duration.ts'
-import { DeadLetter, type Ending } from '../core/outcome.ts'
-import { validate } from '../core/input/schema.ts'
-import type { Message } from './handler.ts'
+import { decodePayload } from '../../core/codec.ts'
+import type { Duration } from '../../core/input/duration.ts'
+import { DeadLetter, type Ending } from '../../core/outcome.ts'
+import { validate } from '../../core/input/schema.ts'
+import type { Message } from '../handler.ts'
 import type { Run } from './run.ts'
 
 const RETURNED: Ending = { kind: 'returned' }

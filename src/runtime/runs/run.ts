@@ -10,8 +10,8 @@
  *   settling  the outcome is on its way to the store
  *   over      nothing more will be written for it
  */
-import type { MessagePolicy } from '../core/codec.ts'
-import type { Lease } from '../store/store.ts'
+import type { MessagePolicy } from '../../core/codec.ts'
+import type { Lease } from '../../store/store.ts'
 import type { Lane } from './lanes.ts'
 
 export type RunPhase = 'held' | 'queued' | 'running' | 'settling' | 'over'

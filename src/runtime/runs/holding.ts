@@ -2,7 +2,7 @@
  * Messages leased a little ahead of their moment, so that the store's answer is here in time. They wait here, in the
  * order of their moments, on one timer; none leaves early (P1).
  */
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock, Timer } from '../../clock.ts'
 import type { Run } from './run.ts'
 
 export class Holding {
