@@ -1,5 +1,5 @@
 /**
- * Writes src/store/redis/scripts.generated.ts from the .lua files beside it: each script with the parts its
+ * Writes src/store/redis/scripts/generated.ts from the .lua files beside it: each script with the parts its
  * `-- uses:` line names, comments left out, and its SHA-1. `--check` only says whether that file is fresh.
  */
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const SCRIPTS = new URL('../src/store/redis/scripts/', import.meta.url)
-const GENERATED = new URL('../src/store/redis/scripts.generated.ts', import.meta.url)
+const GENERATED = new URL('../src/store/redis/scripts/generated.ts', import.meta.url)
 
 export function generate() {
   const names = namesIn('.')
@@ -67,7 +67,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const fresh = generate()
   if (!process.argv.includes('--check')) writeFileSync(GENERATED, fresh)
   else if (readFileSync(GENERATED, 'utf8') !== fresh) {
-    console.error('src/store/redis/scripts.generated.ts is stale: run node scripts/embed-lua.mjs')
+    console.error('src/store/redis/scripts/generated.ts is stale: run node scripts/embed-lua.mjs')
     process.exitCode = 1
   }
 }

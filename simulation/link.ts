@@ -11,7 +11,7 @@
  * and may come late, twice, in another order, or not at all.
  */
 import { UnavailableError, UsageError } from '../src/core/errors.ts'
-import type * as contract from '../src/store/store.ts'
+import type * as contract from '../src/store/contract/store.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Chance } from './chance.ts'
 import { never } from './never.ts'

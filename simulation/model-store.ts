@@ -5,7 +5,7 @@
  */
 import { UnavailableError, UsageError, assertNever } from '../src/core/errors.ts'
 import { MESSAGE_STATES, type MessageState } from '../src/core/message.ts'
-import type * as contract from '../src/store/store.ts'
+import type * as contract from '../src/store/contract/store.ts'
 
 type Held = { readonly token: string; endsAt: number }
 

@@ -3,7 +3,7 @@
  * judged. The runtime is the real one; only time, chance, the network and the handlers are ours.
  */
 import { MemoryStore } from '../src/store/memory/store.ts'
-import type { Store } from '../src/store/store.ts'
+import type { Store } from '../src/store/contract/store.ts'
 import { Actions } from './actions.ts'
 import { Chance } from './chance.ts'
 import { planDisturbances } from './disturbances.ts'

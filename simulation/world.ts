@@ -1,5 +1,5 @@
 /** What every part of one simulation shares. */
-import type { Store } from '../src/store/store.ts'
+import type { Store } from '../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { History } from './history.ts'

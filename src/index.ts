@@ -23,4 +23,4 @@ export type { StopReport } from './runtime/stopping.ts'
 export type { Clock, Timer } from './clock.ts'
 export type { Random } from './random.ts'
 /** For engine authors; the suite that goes with it is in `punctual/testing`. */
-export type * from './store/store.ts'
+export type * from './store/contract/store.ts'

@@ -1,6 +1,6 @@
 /** Copying a store while it is in use, where its engine can. */
 import { UsageError } from '../core/errors.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 
 export async function backup(store: Store, directory: string): Promise<void> {
   if (store.backup !== undefined) return store.backup(directory)

@@ -2,7 +2,7 @@
 import { decodePayload, decodePolicy } from '../core/codec.ts'
 import { priorityName, type MessageState, type Priority } from '../core/message.ts'
 import { makeCursor, type ParsedFilter, type ParsedList } from '../core/input/request.ts'
-import type { Store, StoredMessage } from '../store/store.ts'
+import type { Store, StoredMessage } from '../store/contract/store.ts'
 
 export type FoundMessage = {
   readonly id: string

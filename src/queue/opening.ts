@@ -2,7 +2,7 @@
  * The store, opened on first use. Everybody who asks meanwhile shares the one opening; one that failed is tried anew
  * by the next who asks. A store that the user brought is left open at the end: whoever makes it, closes it.
  */
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 
 export class Opening {
   readonly #make: () => Promise<Store>

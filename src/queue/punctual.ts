@@ -12,7 +12,7 @@ import {
   type PunctualOptions,
   type Settings,
 } from './settings.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
 
 type Engine = (url: string, settings: Settings) => Promise<Store>
@@ -75,7 +75,7 @@ function makerFor(settings: Settings): () => Promise<Store> {
 /** Rejects at once where it is certain that nobody answers; whoever has time simply opens the queue. */
 export async function checkReachable(url: string): Promise<void> {
   if (!/^rediss?:/.test(url)) return
-  const { probe } = await import('../store/redis/probe.ts')
+  const { probe } = await import('../store/redis/link/probe.ts')
   await probe(url)
 }
 

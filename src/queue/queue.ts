@@ -39,7 +39,7 @@ import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.t
 import { isStore, type Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
-import type { Finding, RescheduleResult, Store } from '../store/store.ts'
+import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
 import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
 
 /** One of many for `produceMany`. */

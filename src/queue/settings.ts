@@ -17,7 +17,7 @@ import {
 } from '../core/input/options.ts'
 import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
 import { systemRandom, type Random } from '../random.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 
 /** A client of the package `redis`: its settings are used, on connections of punctual's own. */
 export type ExistingClient = { duplicate(overrides?: object): unknown; sendCommand: unknown }

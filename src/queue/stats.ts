@@ -1,6 +1,6 @@
 /** The queue in numbers. */
 import type { LatenessPercentiles } from '../core/lateness.ts'
-import type { StateCounts, Store, TopicCounts } from '../store/store.ts'
+import type { StateCounts, Store, TopicCounts } from '../store/contract/store.ts'
 
 export type Stats = {
   readonly counts: StateCounts

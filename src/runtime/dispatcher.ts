@@ -3,7 +3,7 @@
  * there is room for more. What it asks for is decided by the lanes; when it asks, by the scheduler.
  */
 import type { Clock } from '../clock.ts'
-import type { Store, Want } from '../store/store.ts'
+import type { Store, Want } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import type { Reading } from './scheduler.ts'

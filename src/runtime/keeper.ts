@@ -9,7 +9,7 @@
  * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
  */
 import type { Clock, Timer } from '../clock.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 import { leaseEnd, type Run } from './runs/run.ts'
 
 /** After a failure the next try comes sooner: a tenth of the lease, but never more often than this. */

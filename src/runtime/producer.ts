@@ -10,7 +10,7 @@ import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/id.ts'
 import type { IfExists } from '../core/input/request.ts'
 import type { Random } from '../random.ts'
-import type { NewMessage, PutResult, Store } from '../store/store.ts'
+import type { NewMessage, PutResult, Store } from '../store/contract/store.ts'
 
 export type Draft = {
   readonly message: NewMessage

@@ -9,7 +9,7 @@ import { decideForeignLapse, decideOutcome, type Outcome } from '../core/outcome
 import { decodePolicy } from '../core/codec.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { Random } from '../random.ts'
-import type { Lease, Settlement, Store } from '../store/store.ts'
+import type { Lease, Settlement, Store } from '../store/contract/store.ts'
 import type { Events } from './events.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Scheduler, type Reading } from './scheduler.ts'

@@ -13,7 +13,7 @@ import { exponentialMs, type Exponential } from '../core/backoff.ts'
 import { assertNever } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Random } from '../random.ts'
-import type { LeaseRef, SettleResult, Settlement, Store } from '../store/store.ts'
+import type { LeaseRef, SettleResult, Settlement, Store } from '../store/contract/store.ts'
 
 const PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 2_000, jitter: 0.3 }
 

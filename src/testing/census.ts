@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { MESSAGE_STATES, type MessageState } from '../core/message.ts'
-import type { Store, StoredMessage } from '../store/store.ts'
+import type { Store, StoredMessage } from '../store/contract/store.ts'
 
 const PAGE = 500
 

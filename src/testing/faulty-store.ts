@@ -10,7 +10,7 @@
  */
 import { sleep, type Clock } from '../clock.ts'
 import { UnavailableError, assertNever } from '../core/errors.ts'
-import type * as contract from '../store/store.ts'
+import type * as contract from '../store/contract/store.ts'
 
 export type StoreVerb =
   'put' | 'remove' | 'reschedule' | 'claim' | 'extend' | 'settle' | 'revive' | 'inspect' | 'count' | 'doctor'

@@ -1,7 +1,7 @@
 /** Bytes in the store that nobody of us wrote: they cost their own message, and nothing else. */
 import { describe, expect, it } from 'vitest'
 import { takeCensus } from '../../src/testing/index.ts'
-import type { NewMessage } from '../../src/store/store.ts'
+import type { NewMessage } from '../../src/store/contract/store.ts'
 import { makeWorld } from './world.ts'
 
 const SOUND: NewMessage = {

@@ -1,6 +1,12 @@
 /** Poses as an engine with a lead: keeps messages due earlier by `leadMs`, and says so when it hands them out. */
 import { FaultyStore, type VirtualClock } from '../../src/testing/index.ts'
-import type { ClaimReply, ClaimRequest, NewMessage, PutResult, Store } from '../../src/store/store.ts'
+import type {
+  ClaimReply,
+  ClaimRequest,
+  NewMessage,
+  PutResult,
+  Store,
+} from '../../src/store/contract/store.ts'
 
 export class LeadingStore extends FaultyStore {
   readonly #leadMs: number

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { Punctual, type PunctualOptions, type QueueEvents, type EventName } from '../../src/index.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
-import type { Capabilities, Store } from '../../src/store/store.ts'
+import type { Capabilities, Store } from '../../src/store/contract/store.ts'
 import { FaultyStore, SeededRandom, VirtualClock } from '../../src/testing/index.ts'
 
 export type World = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ClaimReply, NewMessage } from '../../src/store/store.ts'
+import type { ClaimReply, NewMessage } from '../../src/store/contract/store.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { conformance } from '../../src/testing/conformance/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'

@@ -11,7 +11,7 @@
  *   over      nothing more will be written for it
  */
 import type { MessagePolicy } from '../../core/codec.ts'
-import type { Lease } from '../../store/store.ts'
+import type { Lease } from '../../store/contract/store.ts'
 import type { Lane } from './lanes.ts'
 
 export type RunPhase = 'held' | 'queued' | 'running' | 'settling' | 'over'

@@ -1,6 +1,6 @@
 /** What a run sends to the settler, and what the answer means for whoever listens. */
 import type { Outcome } from '../../core/outcome.ts'
-import type { Settlement } from '../../store/store.ts'
+import type { Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Run } from './run.ts'
 import { settlementFor, type Entry, type SettleAnswer } from '../settler.ts'

@@ -1,7 +1,7 @@
 /** What an operator should know about a file store. */
 import { statfs } from 'node:fs/promises'
 import type { PunctualError } from '../../core/errors.ts'
-import type { Finding } from '../store.ts'
+import type { Finding } from '../contract/store.ts'
 import { dataBytes } from './directory.ts'
 import type { Environment } from './environment.ts'
 import { explainFailure } from './failure.ts'

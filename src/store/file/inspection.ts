@@ -8,7 +8,7 @@
  */
 import { UsageError } from '../../core/errors.ts'
 import { PRIORITIES, type MessageState } from '../../core/message.ts'
-import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../store.ts'
+import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../contract/store.ts'
 import {
   AFTER_ALL,
   BEFORE_ALL,

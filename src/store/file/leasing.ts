@@ -21,7 +21,7 @@ import type {
   Next,
   SettleResult,
   Settlement,
-} from '../store.ts'
+} from '../contract/store.ts'
 import {
   AFTER_ALL,
   BEFORE_ALL,

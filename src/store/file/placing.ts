@@ -12,7 +12,7 @@ import type {
   RescheduleResult,
   ReviveResult,
   When,
-} from '../store.ts'
+} from '../contract/store.ts'
 import { placeKey, waitingKey } from './keys.ts'
 import type { Ledger } from './ledger.ts'
 import { encodePlace, locate, recordOf, type Located, type Place } from './place.ts'

@@ -8,7 +8,7 @@
 import { statSync, statfsSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../../clock.ts'
-import type { NewMessage } from '../store.ts'
+import type { NewMessage } from '../contract/store.ts'
 import { DATA_FILE } from './directory.ts'
 import type { Environment } from './environment.ts'
 import { fullError } from './failure.ts'

@@ -13,7 +13,7 @@
  * latest time seen would be worse: after a clock that was a year ahead, the queue would stand still for a year.
  */
 import { UsageError, assertNever } from '../../core/errors.ts'
-import type * as contract from '../store.ts'
+import type * as contract from '../contract/store.ts'
 import { backupTo } from './backup.ts'
 import { checkup } from './checkup.ts'
 import { closedError } from './committer.ts'

@@ -1,7 +1,7 @@
 /** Looking at the memory engine without changing it: single messages, pages and counts. */
 import { UsageError } from '../../core/errors.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../store.ts'
+import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../contract/store.ts'
 import type { Leases } from './leases.ts'
 import { RUNNING, WAITING, type MessageTable } from './table.ts'
 import type { Waiting } from './waiting.ts'

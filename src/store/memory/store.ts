@@ -9,7 +9,7 @@
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, UsageError, assertNever } from '../../core/errors.ts'
 import { PRIORITIES } from '../../core/message.ts'
-import type * as contract from '../store.ts'
+import type * as contract from '../contract/store.ts'
 import { count, inspect, type Parts } from './inspection.ts'
 import { Leases } from './leases.ts'
 import type { ReadyLine } from './line.ts'

@@ -4,7 +4,7 @@
  */
 import type { PriorityRank } from '../../core/message.ts'
 import { grownFloat64, grownInt32 } from '../../core/wheel.ts'
-import type { NewMessage } from '../store.ts'
+import type { NewMessage } from '../contract/store.ts'
 
 /** How the table writes the states. `delayed` and `ready` are one: only the clock tells them apart. */
 export const WAITING = 1

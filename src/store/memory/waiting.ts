@@ -5,7 +5,7 @@
  * sleep; a message that is due before it must wake them, any other need not.
  */
 import { TimingWheel } from '../../core/wheel.ts'
-import type { Next } from '../store.ts'
+import type { Next } from '../contract/store.ts'
 import type { ReadyLine } from './line.ts'
 import { WAITING, type MessageTable } from './table.ts'
 import { Topics, lineOf } from './topics.ts'

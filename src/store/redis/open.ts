@@ -1,15 +1,21 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
 import { UsageError, describe } from '../../core/errors.ts'
-import type { Store, StoreContext } from '../store.ts'
-import { connectLike, connectTo, isExistingClient, type Connect, type ExistingClient } from './connection.ts'
-import { readDurability } from './durability.ts'
-import { connectToPrimary } from './primary-connection.ts'
-import { PrimaryWatch } from './primary-watch.ts'
-import { describeGroup, isSentinelUrl, parseSentinelUrl } from './sentinel-url.ts'
-import { Sentinels } from './sentinels.ts'
+import type { Store, StoreContext } from '../contract/store.ts'
+import {
+  connectLike,
+  connectTo,
+  isExistingClient,
+  type Connect,
+  type ExistingClient,
+} from './link/connection.ts'
+import { readDurability } from './replicated/durability.ts'
+import { connectToPrimary } from './sentinel/primary-connection.ts'
+import { PrimaryWatch } from './sentinel/primary-watch.ts'
+import { describeGroup, isSentinelUrl, parseSentinelUrl } from './address/sentinel-url.ts'
+import { Sentinels } from './sentinel/sentinels.ts'
 import { RedisStore } from './store.ts'
-import { readTimeouts, type RedisSettings, type Timeouts } from './url-options.ts'
-import { describeAddress, parseRedisUrl } from './url.ts'
+import { readTimeouts, type RedisSettings, type Timeouts } from './address/options.ts'
+import { describeAddress, parseRedisUrl } from './address/url.ts'
 
 type Target = {
   readonly server: string

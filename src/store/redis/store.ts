@@ -13,15 +13,15 @@
 import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
-import type * as contract from '../store.ts'
-import { examineAgreement } from './agreement.ts'
-import { ConfirmedCalls } from './confirmed-calls.ts'
-import type { Connect, Connection } from './connection.ts'
-import { decodeCursor, encodeCursor } from './cursor.ts'
-import { examine, worstFirst } from './doctor.ts'
-import { KEY_TYPES, queueKeys, wakeChannel } from './keys.ts'
-import type { Durability } from './durability.ts'
-import { Link, type LinkOptions } from './link.ts'
+import type * as contract from '../contract/store.ts'
+import { examineAgreement } from './doctor/consistency.ts'
+import { ConfirmedCalls } from './replicated/confirmed-calls.ts'
+import type { Connect, Connection } from './link/connection.ts'
+import { decodeCursor, encodeCursor } from './wire/cursor.ts'
+import { examine, worstFirst } from './doctor/doctor.ts'
+import { KEY_TYPES, queueKeys, wakeChannel } from './scripts/keys.ts'
+import type { Durability } from './replicated/durability.ts'
+import { Link, type LinkOptions } from './link/link.ts'
 import {
   decodeClaim,
   decodeCounts,
@@ -30,14 +30,14 @@ import {
   settleResults,
   words,
   type Claimed,
-} from './replies.ts'
-import { claimDueArgs, extendArgs, putArgs, rescheduleArgs, settleArgs } from './requests.ts'
-import { ScriptCalls } from './script-calls.ts'
-import * as scripts from './scripts.generated.ts'
-import type { PrimaryWatch } from './primary-watch.ts'
-import type { Sentinels } from './sentinels.ts'
-import type { Timeouts } from './url-options.ts'
-import { Wakeups } from './wakeups.ts'
+} from './wire/replies.ts'
+import { claimDueArgs, extendArgs, putArgs, rescheduleArgs, settleArgs } from './wire/requests.ts'
+import { ScriptCalls } from './scripts/calls.ts'
+import * as scripts from './scripts/generated.ts'
+import type { PrimaryWatch } from './sentinel/primary-watch.ts'
+import type { Sentinels } from './sentinel/sentinels.ts'
+import type { Timeouts } from './address/options.ts'
+import { Wakeups } from './link/wakeups.ts'
 
 const BATCH_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */

@@ -1,7 +1,7 @@
 /** What an engine author hands to the conformance suite, and the small vocabulary its tests are written in. */
 import assert from 'node:assert/strict'
 import type { MessageState } from '../../core/message.ts'
-import type { Lease, NewMessage, Next, Settlement, Store, StoredMessage } from '../../store/store.ts'
+import type { Lease, NewMessage, Next, Settlement, Store, StoredMessage } from '../../store/contract/store.ts'
 
 export type ConformanceSubject = {
   readonly store: Store

@@ -1,7 +1,7 @@
 /** P10: looking at what is there, page by page. */
 import assert from 'node:assert/strict'
 import { MESSAGE_STATES } from '../../core/message.ts'
-import type { InspectQuery, Store, StoredMessage } from '../../store/store.ts'
+import type { InspectQuery, Store, StoredMessage } from '../../store/contract/store.ts'
 import { takeCensus } from '../census.ts'
 import { TOPIC, claimDue, claimOne, dead, idsOf, message } from './bench.ts'
 import { test, type ConformanceTest } from './test.ts'

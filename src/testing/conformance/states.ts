@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { assertNever } from '../../core/errors.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
 import { VERBS, transition, type Place, type Verb } from '../../core/transition.ts'
-import type { Lease, Store } from '../../store/store.ts'
+import type { Lease, Store } from '../../store/contract/store.ts'
 import { takeCensus } from '../census.ts'
 import {
   LEASE_MS,

@@ -1,6 +1,6 @@
 /** The three answers of a claim, and the hints that come between them (P9). */
 import assert from 'node:assert/strict'
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
   ack,

@@ -7,7 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import type { StoredMessage } from '../../../src/store/store.ts'
+import type { StoredMessage } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'

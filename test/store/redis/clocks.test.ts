@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock, type Clock } from '../../../src/clock.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
 import { claimDue, claimLapsed, claimReply, find, message } from '../../../src/testing/conformance/bench.ts'
 import { RedisServer } from './server.ts'
 import { context, freshQueue, storeAt } from './stores.ts'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { ConfirmedCalls } from '../../../src/store/redis/confirmed-calls.ts'
-import { connectTo } from '../../../src/store/redis/connection.ts'
-import { CALLS_MAX, Link } from '../../../src/store/redis/link.ts'
-import { parseRedisUrl } from '../../../src/store/redis/url.ts'
+import { ConfirmedCalls } from '../../../src/store/redis/replicated/confirmed-calls.ts'
+import { connectTo } from '../../../src/store/redis/link/connection.ts'
+import { CALLS_MAX, Link } from '../../../src/store/redis/link/link.ts'
+import { parseRedisUrl } from '../../../src/store/redis/address/url.ts'
 import { RedisServer } from './server.ts'
 import { context } from './stores.ts'
 

@@ -6,7 +6,7 @@
  *   running       { a: 'due 1500 attempt 1 of #3 token 7.n' }
  */
 import { RESP_TYPES, createClient } from 'redis'
-import { queueKeys } from '../../../src/store/redis/keys.ts'
+import { queueKeys } from '../../../src/store/redis/scripts/keys.ts'
 
 export type Dump = Readonly<Record<string, Readonly<Record<string, string>>>>
 

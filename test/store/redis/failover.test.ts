@@ -1,7 +1,7 @@
 /** The primary dies, or is cut off, and a replica takes over: what that loses, and what it does not. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runFailovers } from '../../../chaos/failover/rounds.ts'
-import type { Lease, Store } from '../../../src/store/store.ts'
+import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
 import { ReplicationGroup, type Member } from './replication-group.ts'
 import { freshQueue, storeAt } from './stores.ts'

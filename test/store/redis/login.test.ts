@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
 import { SentinelServer } from './sentinel-server.ts'
 import { RedisServer, freePort } from './server.ts'

@@ -1,8 +1,8 @@
 /** A server that says no: each refusal is an error that says what to do, and changes nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
-import { toPunctualError } from '../../../src/store/redis/refusals.ts'
-import type { Lease, Store } from '../../../src/store/store.ts'
+import { toPunctualError } from '../../../src/store/redis/link/refusals.ts'
+import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, claimLapsed, message } from '../../../src/testing/conformance/bench.ts'
 import { dump } from './dump.ts'
 import { RedisServer } from './server.ts'

@@ -2,7 +2,7 @@
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
-import type { Lease, Store } from '../../../src/store/store.ts'
+import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, message, retry } from '../../../src/testing/conformance/bench.ts'
 import { ReplicationProxy } from './replication-proxy.ts'
 import { freePort, RedisServer } from './server.ts'

@@ -1,7 +1,7 @@
 /** Each script alone, on a real server, with the whole key space before and after. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import * as scripts from '../../../src/store/redis/scripts.generated.ts'
-import type { Lease, Store } from '../../../src/store/store.ts'
+import * as scripts from '../../../src/store/redis/scripts/generated.ts'
+import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import {
   ack,
   claimDue,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { readDurability, type Durability } from '../../../src/store/redis/durability.ts'
-import { describeGroup, parseSentinelUrl } from '../../../src/store/redis/sentinel-url.ts'
-import { parseRedisUrl } from '../../../src/store/redis/url.ts'
+import { readDurability, type Durability } from '../../../src/store/redis/replicated/durability.ts'
+import { describeGroup, parseSentinelUrl } from '../../../src/store/redis/address/sentinel-url.ts'
+import { parseRedisUrl } from '../../../src/store/redis/address/url.ts'
 
 describe('a Sentinel URL', () => {
   test('names sentinels, the primary, database, user and password', () => {

@@ -3,8 +3,8 @@ import { systemClock, type Clock } from '../../../src/clock.ts'
 import type { Logger } from '../../../src/core/log.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
-import type { RedisSettings } from '../../../src/store/redis/url-options.ts'
-import type { Store, StoreContext } from '../../../src/store/store.ts'
+import type { RedisSettings } from '../../../src/store/redis/address/options.ts'
+import type { Store, StoreContext } from '../../../src/store/contract/store.ts'
 
 let queues = 0
 

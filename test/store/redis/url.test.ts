@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
-import { readTimeouts } from '../../../src/store/redis/url-options.ts'
-import { describeAddress, parseRedisUrl } from '../../../src/store/redis/url.ts'
+import { readTimeouts } from '../../../src/store/redis/address/options.ts'
+import { describeAddress, parseRedisUrl } from '../../../src/store/redis/address/url.ts'
 
 describe('a Redis URL', () => {
   test('names host, port, database, user and password', () => {

@@ -1,8 +1,8 @@
 /** The smart notification: who is woken, and above all who is not. Counted by a subscriber of the test's own. */
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { wakeChannel } from '../../../src/store/redis/keys.ts'
-import type { Store } from '../../../src/store/store.ts'
+import { wakeChannel } from '../../../src/store/redis/scripts/keys.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
 import {
   ack,
   claimDue,

@@ -8,8 +8,8 @@
  *   tlsServername    the name that the server's certificate carries (only with TLS)
  *   sentinelUsername, sentinelPassword   for the sentinels, where they ask for it (only with Sentinel)
  */
-import { UsageError, describe } from '../../core/errors.ts'
-import { parseDuration, type Duration } from '../../core/input/duration.ts'
+import { UsageError, describe } from '../../../core/errors.ts'
+import { parseDuration, type Duration } from '../../../core/input/duration.ts'
 
 export type TlsFiles = {
   readonly ca?: string

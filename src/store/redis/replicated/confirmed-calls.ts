@@ -15,12 +15,12 @@
  * servers do more), and a repeated put, which finds its message there, writes nothing: without the fence, WAIT could
  * confirm at once what no replica has.
  */
-import type { Clock } from '../../clock.ts'
-import { UnavailableError, UsageError } from '../../core/errors.ts'
-import { queueKeys } from './keys.ts'
-import { CALLS_MAX, type Link } from './link.ts'
-import { refusalWord } from './refusals.ts'
-import type { Calls } from './script-calls.ts'
+import type { Clock } from '../../../clock.ts'
+import { UnavailableError, UsageError } from '../../../core/errors.ts'
+import { queueKeys } from '../scripts/keys.ts'
+import { CALLS_MAX, type Link } from '../link/link.ts'
+import { refusalWord } from '../link/refusals.ts'
+import type { Calls } from '../scripts/calls.ts'
 
 /** The first write needs no memory, so that a full server allows the second: work can still be finished there. */
 const FENCE = "redis.call('HDEL', KEYS[2], '') return redis.call('INCRBY', KEYS[1], 0)"

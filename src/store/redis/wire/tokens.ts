@@ -6,7 +6,7 @@
  * Only the claim is what fences. The stamp is what a message needs to wait again; whoever gives it back brings it along,
  * so that the server neither keeps it twice nor reads a body, which may be long, to learn it.
  */
-import { STAMP_LENGTH } from './tail.ts'
+import { STAMP_LENGTH } from './payload.ts'
 
 /** `prefix`: what all tokens of one claim begin with. */
 export function makeToken(prefix: string, payload: string): string {

@@ -3,11 +3,11 @@
  * confirms it (ROLE). Around a failover the sentinels may still name the old one, or a replica may not have been
  * promoted yet; then opening fails, and `link` tries again.
  */
-import { UnavailableError, describe } from '../../core/errors.ts'
-import { connectTo, type Connect, type Connection } from './connection.ts'
+import { UnavailableError, describe } from '../../../core/errors.ts'
+import { connectTo, type Connect, type Connection } from '../link/connection.ts'
 import type { PrimaryWatch } from './primary-watch.ts'
 import type { Place, Sentinels } from './sentinels.ts'
-import { hostAndPort } from './url.ts'
+import { hostAndPort } from '../address/url.ts'
 
 export type WayToPrimary = {
   readonly sentinels: Sentinels

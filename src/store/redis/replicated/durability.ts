@@ -7,9 +7,9 @@
  *   replicas             how many replicas must have it                                  1
  *   replicationTimeout   how long to wait for them before the call fails, its effect unknown   1s
  */
-import { UsageError, describe } from '../../core/errors.ts'
-import { parseDuration } from '../../core/input/duration.ts'
-import type { RedisSettings } from './url-options.ts'
+import { UsageError, describe } from '../../../core/errors.ts'
+import { parseDuration } from '../../../core/input/duration.ts'
+import type { RedisSettings } from '../address/options.ts'
 
 export type Durability =
   | { readonly kind: 'primary' }

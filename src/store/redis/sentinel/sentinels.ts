@@ -2,12 +2,12 @@
  * Asking sentinels. Each question has a connection of its own, that ends with the answer or after its share of
  * `connectTimeout`: a sentinel that stands still must not keep us from the next one.
  */
-import type { Clock } from '../../clock.ts'
-import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
-import { connectTo, type Connection } from './connection.ts'
-import { toPunctualError } from './refusals.ts'
-import { describeGroup, type SentinelGroup } from './sentinel-url.ts'
-import { describeAddress, hostAndPort, type Address } from './url.ts'
+import type { Clock } from '../../../clock.ts'
+import { UnavailableError, UsageError, type PunctualError } from '../../../core/errors.ts'
+import { connectTo, type Connection } from '../link/connection.ts'
+import { toPunctualError } from '../link/refusals.ts'
+import { describeGroup, type SentinelGroup } from '../address/sentinel-url.ts'
+import { describeAddress, hostAndPort, type Address } from '../address/url.ts'
 
 const CLIENT_NAME = 'punctual:discovery'
 

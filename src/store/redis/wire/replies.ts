@@ -2,8 +2,8 @@
  * The scripts' replies as the contract wants them. A reply comes from a script of ours, so that its shape is known;
  * only the shape of the outermost list is checked, because a proxy or an older library might change it.
  */
-import { invariant } from '../../core/errors.ts'
-import type { MessageState } from '../../core/message.ts'
+import { invariant } from '../../../core/errors.ts'
+import type { MessageState } from '../../../core/message.ts'
 import type {
   ClaimReply,
   Counts,
@@ -13,8 +13,8 @@ import type {
   SettleResult,
   StoredMessage,
   TopicCounts,
-} from '../store.ts'
-import { decodePayload, decodeTail } from './tail.ts'
+} from '../../contract/store.ts'
+import { decodePayload, decodeTail } from './payload.ts'
 import { makeToken, tokenPrefix } from './tokens.ts'
 
 const GROUP_FIELDS = 4

@@ -11,7 +11,7 @@ import {
   UnavailableError,
   UsageError,
   type ErrorCode,
-} from '../../core/errors.ts'
+} from '../../../core/errors.ts'
 
 type Advice = { readonly code: ErrorCode; readonly say: string }
 

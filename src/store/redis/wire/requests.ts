@@ -1,7 +1,7 @@
 /** The contract's requests as the scripts want them: flat lists of texts, as each script's header says. */
-import { assertNever } from '../../core/errors.ts'
-import type { ClaimDue, LeaseRef, Move, NewMessage, Settlement, When } from '../store.ts'
-import { encodeTail } from './tail.ts'
+import { assertNever } from '../../../core/errors.ts'
+import type { ClaimDue, LeaseRef, Move, NewMessage, Settlement, When } from '../../contract/store.ts'
+import { encodeTail } from './payload.ts'
 import { claimOf, stampOf } from './tokens.ts'
 
 export function putArgs(messages: readonly NewMessage[]): string[] {

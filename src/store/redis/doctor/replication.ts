@@ -1,8 +1,8 @@
 /** What a failover would lose: who is the primary, how many replicas follow it, and what a write waits for. */
-import type { Finding } from '../store.ts'
-import { configOf } from './doctor-questions.ts'
-import type { Durability } from './durability.ts'
-import type { Link } from './link.ts'
+import type { Finding } from '../../contract/store.ts'
+import { configOf } from './questions.ts'
+import type { Durability } from '../replicated/durability.ts'
+import type { Link } from '../link/link.ts'
 
 export async function examineReplication(
   link: Link,

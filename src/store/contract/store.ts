@@ -16,11 +16,11 @@
  *
  * The conformance suite in `punctual/testing` is this text in executable form.
  */
-import type { Clock } from '../clock.ts'
-import type { Logger } from '../core/log.ts'
-import type { MessageState, PriorityRank } from '../core/message.ts'
-import type { NextAnswer } from '../core/schedule.ts'
-import type { Random } from '../random.ts'
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../core/log.ts'
+import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { NextAnswer } from '../../core/schedule.ts'
+import type { Random } from '../../random.ts'
 
 export interface Store {
   readonly capabilities: Capabilities

@@ -7,9 +7,9 @@
 import { readFile } from 'node:fs/promises'
 import type * as ClientLibrary from 'redis'
 import type { RedisClientOptions, RedisClientType } from 'redis'
-import { UsageError } from '../../core/errors.ts'
-import type { TlsFiles } from './url-options.ts'
-import type { Address } from './url.ts'
+import { UsageError } from '../../../core/errors.ts'
+import type { TlsFiles } from '../address/options.ts'
+import type { Address } from '../address/url.ts'
 
 export interface Connection {
   /** Connects and authenticates. */

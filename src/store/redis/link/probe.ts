@@ -3,8 +3,8 @@
  * producers want it; whoever runs one command would rather hear at once that nobody is there.
  */
 import { createConnection } from 'node:net'
-import { UnavailableError } from '../../core/errors.ts'
-import { describeAddress, parseRedisUrl } from './url.ts'
+import { UnavailableError } from '../../../core/errors.ts'
+import { describeAddress, parseRedisUrl } from '../address/url.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
 const CERTAIN: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND'])

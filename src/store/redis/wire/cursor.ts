@@ -1,6 +1,6 @@
 /** Where a page ended, as the caller carries it to the next one. Opaque to the caller, checked when it comes back. */
-import { UsageError } from '../../core/errors.ts'
-import type { MessageState } from '../../core/message.ts'
+import { UsageError } from '../../../core/errors.ts'
+import type { MessageState } from '../../../core/message.ts'
 
 /** Stage, number, seq and id, as `inspect_page.lua` gives and takes them. */
 export type Place = readonly [stage: string, number: string, seq: string, id: string]

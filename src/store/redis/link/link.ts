@@ -14,10 +14,10 @@
  * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
  * connections and refuses every call is not hammered.
  */
-import type { Clock, Timer } from '../../clock.ts'
-import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
-import type { Logger } from '../../core/log.ts'
-import type { Random } from '../../random.ts'
+import type { Clock, Timer } from '../../../clock.ts'
+import { UnavailableError, UsageError, type PunctualError } from '../../../core/errors.ts'
+import type { Logger } from '../../../core/log.ts'
+import type { Random } from '../../../random.ts'
 import type { Connect, Connection } from './connection.ts'
 import { DEMOTED, refusalWord, toPunctualError } from './refusals.ts'
 

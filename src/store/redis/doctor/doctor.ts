@@ -3,14 +3,14 @@
  * tell the time differently from one moment to the next. Managed servers and narrow users hide some of the answers;
  * then the finding says what could not be seen.
  */
-import type { Clock } from '../../clock.ts'
-import type { Finding } from '../store.ts'
-import { ask, configOf, hidden, parseInfo } from './doctor-questions.ts'
-import type { Durability } from './durability.ts'
-import type { Link } from './link.ts'
-import { examineReplication } from './replication-doctor.ts'
-import { examineSentinels } from './sentinel-doctor.ts'
-import type { Sentinels } from './sentinels.ts'
+import type { Clock } from '../../../clock.ts'
+import type { Finding } from '../../contract/store.ts'
+import { ask, configOf, hidden, parseInfo } from './questions.ts'
+import type { Durability } from '../replicated/durability.ts'
+import type { Link } from '../link/link.ts'
+import { examineReplication } from './replication.ts'
+import { examineSentinels } from './sentinel.ts'
+import type { Sentinels } from '../sentinel/sentinels.ts'
 
 const SKEW_MS_MAX = 1000
 const VERSION_MIN = [6, 2] as const

@@ -2,7 +2,7 @@
  * One channel, listened to on a connection of its own. A subscription can die without a word: a half-open socket brings
  * no messages and no error. So it is asked for a sign of life every few seconds.
  */
-import type { Clock, Timer } from '../../clock.ts'
+import type { Clock, Timer } from '../../../clock.ts'
 import { Link, type LinkOptions } from './link.ts'
 
 const PING_EVERY_MS = 3000

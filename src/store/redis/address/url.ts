@@ -5,8 +5,8 @@
  *
  * With Sentinel: `sentinel-url`. What may stand behind the question mark: `url-options`.
  */
-import { UsageError, describe, urlWithoutPasswords } from '../../core/errors.ts'
-import { readOptions, readTls, type RedisSettings, type TlsFiles } from './url-options.ts'
+import { UsageError, describe, urlWithoutPasswords } from '../../../core/errors.ts'
+import { readOptions, readTls, type RedisSettings, type TlsFiles } from './options.ts'
 
 export type Address = {
   readonly host: string

@@ -8,13 +8,13 @@
  * What was announced before a subscription stood went unheard, so that each one begins with a question. A sentinel that
  * lags behind then names the old primary; that costs a connection, and the next one is confirmed by its server again.
  */
-import { UnavailableError } from '../../core/errors.ts'
-import { connectTo } from './connection.ts'
-import type { LinkOptions } from './link.ts'
+import { UnavailableError } from '../../../core/errors.ts'
+import { connectTo } from '../link/connection.ts'
+import type { LinkOptions } from '../link/link.ts'
 import { describeSentinel, placeIn, whereIs, type Place } from './sentinels.ts'
-import type { SentinelGroup } from './sentinel-url.ts'
-import { Subscription } from './subscription.ts'
-import { hostAndPort } from './url.ts'
+import type { SentinelGroup } from '../address/sentinel-url.ts'
+import { Subscription } from '../link/subscription.ts'
+import { hostAndPort } from '../address/url.ts'
 
 const CHANNEL = '+switch-master'
 const CLIENT_NAME = 'punctual:failovers'

@@ -1,7 +1,7 @@
 /** How the doctors ask a server, and what they say when it does not tell. */
-import { UnavailableError } from '../../core/errors.ts'
-import type { Finding } from '../store.ts'
-import type { Link } from './link.ts'
+import { UnavailableError } from '../../../core/errors.ts'
+import type { Finding } from '../../contract/store.ts'
+import type { Link } from '../link/link.ts'
 
 export async function configOf(link: Link, name: string): Promise<string | undefined> {
   const reply = await ask(link, ['CONFIG', 'GET', name])

@@ -7,7 +7,7 @@
  * The scripts read only the first character of the tail. Everything else is opaque to the server, so that nothing is
  * decoded or encoded there.
  */
-import type { PriorityRank } from '../../core/message.ts'
+import type { PriorityRank } from '../../../core/message.ts'
 
 const TAIL_AT = 16
 /** Seq, topic and priority: the beginning of every payload. */

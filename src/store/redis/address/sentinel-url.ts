@@ -6,8 +6,8 @@
  * User and password are for the primary; the sentinels have their own, as options. `rediss+sentinel://` is TLS to
  * both. No URL parser of the platform takes several hosts, so that the text is cut up here.
  */
-import { UsageError, describe } from '../../core/errors.ts'
-import { readOptions, readTls, type RedisSettings } from './url-options.ts'
+import { UsageError, describe } from '../../../core/errors.ts'
+import { readOptions, readTls, type RedisSettings } from './options.ts'
 import {
   credentials,
   databaseOf,

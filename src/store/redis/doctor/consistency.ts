@@ -1,5 +1,5 @@
 /** Whether the keys of a queue agree: each message has one payload and one place. They do unless somebody else wrote. */
-import type { Finding } from '../store.ts'
+import type { Finding } from '../../contract/store.ts'
 
 const REMEDY =
   'look who deletes, evicts or writes keys of this queue (maxmemory-policy, FLUSHDB, scripts); "punctual list" shows what is left'

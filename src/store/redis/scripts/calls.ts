@@ -1,7 +1,7 @@
 /** Running the scripts of one queue: by their SHA, and whole where the server does not know or forgot them. */
 import { queueKeys, wakeChannel } from './keys.ts'
-import { refusalWord } from './refusals.ts'
-import type { Script } from './scripts.generated.ts'
+import { refusalWord } from '../link/refusals.ts'
+import type { Script } from './generated.ts'
 
 /** Whoever sends a command and brings its reply. */
 export interface Calls {

@@ -1,7 +1,7 @@
 /** Whether the sentinels could make a failover: who of them answers, and whether those are enough to agree. */
-import type { Finding } from '../store.ts'
-import { describeSentinel, type Sentinels } from './sentinels.ts'
-import { toPunctualError } from './refusals.ts'
+import type { Finding } from '../../contract/store.ts'
+import { describeSentinel, type Sentinels } from '../sentinel/sentinels.ts'
+import { toPunctualError } from '../link/refusals.ts'
 
 const SENTINELS_MIN = 3
 
