@@ -1,5 +1,5 @@
 /** The plan of a storm: which fault when, to whom, for how long. One seed, one plan; what it does to whom is real. */
-import { Chance } from '../simulation/chance.ts'
+import { Chance } from '../simulation/world/chance.ts'
 
 /** Done to processes; the same on every engine. */
 export const PROCESS_FAULTS = {

@@ -12,7 +12,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Chance } from '../simulation/chance.ts'
+import { Chance } from '../simulation/world/chance.ts'
 import type { Finding } from './audit.ts'
 import { Place, type Role } from './cast.ts'
 import { Log } from './children/log.mjs'

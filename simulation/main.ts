@@ -7,9 +7,9 @@
  * (`--mutants` is in scripts/simulate.mjs: each of them needs a build of its own.)
  */
 import { parseArgs } from 'node:util'
-import { formatTime } from './history.ts'
+import { formatTime } from './judges/history.ts'
 import { simulate, type Simulation } from './simulate.ts'
-import { addTally, faultsIn, newTally } from './tally.ts'
+import { addTally, faultsIn, newTally } from './judges/tally.ts'
 
 const HISTORY_LINES = 200
 

@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'missing fence: a late worker settles the attempt of another',
-    file: 'simulation/model-store.ts',
+    file: 'simulation/world/model-store.ts',
     find: 'return entry?.held?.token === token ? entry : undefined',
     replace: 'return entry?.held !== undefined && token !== undefined ? entry : undefined',
   },
@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lapsed lease is taken over under its old token',
-    file: 'simulation/model-store.ts',
+    file: 'simulation/world/model-store.ts',
     find: 'entry.held = { token: String(this.#granted), endsAt: now + leaseMs }',
     replace: 'entry.held = { token: entry.held?.token ?? String(this.#granted), endsAt: now + leaseMs }',
   },

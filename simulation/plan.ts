@@ -4,9 +4,9 @@
  * would hide it.
  */
 import type { RetryOptions } from '../src/core/input/options.ts'
-import type { Chance } from './chance.ts'
-import type { HandlerKind } from './handlers.ts'
-import type { ActionKind } from './actions.ts'
+import type { Chance } from './world/chance.ts'
+import type { HandlerKind } from './world/handlers.ts'
+import type { ActionKind } from './world/actions.ts'
 
 /**
  * `memory`: the memory engine inside one process, as its users have it. `memory, slow`: the same, but each call takes

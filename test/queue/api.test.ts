@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { StandardSchema } from '../../src/core/input/schema.ts'
 import { Punctual } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
-import { ModelStore } from '../../simulation/model-store.ts'
+import { ModelStore } from '../../simulation/world/model-store.ts'
 import { makeWorld } from '../runtime/world.ts'
 
 const START = Date.UTC(2030, 0, 1)

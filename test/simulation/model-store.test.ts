@@ -1,6 +1,6 @@
 /** The model that simulations run on keeps the same contract as every engine. */
 import { describe, it } from 'vitest'
-import { ModelStore } from '../../simulation/model-store.ts'
+import { ModelStore } from '../../simulation/world/model-store.ts'
 import { conformance } from '../../src/testing/conformance/index.ts'
 
 conformance(

@@ -2,7 +2,7 @@
  * Nobody spins (P10): however badly the store behaves, a process calls it only so often. What it has a reason for
  * (messages that came, wake-ups, a user's calls) is allowed on top.
  */
-import type { World } from './world.ts'
+import type { World } from '../world/world.ts'
 
 const WINDOW_MS = 1_000
 const CALLS_MAX = 80

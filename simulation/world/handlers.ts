@@ -1,9 +1,9 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
-import { assertNever } from '../src/core/errors.ts'
-import { DeadLetter, RetryIn } from '../src/core/outcome.ts'
-import type { Message } from '../src/runtime/handler.ts'
+import { assertNever } from '../../src/core/errors.ts'
+import { DeadLetter, RetryIn } from '../../src/core/outcome.ts'
+import type { Message } from '../../src/runtime/handler.ts'
 import type { Chance } from './chance.ts'
-import type { LeaseRecord } from './lease-record.ts'
+import type { LeaseRecord } from '../judges/lease-record.ts'
 import { never } from './never.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'

@@ -2,8 +2,8 @@
  * Chance in a simulation: one seed, many independent streams. Each part draws from a stream of its own name, so that
  * a new draw in one part does not change what all others do.
  */
-import { SeededRandom } from '../src/testing/seeded-random.ts'
-import type { Random } from '../src/random.ts'
+import { SeededRandom } from '../../src/testing/seeded-random.ts'
+import type { Random } from '../../src/random.ts'
 
 export class Chance implements Random {
   readonly #seed: number

@@ -8,10 +8,10 @@
  *
  * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
  */
-import { decodePolicy } from '../src/core/codec.ts'
-import type * as contract from '../src/store/contract/store.ts'
+import { decodePolicy } from '../../src/core/codec.ts'
+import type * as contract from '../../src/store/contract/store.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
-import { isMisfit } from './schemas.ts'
+import { isMisfit } from '../world/schemas.ts'
 import { judgeSettlement } from './settlement-rules.ts'
 import type { Violations } from './violations.ts'
 

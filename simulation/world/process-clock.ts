@@ -1,6 +1,6 @@
 /** Time as one process sees it: its own wall clock, and timers that fire a little late and end with it. */
-import type { Clock, Timer } from '../src/clock.ts'
-import { TIMER_MS_MAX } from '../src/core/input/duration.ts'
+import type { Clock, Timer } from '../../src/clock.ts'
+import { TIMER_MS_MAX } from '../../src/core/input/duration.ts'
 import type { Chance } from './chance.ts'
 import type { Owner } from './timeline.ts'
 import { BEGINS_AT, type World } from './world.ts'

@@ -1,14 +1,14 @@
 /** What every part of one simulation shares. */
-import type { Store } from '../src/store/contract/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
 import type { EffectOrder } from './effect-order.ts'
-import type { History } from './history.ts'
-import type { Ledger } from './ledger.ts'
-import type { Plan } from './plan.ts'
+import type { History } from '../judges/history.ts'
+import type { Ledger } from '../judges/ledger.ts'
+import type { Plan } from '../plan.ts'
 import type { StoreTime } from './store-time.ts'
-import type { Tally } from './tally.ts'
+import type { Tally } from '../judges/tally.ts'
 import type { Timeline } from './timeline.ts'
-import type { Violations } from './violations.ts'
+import type { Violations } from '../judges/violations.ts'
 import type { Weather } from './weather.ts'
 
 export type World = {

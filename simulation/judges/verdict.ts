@@ -6,13 +6,13 @@
  *   rest       a queue with nothing to do hardly calls its store
  *   end        every worker stops without an error, and the store holds exactly what it should
  */
-import { takeCensus } from '../src/testing/census.ts'
-import { STOP_OVERTIME_MS } from '../src/runtime/stopping.ts'
-import { AuditedStore } from './audited-store.ts'
-import type { Host } from './host.ts'
+import { takeCensus } from '../../src/testing/census.ts'
+import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
+import { AuditedStore } from '../world/audited-store.ts'
+import type { Host } from '../world/host.ts'
 import type { Holder } from './lease-record.ts'
-import { LATER_MS_MAX } from './schemas.ts'
-import type { World } from './world.ts'
+import { LATER_MS_MAX } from '../world/schemas.ts'
+import type { World } from '../world/world.ts'
 
 /** Pauses after failures end within this. */
 const BACKOFF_MS = 7_000

@@ -1,5 +1,5 @@
 /** Schemas of topics: payloads fit, but for those that are made not to. Some answer at once, some after a while. */
-import type { SchemaResult, StandardSchema } from '../src/core/input/schema.ts'
+import type { SchemaResult, StandardSchema } from '../../src/core/input/schema.ts'
 import type { Chance } from './chance.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'

@@ -3,9 +3,9 @@
  * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
-import { UnavailableError, UsageError, assertNever } from '../src/core/errors.ts'
-import { MESSAGE_STATES, type MessageState } from '../src/core/message.ts'
-import type * as contract from '../src/store/contract/store.ts'
+import { UnavailableError, UsageError, assertNever } from '../../src/core/errors.ts'
+import { MESSAGE_STATES, type MessageState } from '../../src/core/message.ts'
+import type * as contract from '../../src/store/contract/store.ts'
 
 type Held = { readonly token: string; endsAt: number }
 

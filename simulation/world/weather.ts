@@ -1,5 +1,5 @@
 /** How bad things are right now: the faults of the storm or the calm after it, and which lines are cut. */
-import { CALM, type Faults, type Plan } from './plan.ts'
+import { CALM, type Faults, type Plan } from '../plan.ts'
 
 /** `refusing`: calls fail at once. `silent`: they get no answer. */
 export type Outage = 'refusing' | 'silent'

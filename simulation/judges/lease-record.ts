@@ -1,6 +1,6 @@
 /** One lease as the ledger remembers it: who got it, and what its holder made of it. */
-import type { LeaseRef, Settlement } from '../src/store/contract/store.ts'
-import type { Owner } from './timeline.ts'
+import type { LeaseRef, Settlement } from '../../src/store/contract/store.ts'
+import type { Owner } from '../world/timeline.ts'
 
 /** A process, as far as the ledger must know it. */
 export interface Holder extends Owner {

@@ -1,7 +1,7 @@
 /** What users do with a queue, at random: each action goes through the public API of some living process. */
-import { UnavailableError, UsageError } from '../src/core/errors.ts'
-import type { ProduceOptions } from '../src/core/input/request.ts'
-import type { Queue } from '../src/queue/queue.ts'
+import { UnavailableError, UsageError } from '../../src/core/errors.ts'
+import type { ProduceOptions } from '../../src/core/input/request.ts'
+import type { Queue } from '../../src/queue/queue.ts'
 import type { Chance } from './chance.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'

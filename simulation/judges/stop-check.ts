@@ -1,7 +1,7 @@
 /** Does a stop report add up (P11)? Compared with what was seen from outside while the queue stopped. */
-import type { StopReport } from '../src/runtime/stopping.ts'
-import type { SimulatedProcess } from './process.ts'
-import type { World } from './world.ts'
+import type { StopReport } from '../../src/runtime/stopping.ts'
+import type { SimulatedProcess } from '../world/process.ts'
+import type { World } from '../world/world.ts'
 
 export type ObservedStop = {
   /** Handlers at work when it began. */

@@ -1,8 +1,8 @@
 /** A store as one process sees it, with the ledger watching: every call is entered at the moment of its effect. */
-import type * as contract from '../src/store/contract/store.ts'
+import type * as contract from '../../src/store/contract/store.ts'
 import type { EffectOrder } from './effect-order.ts'
-import type { Holder } from './lease-record.ts'
-import type { Ledger } from './ledger.ts'
+import type { Holder } from '../judges/lease-record.ts'
+import type { Ledger } from '../judges/ledger.ts'
 import type { World } from './world.ts'
 
 export class AuditedStore implements contract.Store {

@@ -7,8 +7,8 @@
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
  *   release  it was never started, or its worker stops
  */
-import { assertNever } from '../src/core/errors.ts'
-import type { Settlement } from '../src/store/contract/store.ts'
+import { assertNever } from '../../src/core/errors.ts'
+import type { Settlement } from '../../src/store/contract/store.ts'
 import type { Holder, LeaseRecord } from './lease-record.ts'
 
 /** What is wrong with it; undefined when nothing is. `elapsed`: simulated time. */

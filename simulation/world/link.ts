@@ -10,12 +10,12 @@
  * A call without an answer is given up after a while, as every client of a server does. Wake-ups travel on their own,
  * and may come late, twice, in another order, or not at all.
  */
-import { UnavailableError, UsageError } from '../src/core/errors.ts'
-import type * as contract from '../src/store/contract/store.ts'
+import { UnavailableError, UsageError } from '../../src/core/errors.ts'
+import type * as contract from '../../src/store/contract/store.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Chance } from './chance.ts'
 import { never } from './never.ts'
-import { RateCheck } from './rate-check.ts'
+import { RateCheck } from '../judges/rate-check.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'
 

@@ -1,9 +1,9 @@
 /** A machine on which one process runs at a time: started, killed, stopped in order, started again. */
-import { STOP_OVERTIME_MS, type StopReport } from '../src/runtime/stopping.ts'
+import { STOP_OVERTIME_MS, type StopReport } from '../../src/runtime/stopping.ts'
 import type { Chance } from './chance.ts'
 import { SimulatedProcess } from './process.ts'
-import type { HostPlan } from './plan.ts'
-import { checkStopReport, observeStop } from './stop-check.ts'
+import type { HostPlan } from '../plan.ts'
+import { checkStopReport, observeStop } from '../judges/stop-check.ts'
 import type { World } from './world.ts'
 
 const RESTART_MS_MAX = 20_000
