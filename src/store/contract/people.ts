@@ -120,7 +120,7 @@ export type FiguresQuery = {
   readonly topic?: string
   readonly cursor?: string
 }
-/** Topics beyond the 200 that are kept by name are added up under OTHER_TOPICS. */
+/** Topics beyond the 200 that are kept by name are added up under `OTHER_TOPICS` of `core/figures`. */
 export type FiguresPage = { readonly rows: readonly MinuteFigures[]; readonly cursor?: string }
 export type MinuteFigures = TopicFigures & { readonly minuteAt: number }
 

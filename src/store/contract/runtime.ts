@@ -10,6 +10,7 @@
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
  * what the store thinks an owner holds; the worker releases what it does not.
  */
+import type { EndedCounts } from '../../core/figures.ts'
 import type { PriorityRank } from '../../core/message.ts'
 import type { NextAnswer } from '../../core/schedule.ts'
 
@@ -146,12 +147,5 @@ export type Settlement =
   | (LeaseRef & { readonly kind: 'release' })
   | (LeaseRef & { readonly kind: 'dead'; readonly reason: string; readonly error: string })
 
-/** What ended, of one topic. `lateness` is sparse: pairs of a bucket of `core/lateness` and a count. */
-export type TopicFigures = {
-  readonly topic: string
-  readonly completed: number
-  readonly failed: number
-  readonly dead: number
-  readonly skipped: number
-  readonly lateness: readonly (readonly [bucket: number, count: number])[]
-}
+/** What ended, of one topic. */
+export type TopicFigures = EndedCounts & { readonly topic: string }
