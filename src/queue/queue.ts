@@ -94,7 +94,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       const { topic, payload, ...options } = entry
       return this.#draft(topic, payload, options)
     })
-    await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    if (this.#settings.schemas !== undefined) {
+      await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    }
     return (await this.#openProducer()).produceMany(drafts)
   }
 
