@@ -33,14 +33,24 @@ export function installDependencies() {
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
-/** The peers that the benchmark runs beside us: a package of its own, so that users never download them. */
-export function installPeers() {
-  const bench = join(ROOT, 'bench')
-  const installed = join(bench, 'node_modules', '.package-lock.json')
-  const lock = join(bench, 'package-lock.json')
+/** A package of its own inside the project: tools that users, and most test runs, never download. */
+export function installPackage(folder, what) {
+  const directory = join(ROOT, folder)
+  const installed = join(directory, 'node_modules', '.package-lock.json')
+  const lock = join(directory, 'package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
-  say('installing the peers of the benchmark')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts'], { cwd: bench })
+  say(`installing ${what}`)
+  run(
+    'npm',
+    ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', '--legacy-peer-deps'],
+    {
+      cwd: directory,
+    },
+  )
+}
+
+export function installPeers() {
+  installPackage('bench', 'the peers of the benchmark')
 }
 
 /** Builds dist/ when a source is newer than it. */
