@@ -1,4 +1,4 @@
-/** Claims one message and sits on it. */
+/** Claims one message and sits on it for ever. */
 import { args, claim, say } from './store.mjs'
 
 const { leases } = await claim(1, args.leaseMs)
