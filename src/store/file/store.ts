@@ -7,7 +7,8 @@
 import { systemClock } from '../../clock.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { checkEdges } from '../shared/forecast.ts'
 import type { SyncMode } from './directory.ts'
 import { isWatchingFinding, worstFirst } from './doctor/findings.ts'
 import { closedError } from './failure.ts'
@@ -84,11 +85,8 @@ export class FileStore implements contract.Store {
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    const limit = Math.min(request.limit, BATCH_MAX)
-    if (request.from === 'lapsed') return this.#call('claim', [{ ...request, limit }], limit)
-    admitEntries(request.wants.length, BATCH_MAX)
-    const bytesMax = Math.min(request.bytesMax, BATCH_BYTES_MAX)
-    return this.#call('claim', [{ ...request, limit, bytesMax }], limit)
+    admitClaim(request, this.capabilities)
+    return this.#call('claim', [request], request.limit)
   }
 
   extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
@@ -134,7 +132,8 @@ export class FileStore implements contract.Store {
     return this.#call('countTopics', [query])
   }
 
-  forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+  async forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    checkEdges(query.edges)
     return this.#call('forecast', [query])
   }
 

@@ -16,6 +16,7 @@ export type MessageRow = MessageNumbers & {
   readonly until: number
   readonly lease: number
   readonly owner: number
+  readonly death: number | null
   readonly checksum: number
   /** 1: its body lies in the table for bodies. */
   readonly is_large: 0 | 1
@@ -24,10 +25,10 @@ export type MessageRow = MessageNumbers & {
 export type WholeRow = MessageRow &
   MessageTexts & { readonly meta: string; readonly body: string | Uint8Array | null }
 
-export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, until, lease, owner, attempt,
-  lapses, checksum, id, body IS NULL AS is_large`
+export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, until, lease, owner, death,
+  attempt, lapses, checksum, id, body IS NULL AS is_large`
 export const WHOLE_ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, until, lease, owner,
-  attempt, lapses, checksum, id, body IS NULL AS is_large, meta, error, reason, body`
+  death, attempt, lapses, checksum, id, body IS NULL AS is_large, meta, error, reason, body`
 
 const LARGE_BODY = 'SELECT body FROM body WHERE seq = ?'
 const FAILURE = 'SELECT error, reason FROM message WHERE seq = ?'

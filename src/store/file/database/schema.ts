@@ -7,6 +7,7 @@
  *   owner     who claims: one started queue, with the process that it runs in
  *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
  *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died
+ *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
  *   messages  a view for people with `sqlite3`; the engine does not use it
@@ -39,7 +40,7 @@ CREATE TABLE message (
   seq INTEGER PRIMARY KEY, queue INT NOT NULL, topic INT NOT NULL, priority INT NOT NULL, state INT NOT NULL DEFAULT 0,
   due_at INT NOT NULL, first_due_at INT, produced_at INT NOT NULL, until INT NOT NULL DEFAULT 0,
   lease INT NOT NULL DEFAULT 0, owner INT NOT NULL DEFAULT 0, attempt INT NOT NULL DEFAULT 0,
-  lapses INT NOT NULL DEFAULT 0, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
+  lapses INT NOT NULL DEFAULT 0, death INT, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
   error TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', body TEXT);
 CREATE TABLE body (seq INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE figure (
@@ -48,7 +49,7 @@ CREATE TABLE figure (
 CREATE UNIQUE INDEX message_id ON message (queue, id);
 CREATE INDEX message_due ON message (topic, priority, due_at) WHERE state = 0;
 CREATE INDEX message_running ON message (queue, owner, until) WHERE state = 1;
-CREATE INDEX message_dead ON message (topic, until) WHERE state = 2;
+CREATE INDEX message_dead ON message (topic, death) WHERE state = 2;
 CREATE VIEW messages AS
   SELECT queue.name AS queue, topic.name AS topic, id,
     CASE state WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' ELSE 'dead' END AS state,

@@ -8,14 +8,14 @@
  */
 import { assertNever } from '../../../core/errors.ts'
 import { PRIORITIES, type MessageState } from '../../../core/message.ts'
-import type { InspectQuery, Page, StoredMessage } from '../../contract/store.ts'
+import type { Page, StoredMessage } from '../../contract/store.ts'
+import { isPicked, type ListQuery } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
 import { WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
 
-type PageQuery = Exclude<InspectQuery, { readonly ids: readonly string[] }>
 type Walk = Generator<{ readonly row: WholeRow | undefined; readonly at: readonly CursorPart[] }>
 
 const SCANNED_MAX = 5000
@@ -23,14 +23,15 @@ const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
 const END = Number.MAX_SAFE_INTEGER
 
+const SEQUENCE = 'SELECT sequence FROM queue WHERE queue = 0'
 const BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
 const TOPICS = 'SELECT topic, name FROM topic WHERE queue = ? AND name >= ? ORDER BY name LIMIT ?'
 const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const WAITING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?
   AND priority = ? AND due_at >= ? AND due_at < ? AND (due_at, seq) > (?, ?) ORDER BY due_at, seq LIMIT ?`
-const DEAD_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND until <= ?
-  AND (until, seq) > (?, ?) ORDER BY until, seq LIMIT ?`
+const DEAD_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND death <= ?
+  AND death > ? ORDER BY death LIMIT ?`
 const RUNNING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
   AND (owner, until, seq) > (?, ?, ?) ORDER BY owner, until, seq LIMIT ?`
 const PREFIX_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
@@ -40,7 +41,7 @@ export function inspectIds(view: View, ids: readonly string[]): Page {
   return { items: rows.map((row) => show(view, row)), scanned: rows.length }
 }
 
-export function inspectPage(view: View, query: PageQuery): Page {
+export function inspectPage(view: View, query: ListQuery): Page {
   const items: StoredMessage[] = []
   let [scanned, steps, bytes] = [0, 0, 0]
   for (const { row, at } of walk(view, query)) {
@@ -50,7 +51,7 @@ export function inspectPage(view: View, query: PageQuery): Page {
       const item = isCandidate(view, query, row) ? show(view, row) : undefined
       if (item !== undefined) {
         bytes += item.body.length
-        if (fits(query, item)) items.push(item)
+        if (isPicked(query, item)) items.push(item)
       }
     }
     if (items.length >= query.limit || steps >= SCANNED_MAX || bytes >= BYTES_MAX) {
@@ -60,7 +61,7 @@ export function inspectPage(view: View, query: PageQuery): Page {
   return { items, scanned }
 }
 
-function walk(view: View, query: PageQuery): Walk {
+function walk(view: View, query: ListQuery): Walk {
   if (query.idPrefix !== undefined && query.idPrefix !== '') return walkIds(view, query.idPrefix, query.cursor)
   switch (query.state) {
     case 'delayed':
@@ -76,7 +77,7 @@ function walk(view: View, query: PageQuery): Walk {
   }
 }
 
-function* walkWaiting(view: View, query: PageQuery, from: number, until: number): Walk {
+function* walkWaiting(view: View, query: ListQuery, from: number, until: number): Walk {
   const start = parseCursor(query.cursor, ['string', 'number', 'number', 'number'])
   const [name = '', priority = 0, dueAt = -1, seq = -1] = start ?? []
   const range = [Math.max(from, query.dueFrom ?? from), Math.min(until, query.dueUntil ?? until)] as const
@@ -93,14 +94,14 @@ function* walkWaiting(view: View, query: PageQuery, from: number, until: number)
 }
 
 /** It ends at those that died before it began, so that whoever revives page by page comes to an end. */
-function* walkDead(view: View, query: PageQuery): Walk {
-  const start = parseCursor(query.cursor, ['number', 'string', 'number', 'number'])
-  const [begunAt = view.now, name = '', until = -1, seq = -1] = start ?? []
+function* walkDead(view: View, query: ListQuery): Walk {
+  const start = parseCursor(query.cursor, ['number', 'string', 'number'])
+  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = '', death = 0] = start ?? []
   for (const topic of topics(view, query, String(name))) {
-    const after = topic.name === name ? [Number(until), Number(seq)] : [-1, -1]
-    const cursorOf = (row: WholeRow): CursorPart[] => [begunAt, topic.name, row.until, row.seq]
-    yield* rows(view, DEAD_PAGE, [topic.topic, begunAt], after, (row) => [row.until, row.seq], cursorOf)
-    yield { row: undefined, at: [begunAt, topic.name, END, END] }
+    const after = topic.name === name ? [Number(death)] : [0]
+    const cursorOf = (row: WholeRow): CursorPart[] => [last, topic.name, row.death ?? 0]
+    yield* rows(view, DEAD_PAGE, [topic.topic, last], after, (row) => [row.death], cursorOf)
+    yield { row: undefined, at: [last, topic.name, END] }
   }
 }
 
@@ -141,7 +142,7 @@ function* rows(
 
 function* topics(
   { db, queue }: View,
-  { topic }: PageQuery,
+  { topic }: ListQuery,
   from: string,
 ): Generator<{ readonly topic: number; readonly name: string }> {
   type Row = { topic: number; name: string }
@@ -161,17 +162,13 @@ function* topics(
 }
 
 /** What can be told without its texts, which may be long. */
-function isCandidate({ db, now }: View, query: PageQuery, row: WholeRow): boolean {
+function isCandidate({ db, now }: View, query: ListQuery, row: WholeRow): boolean {
   return (
     stateOf(row, now) === query.state &&
     row.due_at >= (query.dueFrom ?? -Infinity) &&
     row.due_at < (query.dueUntil ?? Infinity) &&
     (query.topic === undefined || db.get<{ name: string }>(TOPIC_NAME, row.topic)?.name === query.topic)
   )
-}
-
-function fits({ text }: PageQuery, { body }: StoredMessage): boolean {
-  return text === undefined || body.includes(text)
 }
 
 function show({ db, now }: View, row: WholeRow): StoredMessage {

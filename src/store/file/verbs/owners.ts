@@ -25,7 +25,7 @@ const FORGET = `DELETE FROM owner WHERE queue = ?1 AND max(last_seen_at, coalesc
 const NEXT_HOLDER = `SELECT min(owner) AS owner FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner > ?`
 const PROCESS = 'SELECT process FROM owner WHERE owner = ?'
-const GONE = 'UPDATE owner SET gone_at = ? WHERE queue = ? AND name = ?'
+const GONE = 'UPDATE owner SET gone_at = ? WHERE queue = ? AND name = ? AND gone_at IS NULL'
 const WORKERS = `SELECT name, facts, first_seen_at, last_seen_at, gone_at FROM owner
   WHERE queue = ? AND max(last_seen_at, coalesce(gone_at, 0)) >= ? ORDER BY last_seen_at DESC, owner DESC LIMIT ?`
 const OWNED = `SELECT seq, id, lease, until, topic.name AS topic FROM message INDEXED BY message_running

@@ -21,8 +21,8 @@ import type { Scene } from './scene.ts'
 
 const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
 const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
-const REVIVE = `UPDATE message SET state = 0, until = 0, due_at = ?, first_due_at = NULL, attempt = 0, lapses = 0,
-  checksum = ? WHERE seq = ?`
+const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
+  lapses = 0, checksum = ? WHERE seq = ?`
 
 export function putOne(scene: Scene, message: NewMessage): PutResult {
   const { ledger, queue, queueName, now } = scene

@@ -1,6 +1,7 @@
 /** The verbs under a lease: extend and settle. Each acts only if the message runs under exactly this token (P4). */
 import { assertNever } from '../../../core/errors.ts'
 import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
+import { isStorable } from '../../shared/moments.ts'
 import { ROW, checksumAfter, deleteMessage, setFailure, type MessageRow } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import type { MessageNumbers } from '../database/checksum.ts'
@@ -11,7 +12,7 @@ const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const EXTEND = 'UPDATE message SET until = ? WHERE seq = ?'
 const WAIT = `UPDATE message SET state = 0, until = 0, owner = 0, due_at = ?, first_due_at = ?, attempt = ?, lapses = ?,
   checksum = ? WHERE seq = ?`
-const BURY = 'UPDATE message SET state = 2, until = ?, owner = 0 WHERE seq = ?'
+const BURY = 'UPDATE message SET state = 2, until = ?, owner = 0, death = ? WHERE seq = ?'
 
 export function extendOne(scene: Scene, lease: LeaseRef, leaseMs: number): ExtendResult {
   const row = heldBy(scene, lease)
@@ -23,7 +24,7 @@ export function extendOne(scene: Scene, lease: LeaseRef, leaseMs: number): Exten
 export function settleOne(scene: Scene, settlement: Settlement): SettleResult {
   const row = heldBy(scene, settlement)
   if (row === undefined) return 'lost'
-  if (!isStorable(settlement, scene.now)) return 'refused'
+  if (!isStorable(settlement)) return 'refused'
   scene.ledger.take(row.topic, RUNNING)
   switch (settlement.kind) {
     case 'ack':
@@ -47,7 +48,7 @@ export function settleOne(scene: Scene, settlement: Settlement): SettleResult {
       break
     case 'dead':
       scene.ledger.add(row.topic, DEAD, row.due_at, scene.queueName)
-      scene.db.run(BURY, scene.now, row.seq)
+      scene.db.run(BURY, scene.now, scene.ledger.nextSequence(), row.seq)
       setFailure(scene.db, row.seq, row.checksum, settlement)
       break
     default:
@@ -71,11 +72,6 @@ function heldBy({ db, queue }: Scene, { id, token }: LeaseRef): MessageRow | und
   if (!Number.isSafeInteger(seq) || !Number.isSafeInteger(lease)) return undefined
   const row = db.get<MessageRow>(HELD, seq, lease)
   return row !== undefined && row.id === id && row.queue === queue ? row : undefined
-}
-
-function isStorable(settlement: Settlement, now: number): boolean {
-  if (settlement.kind !== 'retry') return true
-  return Number.isSafeInteger(Math.floor(now + settlement.delayMs))
 }
 
 function ownerName({ db }: Scene, { owner }: MessageRow): string | undefined {
