@@ -20,11 +20,12 @@ const MAY_USE: Record<string, readonly string[]> = {
   'random.ts': [],
   'store/contract': ['core', 'clock.ts', 'random.ts'],
   'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
+  'store/thread': ['core', 'clock.ts', 'random.ts'],
   'store/shared': ['store/contract', 'core', 'clock.ts'],
   ...Object.fromEntries(
     ENGINES.map((engine) => [
       `store/${engine}`,
-      ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
+      ['store/contract', 'store/engine.ts', 'store/shared', 'store/thread', 'core', 'clock.ts', 'random.ts'],
     ]),
   ),
   'store/engines.ts': [

@@ -1,9 +1,8 @@
 /** What SQLite and the file system throw, as an error that says what to do. */
 import { statfsSync } from 'node:fs'
+import { SQLITE, sqliteCode } from './database/driver.ts'
 import { InvariantError, PunctualError, UnavailableError } from '../../core/errors.ts'
 
-/** SQLite's numbers (`sqlite3.h`), without the details in the upper bytes. */
-const SQLITE = { error: 1, ioerr: 10, corrupt: 11, full: 13, cantopen: 14, mismatch: 20, notadb: 26 } as const
 /** Our statements are fixed, so one that SQLite does not understand met tables that are not as we made them. */
 const DAMAGE: ReadonlySet<unknown> = new Set([
   SQLITE.error,
@@ -63,7 +62,5 @@ export function freeBytes(directory: string): number {
 
 /** A number of SQLite's, or a word of Node's. */
 function codeOf(error: unknown): unknown {
-  if (!(error instanceof Error)) return undefined
-  if ('errcode' in error) return Number(error.errcode) & 0xff
-  return 'code' in error ? error.code : undefined
+  return sqliteCode(error) ?? (error instanceof Error && 'code' in error ? error.code : undefined)
 }

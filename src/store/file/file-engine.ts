@@ -25,6 +25,7 @@ import type {
 import type { HostedEngine, Look, Written } from '../thread/host.ts'
 import type { ThreadCall } from '../thread/protocol.ts'
 import { Database } from './database/database.ts'
+import { isBusy } from './database/driver.ts'
 import { Ledger } from './database/ledger.ts'
 import { inspectDirectory, syncDirectory, type SyncMode } from './directory.ts'
 import { DiskSpace } from './disk-space.ts'
@@ -39,7 +40,7 @@ import { leave, owned, workers } from './verbs/owners.ts'
 import { putOne, removeOne, rescheduleOne, reviveOne } from './verbs/placing.ts'
 import { NO_QUEUE, type Scene, type View } from './verbs/scene.ts'
 import { extendOne, settleOne } from './verbs/settling.ts'
-import { ringBell } from './wake.ts'
+import { closeBells, ringBell } from './wake.ts'
 
 export type FileEngineOptions = { readonly directory: string; readonly sync: SyncMode }
 
@@ -103,33 +104,37 @@ export class FileEngine implements HostedEngine {
   open(): boolean {
     if (this.#db !== undefined) return true
     const { directory, sync } = this.#options
-    return this.#explained(() => {
+    try {
       inspectDirectory(directory)
       this.#db = Database.open(directory, sync)
       if (this.#db === undefined) return false
       syncDirectory(directory)
       syncDirectory(path.dirname(directory))
       return true
-    })
+    } catch (error) {
+      if (isFull(error, directory) && this.#space.giveUp()) return false
+      throw explainFailure(error, directory)
+    }
   }
 
   look(call: ThreadCall): Look {
-    return this.#explained(() => {
-      const { verb, args } = call
-      if (verb === 'claim') return this.#lookAtClaim(call, args[0] as ClaimRequest)
-      if (verb === 'put') this.#space.admit(call.entries, call.bytes)
-      if (verb in WRITES) return { kind: 'write' }
-      if (verb === 'forecast') {
-        return { kind: 'slices', slices: forecast(this.#view(call), ...(args as [never])) }
-      }
-      const aside = ASIDE[verb]
-      if (aside !== undefined) return { kind: 'value', value: aside(this.#view(call), this.#options, ...(args as Args)) }
-      return { kind: 'value', value: this.#use().snapshot(() => this.#read(call)) }
-    })
+    try {
+      return this.#look(call)
+    } catch (error) {
+      // On a full disk even a reader may want for a page that it shares with others.
+      const hasRoom = isFull(error, this.#options.directory) && call.verb !== 'put' && this.#space.giveUp()
+      if (isBusy(error) || hasRoom) return { kind: 'busy' }
+      throw explainFailure(error, this.#options.directory)
+    }
   }
 
   begin(): boolean {
-    return this.#explained(() => this.#use().begin())
+    try {
+      return this.#use().begin()
+    } catch (error) {
+      if (isFull(error, this.#options.directory) && this.#space.giveUp()) return false
+      throw explainFailure(error, this.#options.directory)
+    }
   }
 
   write(calls: readonly ThreadCall[]): Written {
@@ -151,8 +156,23 @@ export class FileEngine implements HostedEngine {
   }
 
   close(): void {
+    closeBells()
     this.#db?.close()
     this.#db = undefined
+  }
+
+  #look(call: ThreadCall): Look {
+    const { verb, args } = call
+    if (verb === 'claim') return this.#lookAtClaim(call, args[0] as ClaimRequest)
+    if (verb === 'put') this.#space.admit(call.entries, call.bytes)
+    if (verb in WRITES) return { kind: 'write' }
+    if (verb === 'forecast') {
+      return { kind: 'slices', slices: forecast(this.#view(call), ...(args as [never])) }
+    }
+    const aside = ASIDE[verb]
+    if (aside !== undefined)
+      return { kind: 'value', value: aside(this.#view(call), this.#options, ...(args as Args)) }
+    return { kind: 'value', value: this.#use().snapshot(() => this.#read(call)) }
   }
 
   #lookAtClaim(call: ThreadCall, request: ClaimRequest): Look {
@@ -208,13 +228,5 @@ export class FileEngine implements HostedEngine {
   #use(): Database {
     if (this.#db === undefined) throw new InvariantError('the file engine is not open')
     return this.#db
-  }
-
-  #explained<T>(act: () => T): T {
-    try {
-      return act()
-    } catch (error) {
-      throw explainFailure(error, this.#options.directory)
-    }
   }
 }

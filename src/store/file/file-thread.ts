@@ -6,6 +6,5 @@ import { FileEngine, type FileEngineOptions } from './file-engine.ts'
 
 if (parentPort !== null) {
   const data = workerData as ThreadData<FileEngineOptions>
-  // eslint-disable-next-line no-new -- it listens to the port from here on
-  new EngineHost(new FileEngine(data.options), parentPort, data)
+  new EngineHost(new FileEngine(data.options), parentPort, data).listen()
 }

@@ -16,8 +16,6 @@ export function spawnFileThread(workerData: ThreadData<FileEngineOptions>): Work
     name: 'punctual file store',
     // Node 22 says of its SQLite that it is experimental. Flags of the main program are not meant for this file.
     execArgv: ['--disable-warning=ExperimentalWarning'],
-    // SQLite's files stay open until the process ends, whatever becomes of the thread.
-    trackUnmanagedFds: false,
   })
 }
 

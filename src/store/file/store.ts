@@ -68,7 +68,8 @@ export class FileStore implements contract.Store {
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     let bytes = 0
-    for (const { id, topic, body, meta } of messages) bytes += id.length + topic.length + body.length + meta.length
+    for (const { id, topic, body, meta } of messages)
+      bytes += id.length + topic.length + body.length + meta.length
     return this.#each('put', messages, [], bytes)
   }
 
@@ -180,7 +181,12 @@ export class FileStore implements contract.Store {
     await releaseThread(opened.thread, this)
   }
 
-  async #each<R>(verb: string, entries: readonly unknown[], rest: readonly unknown[] = [], bytes = 0): Promise<R[]> {
+  async #each<R>(
+    verb: string,
+    entries: readonly unknown[],
+    rest: readonly unknown[] = [],
+    bytes = 0,
+  ): Promise<R[]> {
     admitEntries(entries.length, BATCH_MAX)
     this.#use()
     if (entries.length === 0) return []

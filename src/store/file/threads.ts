@@ -50,7 +50,8 @@ export async function acquireThread(given: string, sync: SyncMode): Promise<File
 
 /** What this holder has under way ends first, or is given up. */
 export async function releaseThread(thread: FileThread, holder: object): Promise<void> {
-  if (!(await endsWithin(CLOSE_MS_MAX, thread.engine.idle(holder)))) thread.engine.giveUp(holder, closedError())
+  if (!(await endsWithin(CLOSE_MS_MAX, thread.engine.idle(holder))))
+    thread.engine.giveUp(holder, closedError())
   thread.handles -= 1
   if (thread.handles > 0) return
   open.delete(thread.directory)
@@ -60,7 +61,12 @@ export async function releaseThread(thread: FileThread, holder: object): Promise
 }
 
 /** For what takes long: a thread of its own, which ends with it. */
-export async function callAside<T>({ directory, sync }: FileThread, queue: string, verb: string, args: readonly unknown[]): Promise<T> {
+export async function callAside<T>(
+  { directory, sync }: FileThread,
+  queue: string,
+  verb: string,
+  args: readonly unknown[],
+): Promise<T> {
   const engine = newEngine(directory, sync, ASIDE_MS_MAX, () => {})
   try {
     return await engine.call<T>({ holder: engine, queue, verb, args, entries: 1, bytes: 0 })

@@ -32,6 +32,12 @@ export function ringBell(directory: string, queue: string): void {
   }
 }
 
+/** Of the stores of this thread, when they close. */
+export function closeBells(): void {
+  for (const descriptor of bells.values()) closeSync(descriptor)
+  bells.clear()
+}
+
 type Listener = { readonly call: () => void; readonly owner: string | undefined }
 
 export class WakeChannel {

@@ -4,6 +4,7 @@ import {
   PunctualError,
   UnavailableError,
   UsageError,
+  assertNever,
   type ErrorCode,
   type ErrorDetails,
 } from '../../core/errors.ts'
@@ -16,7 +17,8 @@ export function takeApart(error: unknown): ErrorParts {
   }
   const { code, message, value, cause } = error
   return {
-    kind: error instanceof UsageError ? 'usage' : error instanceof UnavailableError ? 'unavailable' : 'invariant',
+    kind:
+      error instanceof UsageError ? 'usage' : error instanceof UnavailableError ? 'unavailable' : 'invariant',
     code,
     message,
     ...(typeof value === 'string' || typeof value === 'number' ? { value } : {}),
@@ -33,5 +35,7 @@ export function putTogether({ kind, code, message, value, cause }: ErrorParts): 
       return new UnavailableError(code as ErrorCode, message, details)
     case 'invariant':
       return new InvariantError(message, details)
+    default:
+      return assertNever(kind)
   }
 }

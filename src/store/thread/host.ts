@@ -34,6 +34,8 @@ export type Look =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'slices'; readonly slices: Iterator<void, unknown> }
   | { readonly kind: 'write' }
+  /** Another process is just bringing the store in order. */
+  | { readonly kind: 'busy' }
 
 export type Written =
   | { readonly kind: 'done'; readonly values: readonly unknown[]; readonly wakes: readonly Wake[] }
@@ -74,7 +76,10 @@ export class EngineHost {
     this.#port = port
     this.#standing = standing
     this.#callMs = callMs
-    port.on('message', (calls: readonly ThreadCall[]) => this.#serve(calls))
+  }
+
+  listen(): void {
+    this.#port.on('message', (calls: readonly ThreadCall[]) => this.#serve(calls))
   }
 
   #serve(calls: readonly ThreadCall[]): void {
@@ -95,6 +100,7 @@ export class EngineHost {
     if (!this.#open()) return this.#waitForOthers()
     for (const waiting of this.#arrived.splice(0)) this.#look(waiting)
     this.#slice()
+    if (this.#arrived.length > 0) return this.#waitForOthers()
     if (this.#writers.length === 0) return
     const sinceCommitMs = systemClock.monotonic() - this.#committedAt
     const isContended = systemClock.monotonic() - this.#metOthersAt < MET_OTHERS_MS
@@ -117,6 +123,7 @@ export class EngineHost {
       const look = this.#engine.look(call)
       if (look.kind === 'value') this.#replies.push([call.n, look.value])
       else if (look.kind === 'slices') this.#slow.push({ call, slices: look.slices })
+      else if (look.kind === 'busy') this.#arrived.push(waiting)
       else this.#writers.push(waiting)
     } catch (error) {
       this.#fail(call, error)
@@ -205,7 +212,11 @@ export class EngineHost {
   }
 
   #pump(): void {
-    for (let more = receiveMessageOnPort(this.#port); more !== undefined; more = receiveMessageOnPort(this.#port)) {
+    for (
+      let more = receiveMessageOnPort(this.#port);
+      more !== undefined;
+      more = receiveMessageOnPort(this.#port)
+    ) {
       this.#take(more.message as readonly ThreadCall[])
     }
   }

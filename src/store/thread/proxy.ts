@@ -85,7 +85,8 @@ export class EngineThread<T> {
 
   /** Rejects what this holder has under way. The thread may still do it. */
   giveUp(holder: object, error: PunctualError): void {
-    for (const [n, call] of this.#calls) if (call.holder === holder) this.#settle(n, (one) => one.reject(error))
+    for (const [n, call] of this.#calls)
+      if (call.holder === holder) this.#settle(n, (one) => one.reject(error))
     this.#outbox = this.#outbox.filter(({ n }) => this.#calls.has(n))
   }
 
@@ -181,7 +182,9 @@ export class EngineThread<T> {
 
   #lose(worker: Worker, cause: Error): void {
     if (!this.#forget(worker)) return
-    const error = new UnavailableError('STORE_UNAVAILABLE', `the store's thread ended: ${cause.message}`, { cause })
+    const error = new UnavailableError('STORE_UNAVAILABLE', `the store's thread ended: ${cause.message}`, {
+      cause,
+    })
     for (const n of this.#calls.keys()) this.#settle(n, ({ reject }) => reject(error))
     this.#outbox = []
     this.#bytesUnderWay = 0

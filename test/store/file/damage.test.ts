@@ -40,7 +40,9 @@ test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`
     await flipBit(path.join(copy, 'queue.db'), offset)
     const answer = await check(copy)
     expect(answer, `bit at ${offset}`).toMatch(
-      new RegExp(`^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN|STORE_TOO_NEW) .*)$`),
+      new RegExp(
+        `^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN|STORE_TOO_NEW) .*)$`,
+      ),
     )
   }
 })

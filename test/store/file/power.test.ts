@@ -65,10 +65,11 @@ test(`P2: ${CUTS} power cuts, and nothing acknowledged is missing`, async (conte
     const disk = path.join(place.directory, 'disk')
     await rm(disk, { recursive: true, force: true })
     await mkdir(disk)
-    for (const file of FILES) await writeFile(path.join(disk, file), imageAt(file, events.slice(0, moment), cut))
+    for (const file of FILES)
+      await writeFile(path.join(disk, file), imageAt(file, events.slice(0, moment), cut))
     await check(disk, events.slice(0, moment), `cut ${cut} of ${CUTS}`)
   }
-})
+}, 600_000)
 
 async function check(disk: string, events: readonly Event[], where: string): Promise<void> {
   const expected = new Map<string, string>()
@@ -93,8 +94,10 @@ async function check(disk: string, events: readonly Event[], where: string): Pro
 function imageAt(file: FileName, events: readonly Event[], seed: number): Buffer {
   const lastSync = events.findLastIndex((event) => event.kind === 'sync' && event.file === file)
   let image = Buffer.alloc(0)
+  let length = 0
   const grow = (bytes: number): void => {
-    if (image.length < bytes) image = Buffer.concat([image, Buffer.alloc(bytes - image.length)])
+    if (image.length < bytes) image = Buffer.concat([image, Buffer.alloc(bytes)])
+    length = Math.max(length, bytes)
   }
   for (const [index, event] of events.entries()) {
     if (event.kind === 'said' || event.kind === 'sync' || event.file !== file) continue
@@ -102,13 +105,14 @@ function imageAt(file: FileName, events: readonly Event[], seed: number): Buffer
     if (!isSynced && (index * 7919 + seed * 104_729) % 2 === 0) continue
     if (event.kind === 'length') {
       grow(event.bytes)
-      image = image.subarray(0, event.bytes)
+      image.fill(0, event.bytes)
+      length = event.bytes
     } else {
       grow(event.offset + event.bytes.length)
       event.bytes.copy(image, event.offset)
     }
   }
-  return image
+  return image.subarray(0, length)
 }
 
 /** Runs a child under strace and reads what it did to its files, in order. */

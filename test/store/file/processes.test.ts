@@ -94,25 +94,30 @@ test('P12: a worker that blocks its own event loop in the middle of a call keeps
   await store.close()
 })
 
-test.each([4, 8])('%i processes that write without a pause: none gets less than half of its share', async (writers) => {
-  const { directory } = place
-  const [start, stop] = [`${directory}-start`, `${directory}-stop`]
-  const store = await openStore(directory)
-  const children = Array.from({ length: writers }, (_, i) =>
-    program.start('compete.mjs', { directory, name: `w${i}`, start, stop }),
-  )
-  for (const child of children) await child.said('ready')
-  await writeFile(start, '')
-  await expect.poll(async () => (await store.count()).states.delayed, { timeout: 50_000 }).toBeGreaterThan(writers * 500)
-  await writeFile(stop, '')
-  const done: number[] = []
-  for (const child of children) done.push(Number((await child.said('did')).split(' ')[1]))
-  for (const child of children) await child.finished()
-  const mean = done.reduce((sum, one) => sum + one, 0) / writers
-  expect(Math.min(...done) / mean, `puts: ${done.join(', ')}`).toBeGreaterThanOrEqual(0.5)
-  expect((await store.count()).states.delayed).toBe(done.reduce((sum, one) => sum + one, 0))
-  await store.close()
-})
+test.each([4, 8])(
+  '%i processes that write without a pause: none gets less than half of its share',
+  async (writers) => {
+    const { directory } = place
+    const [start, stop] = [`${directory}-start`, `${directory}-stop`]
+    const store = await openStore(directory)
+    const children = Array.from({ length: writers }, (_, i) =>
+      program.start('compete.mjs', { directory, name: `w${i}`, start, stop }),
+    )
+    for (const child of children) await child.said('ready')
+    await writeFile(start, '')
+    await expect
+      .poll(async () => (await store.count()).states.delayed, { timeout: 50_000 })
+      .toBeGreaterThan(writers * 500)
+    await writeFile(stop, '')
+    const done: number[] = []
+    for (const child of children) done.push(Number((await child.said('did')).split(' ')[1]))
+    for (const child of children) await child.finished()
+    const mean = done.reduce((sum, one) => sum + one, 0) / writers
+    expect(Math.min(...done) / mean, `puts: ${done.join(', ')}`).toBeGreaterThanOrEqual(0.5)
+    expect((await store.count()).states.delayed).toBe(done.reduce((sum, one) => sum + one, 0))
+    await store.close()
+  },
+)
 
 test('queues in one directory share nothing but the directory', async () => {
   const { directory } = place

@@ -26,7 +26,9 @@ async function churn(store: FileStore, rounds = ROUNDS): Promise<number[]> {
     )
     await store.settle((await claimDue(store, BATCH)).map(ack))
     // What the file takes on the disk.
-    const files = await Promise.all(['queue.db', 'queue.db-wal'].map((file) => stat(path.join(place.directory, file))))
+    const files = await Promise.all(
+      ['queue.db', 'queue.db-wal'].map((file) => stat(path.join(place.directory, file))),
+    )
     sizes.push(files.reduce((sum, { blocks }) => sum + blocks * 512, 0))
   }
   return sizes

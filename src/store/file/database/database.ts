@@ -11,12 +11,9 @@
 import path from 'node:path'
 import { DATA_FILE, WAL_FILE, foreignError, sizeOf, tooNewError, type SyncMode } from '../directory.ts'
 import { corrupt } from '../failure.ts'
-import { connect, type SqlConnection, type SqlStatement, type SqlValue } from './driver.ts'
+import { connect, isBusy, type SqlConnection, type SqlStatement, type SqlValue } from './driver.ts'
 import { APPLICATION_ID, FORMAT_VERSION, MIGRATIONS } from './schema.ts'
 
-/** The low byte; the rest of SQLite's extended codes says which kind of it. */
-const BUSY = 5
-const LOCKED = 6
 /** The journal shrinks to this size when it starts over; it stays there, so that its pages need not be found again. */
 const JOURNAL_BYTES = 16 * 1024 * 1024
 
@@ -56,6 +53,7 @@ export class Database {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a statement cannot tell what it answers
   get<R>(sql: string, ...values: readonly SqlValue[]): R | undefined {
     return this.#statement(sql).get(...values) as R | undefined
   }
@@ -103,7 +101,8 @@ export class Database {
   }
 
   pragma(name: string): string | number {
-    const row = this.#connection.prepare(`PRAGMA ${name}`).get() as Record<string, string | number> | undefined
+    const row = this.#connection.prepare(`PRAGMA ${name}`).get() as
+      Record<string, string | number> | undefined
     return Object.values(row ?? {})[0] ?? 0
   }
 
@@ -120,7 +119,8 @@ export class Database {
     if (application !== APPLICATION_ID && (version !== 0 || this.#hasTables())) {
       throw foreignError(this.directory, `its ${DATA_FILE} was made by another program`)
     }
-    this.#connection.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${sync === 'off' ? 'NORMAL' : 'FULL'};
+    this.#connection
+      .exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${sync === 'off' ? 'NORMAL' : 'FULL'};
       PRAGMA fullfsync = 1; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;
       PRAGMA journal_size_limit = ${JOURNAL_BYTES}; PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1`)
     if (version === FORMAT_VERSION) {
@@ -138,7 +138,9 @@ export class Database {
     // Another process may have been quicker.
     const version = Number(this.pragma('user_version'))
     for (const step of MIGRATIONS.slice(version)) this.#connection.exec(step)
-    this.#connection.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}`)
+    this.#connection.exec(
+      `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT_VERSION}`,
+    )
     this.commit()
     return true
   }
@@ -166,15 +168,4 @@ export class Database {
     this.#statements.set(sql, statement)
     return statement
   }
-}
-
-/** SQLite's own number for what went wrong, without the details in its upper bytes. */
-export function sqliteCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error)) return undefined
-  return Number(error.errcode) & 0xff
-}
-
-function isBusy(error: unknown): boolean {
-  const code = sqliteCode(error)
-  return code === BUSY || code === LOCKED
 }

@@ -28,6 +28,41 @@ export function connect(file: string): SqlConnection {
   return new DatabaseSync(file)
 }
 
+/** SQLite's numbers for what went wrong (`sqlite3.h`), without the details in their upper bytes. */
+export const SQLITE = {
+  error: 1,
+  busy: 5,
+  locked: 6,
+  ioerr: 10,
+  corrupt: 11,
+  full: 13,
+  cantopen: 14,
+  mismatch: 20,
+  notadb: 26,
+} as const
+
+/** The package leaves out the number where `all` fails; these are SQLite's own words for it. */
+const WORDS: Readonly<Record<string, number>> = {
+  'database is locked': SQLITE.busy,
+  'disk I/O error': SQLITE.ioerr,
+  'database disk image is malformed': SQLITE.corrupt,
+  'database or disk is full': SQLITE.full,
+  'unable to open database file': SQLITE.cantopen,
+  'file is not a database': SQLITE.notadb,
+}
+
+/** Undefined for an error that is not SQLite's. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
+  if ('errcode' in error && error.errcode !== undefined) return Number(error.errcode) & 0xff
+  return WORDS[error.message] ?? SQLITE.error
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code === SQLITE.busy || code === SQLITE.locked
+}
+
 function builtIn(): Driver | undefined {
   return process.getBuiltinModule('node:sqlite') as Driver | undefined
 }

@@ -38,7 +38,8 @@ const first = (priority: number): string =>
 const NEXT_AT = `SELECT min(at) AS at FROM (${[0, 1, 2].map(first).join(' UNION ALL ')})`
 const SEQUENCE = 'SELECT sequence FROM queue WHERE queue = 0'
 const SET_SEQUENCE = 'UPDATE queue SET sequence = ? WHERE queue = 0'
-const ADD_TOTALS = 'UPDATE queue SET waiting = waiting + ?, running = running + ?, dead = dead + ? WHERE queue = ?'
+const ADD_TOTALS =
+  'UPDATE queue SET waiting = waiting + ?, running = running + ?, dead = dead + ? WHERE queue = ?'
 
 export class Ledger {
   readonly #db: Database
@@ -63,7 +64,8 @@ export class Ledger {
 
   topicNamed(queue: number, name: string): TopicRow | undefined {
     const alias = `${queue} ${name}`
-    if (!this.#named.has(alias)) this.#named.set(alias, this.#keep(this.#db.get<TopicRow>(TOPIC_BY_NAME, queue, name)))
+    if (!this.#named.has(alias))
+      this.#named.set(alias, this.#keep(this.#db.get<TopicRow>(TOPIC_BY_NAME, queue, name)))
     return this.#named.get(alias)?.row
   }
 
@@ -115,7 +117,8 @@ export class Ledger {
     if (this.#givenSequence !== undefined) this.#db.run(SET_SEQUENCE, this.#givenSequence)
     for (const book of this.#books.values()) if (book.isChanged) this.#write(book)
     for (const [queue, { waiting, running, dead }] of this.#totals) {
-      if (waiting !== 0 || running !== 0 || dead !== 0) this.#db.run(ADD_TOTALS, waiting, running, dead, queue)
+      if (waiting !== 0 || running !== 0 || dead !== 0)
+        this.#db.run(ADD_TOTALS, waiting, running, dead, queue)
     }
     return [...this.#wakes.values()]
   }
@@ -147,7 +150,8 @@ export class Ledger {
   #nextAt(book: Book): number | null {
     if (!book.isNextKnown) {
       const { topic, waiting } = book.row
-      book.row.next_at = waiting === 0 ? null : (this.#db.get<{ at: number | null }>(NEXT_AT, topic)?.at ?? null)
+      book.row.next_at =
+        waiting === 0 ? null : (this.#db.get<{ at: number | null }>(NEXT_AT, topic)?.at ?? null)
       book.isNextKnown = true
     }
     return book.row.next_at

@@ -52,7 +52,8 @@ export function insertMessage(db: Database, row: NewRow): boolean {
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
   const text = toSql(meta)
-  if (db.run(INSERT, seq, queue, topic, priority, due_at, produced_at, checksum, id, text, inline) === 0) return false
+  if (db.run(INSERT, seq, queue, topic, priority, due_at, produced_at, checksum, id, text, inline) === 0)
+    return false
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
   return true
 }
@@ -95,5 +96,5 @@ export function toSql(text: string): SqlValue {
 }
 
 export function fromSql(value: string | Uint8Array): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value)
+  return typeof value === 'string' ? value : Buffer.from(value).toString()
 }

@@ -27,7 +27,7 @@ export type Verification = {
 
 const ROWS = `SELECT ${WHOLE_ROW} FROM message WHERE seq > ? ORDER BY seq LIMIT ?`
 const SCHEMA = 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name'
-const INTEGRITY = `SELECT integrity_check AS problem FROM pragma_integrity_check(${SHOWN_MAX})`
+const INTEGRITY = `PRAGMA integrity_check(${SHOWN_MAX})`
 const IS = (state: number): string => `sum(message.state = ${state})`
 const TOPICS = `SELECT topic.name, topic.waiting, topic.running, topic.dead, topic.next_at, ${IS(0)} AS w, ${IS(1)} AS r,
     ${IS(2)} AS d, min(CASE message.state WHEN 0 THEN message.due_at END) AS at
@@ -64,7 +64,7 @@ export function verify(view: View): Verification {
 
 function checkMessages({ db }: View, max: number, problems: string[]): number {
   let checked = 0
-  for (let last = -1; checked < max; ) {
+  for (let last = -1; checked < max;) {
     const rows = db.all<WholeRow>(ROWS, last, SLICE)
     for (const row of rows) {
       try {
@@ -93,9 +93,14 @@ function checkSchema({ db }: View): string[] {
 }
 
 function checkBooks({ db }: View): string[] {
-  const integrity = db.all<{ problem: string }>(INTEGRITY).filter(({ problem }) => problem !== 'ok')
+  const integrity = db.all<{ integrity_check: string }>(INTEGRITY).flatMap((row) => row.integrity_check)
   const topics = db.all<{ name: string }>(TOPICS).map(({ name }) => `the counts of topic "${name}" are off`)
   const queues = db.all<{ name: string }>(QUEUES).map(({ name }) => `the totals of queue "${name}" are off`)
   const lost = db.all<{ problem: string }>(LOST)
-  return [...integrity, ...lost].map(({ problem }) => problem).concat(topics, queues)
+  return [
+    ...integrity.filter((one) => one !== 'ok'),
+    ...lost.map(({ problem }) => problem),
+    ...topics,
+    ...queues,
+  ]
 }

@@ -47,7 +47,12 @@ export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
       const limit = Math.min(want.left, budget.entries)
       if (budget.isOver || limit <= 0) continue
       const rows = scene.db.all<WholeRow>(DUE, want.row.topic, priority, now + request.leadMs, limit)
-      const claimed = lease(scene, rows, budget, { owner, until: now + request.leaseMs, isNew: true, topic: want.row.name })
+      const claimed = lease(scene, rows, budget, {
+        owner,
+        until: now + request.leaseMs,
+        isNew: true,
+        topic: want.row.name,
+      })
       if (claimed.length > 0) ledger.start(want.row.topic, claimed.length)
       want.left -= claimed.length
       leases.push(...claimed)
@@ -59,7 +64,9 @@ export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
 
 /** From a snapshot: `next` as a claim would say it, so that one that finds nothing writes nothing. */
 export function nextDue(view: View, { wants, leadMs }: ClaimDue): Next {
-  const first = wants.flatMap(({ topic }) => view.db.get<TopicRow>(TOPIC_BY_NAME, view.queue, topic)?.next_at ?? [])
+  const first = wants.flatMap(
+    ({ topic }) => view.db.get<TopicRow>(TOPIC_BY_NAME, view.queue, topic)?.next_at ?? [],
+  )
   return nextOf(first, view.now, leadMs)
 }
 

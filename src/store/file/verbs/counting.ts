@@ -3,7 +3,14 @@
  * counted here: how many of those that wait are due by now. That walks an index, about 30 ns an entry, up to a bound.
  */
 import { PRIORITIES } from '../../../core/message.ts'
-import type { Counts, Forecast, ForecastQuery, TopicCounts, TopicsPage, TopicsQuery } from '../../contract/store.ts'
+import type {
+  Counts,
+  Forecast,
+  ForecastQuery,
+  TopicCounts,
+  TopicsPage,
+  TopicsQuery,
+} from '../../contract/store.ts'
 import { systemClock } from '../../../clock.ts'
 import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
 import type { View } from './scene.ts'
@@ -33,7 +40,8 @@ export function count(view: View): Counts {
   const topics = db.all<{ topic: number }>(DUE_TOPICS, queue, now, TOPICS_MAX + 1)
   let ready = 0
   for (const { topic } of topics.slice(0, TOPICS_MAX)) {
-    for (const priority of PRIORITIES.keys()) ready += countRange(view, topic, priority, 0, now + 1, READY_MAX - ready)
+    for (const priority of PRIORITIES.keys())
+      ready += countRange(view, topic, priority, 0, now + 1, READY_MAX - ready)
   }
   const isExact = topics.length <= TOPICS_MAX && ready < READY_MAX
   const states = { delayed: waiting - ready, ready, running, dead }
@@ -68,11 +76,13 @@ export function* forecast(view: View, { edges, topic }: ForecastQuery): Generato
     seen += row.waiting
     for (const priority of PRIORITIES.keys()) {
       for (let bar = 0; ; bar += 1) {
-        const at = view.db.get<{ at: number | null }>(FIRST_FROM, row.topic, priority, edges[bar] ?? 0)?.at ?? Infinity
+        const at =
+          view.db.get<{ at: number | null }>(FIRST_FROM, row.topic, priority, edges[bar] ?? 0)?.at ?? Infinity
         bar = barOf(edges, at, bar)
         if (bar >= counts.length) break
         const [from = 0, until = 0] = [edges[bar], edges[bar + 1]]
-        counts[bar] = (counts[bar] ?? 0) + countRange(view, row.topic, priority, from, until, Number.MAX_SAFE_INTEGER)
+        counts[bar] =
+          (counts[bar] ?? 0) + countRange(view, row.topic, priority, from, until, Number.MAX_SAFE_INTEGER)
         if (systemClock.monotonic() - sliceBegunAt > SLICE_MS) {
           yield
           sliceBegunAt = systemClock.monotonic()
@@ -81,7 +91,10 @@ export function* forecast(view: View, { edges, topic }: ForecastQuery): Generato
     }
   }
   const isExact = seen === total
-  return { counts: isExact ? counts : counts.map((n) => Math.round((n * total) / Math.max(seen, 1))), isExact }
+  return {
+    counts: isExact ? counts : counts.map((n) => Math.round((n * total) / Math.max(seen, 1))),
+    isExact,
+  }
 }
 
 function topicsOf(view: View, topic: string | undefined): Iterable<TopicRow> {
@@ -91,7 +104,7 @@ function topicsOf(view: View, topic: string | undefined): Iterable<TopicRow> {
 }
 
 function* allTopics({ db, queue }: View): Generator<TopicRow> {
-  for (let name = ''; ; ) {
+  for (let name = ''; ;) {
     const rows = db.all<TopicRow>(TOPICS_PAGE, queue, name, TOPICS_MAX)
     yield* rows
     const last = rows.at(-1)
@@ -107,7 +120,14 @@ function barOf(edges: readonly number[], at: number, from: number): number {
   return bar
 }
 
-function countRange({ db }: View, topic: number, priority: number, from: number, until: number, max: number): number {
+function countRange(
+  { db }: View,
+  topic: number,
+  priority: number,
+  from: number,
+  until: number,
+  max: number,
+): number {
   if (max <= 0) return 0
   return db.get<{ n: number }>(COUNT, topic, priority, from, until, max)?.n ?? 0
 }

@@ -15,7 +15,9 @@ export function parseCursor(
     parts.length === types.length &&
     parts.every((part, index) => typeof part === types[index] && !Number.isNaN(part))
   if (isOurs) return parts as CursorPart[]
-  throw new UsageError('CURSOR_INVALID', `${describe(cursor)} is not a cursor of this list.`, { value: cursor })
+  throw new UsageError('CURSOR_INVALID', `${describe(cursor)} is not a cursor of this list.`, {
+    value: cursor,
+  })
 }
 
 function parse(cursor: string): unknown {

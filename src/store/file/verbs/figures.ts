@@ -34,14 +34,17 @@ const SOME = `${ROW} WHERE queue = ? AND minute_at < ? AND (minute_at, topic) > 
 const SOME_OF_TOPIC = `${ROW} WHERE queue = ? AND minute_at < ? AND (minute_at, topic) > (?, ?) AND topic = ?
   ORDER BY minute_at, topic LIMIT ?`
 
-export function record(scene: Scene, figures: readonly TopicFigures[]): void {
+export function record(scene: Scene, ended: readonly TopicFigures[]): void {
   const { db, queue, now } = scene
   const minuteAt = now - (now % MINUTE_MS)
-  for (const { topic, ...counts } of figures) {
+  for (const { topic, ...counts } of ended) {
     const old = db.get<FigureRow>(ONE, queue, minuteAt, topic)
     const name = old === undefined && isCrowded(scene, minuteAt) ? OTHER_TOPICS : topic
     const before = old ?? db.get<FigureRow>(ONE, queue, minuteAt, name)
-    const { completed, failed, dead, skipped, lateness } = addCounts(before === undefined ? NOTHING_ENDED : countsOf(before), counts)
+    const { completed, failed, dead, skipped, lateness } = addCounts(
+      before === undefined ? NOTHING_ENDED : countsOf(before),
+      counts,
+    )
     db.run(SET, queue, minuteAt, name, completed, failed, dead, skipped, JSON.stringify(lateness))
     if (before === undefined) db.run(FORGET, queue, minuteAt - FIGURES_KEPT_MS)
   }
@@ -53,12 +56,16 @@ export function figures({ db, queue }: View, { from, until, topic, cursor }: Fig
     topic === undefined
       ? db.all<FigureRow>(SOME, queue, until, minuteAt, name, PAGE)
       : db.all<FigureRow>(SOME_OF_TOPIC, queue, until, minuteAt, name, topic, PAGE)
-  const shown = rows.map((row): MinuteFigures => ({ minuteAt: row.minute_at, topic: row.topic, ...countsOf(row) }))
+  const shown = rows.map((row): MinuteFigures => ({
+    minuteAt: row.minute_at,
+    topic: row.topic,
+    ...countsOf(row),
+  }))
   const last = rows.length < PAGE ? undefined : rows.at(-1)
-  return last === undefined ? { rows: shown } : { rows: shown, cursor: JSON.stringify([last.minute_at, last.topic]) }
+  return last === undefined
+    ? { rows: shown }
+    : { rows: shown, cursor: JSON.stringify([last.minute_at, last.topic]) }
 }
-
-
 
 function isCrowded({ db, queue }: Scene, minuteAt: number): boolean {
   return (db.get<{ n: number }>(TOPICS, queue, minuteAt)?.n ?? 0) >= FIGURE_TOPICS_MAX

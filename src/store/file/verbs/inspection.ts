@@ -37,8 +37,8 @@ const RUNNING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_runnin
 const PREFIX_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
 
 export function inspectIds(view: View, ids: readonly string[]): Page {
-  const rows = ids.flatMap((id) => view.db.get<WholeRow>(BY_ID, view.queue, id) ?? [])
-  return { items: rows.map((row) => show(view, row)), scanned: rows.length }
+  const found = ids.flatMap((id) => view.db.get<WholeRow>(BY_ID, view.queue, id) ?? [])
+  return { items: found.map((row) => show(view, row)), scanned: found.length }
 }
 
 export function inspectPage(view: View, query: ListQuery): Page {
@@ -62,7 +62,8 @@ export function inspectPage(view: View, query: ListQuery): Page {
 }
 
 function walk(view: View, query: ListQuery): Walk {
-  if (query.idPrefix !== undefined && query.idPrefix !== '') return walkIds(view, query.idPrefix, query.cursor)
+  if (query.idPrefix !== undefined && query.idPrefix !== '')
+    return walkIds(view, query.idPrefix, query.cursor)
   switch (query.state) {
     case 'delayed':
       return walkWaiting(view, query, view.now + 1, END)
@@ -87,7 +88,14 @@ function* walkWaiting(view: View, query: ListQuery, from: number, until: number)
       if (isStart && rank < Number(priority)) continue
       const after = isStart && rank === priority ? [Number(dueAt), Number(seq)] : [-1, -1]
       const cursorOf = (row: WholeRow): CursorPart[] => [topic.name, rank, row.due_at, row.seq]
-      yield* rows(view, WAITING_PAGE, [topic.topic, rank, ...range], after, (row) => [row.due_at, row.seq], cursorOf)
+      yield* rows(
+        view,
+        WAITING_PAGE,
+        [topic.topic, rank, ...range],
+        after,
+        (row) => [row.due_at, row.seq],
+        cursorOf,
+      )
     }
     yield { row: undefined, at: [topic.name, PRIORITIES.length, -1, -1] }
   }
@@ -96,7 +104,8 @@ function* walkWaiting(view: View, query: ListQuery, from: number, until: number)
 /** It ends at those that died before it began, so that whoever revives page by page comes to an end. */
 function* walkDead(view: View, query: ListQuery): Walk {
   const start = parseCursor(query.cursor, ['number', 'string', 'number'])
-  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = '', death = 0] = start ?? []
+  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = '', death = 0] =
+    start ?? []
   for (const topic of topics(view, query, String(name))) {
     const after = topic.name === name ? [Number(death)] : [0]
     const cursorOf = (row: WholeRow): CursorPart[] => [last, topic.name, row.death ?? 0]
@@ -107,20 +116,21 @@ function* walkDead(view: View, query: ListQuery): Walk {
 
 function* walkRunning(view: View, cursor: string | undefined): Walk {
   const after = (parseCursor(cursor, ['number', 'number', 'number']) ?? [-1, -1, -1]).map(Number)
-  const cursorOf = ({ owner, until, seq }: WholeRow): number[] => [owner, until, seq]
-  yield* rows(view, RUNNING_PAGE, [view.queue], after, cursorOf, cursorOf)
+  yield* rows(view, RUNNING_PAGE, [view.queue], after, placeOfLease, placeOfLease)
 }
 
 function* walkIds(view: View, prefix: string, cursor: string | undefined): Walk {
   const [id] = parseCursor(cursor, ['string']) ?? []
   const exact = id === undefined ? view.db.get<WholeRow>(BY_ID, view.queue, prefix) : undefined
   if (exact !== undefined) yield { row: exact, at: [prefix] }
-  const cursorOf = (row: WholeRow): string[] => [row.id]
-  for (const step of rows(view, PREFIX_PAGE, [view.queue], [id ?? prefix], cursorOf, cursorOf)) {
+  for (const step of rows(view, PREFIX_PAGE, [view.queue], [id ?? prefix], placeOfId, placeOfId)) {
     if (step.row?.id.startsWith(prefix) !== true) return
     yield step
   }
 }
+
+const placeOfLease = ({ owner, until, seq }: WholeRow): number[] => [owner, until, seq]
+const placeOfId = ({ id }: WholeRow): string[] => [id]
 
 /** All rows of a statement, a slice at a time, each slice after the last row of the one before. */
 function* rows(
@@ -131,7 +141,7 @@ function* rows(
   keyOf: (row: WholeRow) => readonly SqlValue[],
   cursorOf: (row: WholeRow) => readonly CursorPart[],
 ): Walk {
-  for (let key = after; ; ) {
+  for (let key = after; ;) {
     const slice = db.all<WholeRow>(sql, ...fixed, ...key, SLICE)
     for (const row of slice) yield { row, at: cursorOf(row) }
     const last = slice.at(-1)
@@ -151,7 +161,7 @@ function* topics(
     if (row?.name === topic) yield row
     return
   }
-  for (let name = from; ; ) {
+  for (let name = from; ;) {
     const slice = db.all<Row>(TOPICS, queue, name, SLICE)
     yield* slice
     const last = slice.at(-1)

@@ -51,7 +51,7 @@ export function internOwner({ db, queue, now }: Scene, name: string, facts?: str
 /** Every owner that holds leases in this queue. One look each, however many leases they hold. */
 export function ownersWithLeases({ db, queue }: View): OwnerRow[] {
   const owners: OwnerRow[] = []
-  for (let last = -1; ; ) {
+  for (let last = -1; ;) {
     const owner = db.get<{ owner: number | null }>(NEXT_HOLDER, queue, last)?.owner ?? null
     if (owner === null) return owners
     owners.push({ owner, process: db.get<{ process: string }>(PROCESS, owner)?.process ?? '' })
@@ -69,13 +69,23 @@ export function owned(view: View, name: string, cursor?: string): OwnedPage {
   const [until, seq] = parseCursor(cursor, ['number', 'number']) ?? [-1, -1]
   type Row = { seq: number; id: string; lease: number; until: number; topic: string }
   const rows = view.db.all<Row>(OWNED, view.queue, owner, Number(until), Number(seq), PAGE)
-  const leases = rows.map(({ id, seq: number, lease, topic }): LeaseRef => ({ id, token: `${number}.${lease}`, topic }))
+  const leases = rows.map(({ id, seq: number, lease, topic }): LeaseRef => ({
+    id,
+    token: `${number}.${lease}`,
+    topic,
+  }))
   const last = rows.length < PAGE ? undefined : rows.at(-1)
   return last === undefined ? { leases } : { leases, cursor: JSON.stringify([last.until, last.seq]) }
 }
 
 export function workers({ db, queue, now }: View): WorkersReply {
-  type Row = { name: string; facts: string; first_seen_at: number; last_seen_at: number; gone_at: number | null }
+  type Row = {
+    name: string
+    facts: string
+    first_seen_at: number
+    last_seen_at: number
+    gone_at: number | null
+  }
   const rows = db.all<Row>(WORKERS, queue, now - KEPT_MS, WORKERS_MAX)
   const records = rows.map(({ name, facts, first_seen_at, last_seen_at, gone_at }): WorkerRecord => {
     const seen = { owner: name, facts, firstSeenAt: first_seen_at, lastSeenAt: last_seen_at }

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { args, message, say, store } from './store.mjs'
 
 let [done, longest] = [0, 0]
-let isOver = false
+const end = new AbortController()
 say('ready')
 while (!existsSync(args.start)) await new Promise((resolve) => setTimeout(resolve, 5))
-const watch = setInterval(() => (isOver = existsSync(args.stop)), 20)
+const watch = setInterval(() => existsSync(args.stop) && end.abort(), 20)
 const lane = async (number) => {
-  for (let i = 0; !isOver; i += 1) {
+  for (let i = 0; !end.signal.aborted; i += 1) {
     const begun = performance.now()
     await store.put([message(`${args.name}-${number}-${i}`, { when: { delayMs: 3_600_000 } })])
     longest = Math.max(longest, performance.now() - begun)

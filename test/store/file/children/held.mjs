@@ -16,7 +16,15 @@ const outcome = async (call) => {
   )
   return `${how} after ${Math.round(performance.now() - begun)}`
 }
-const message = { id: 'stuck', topic: 't', body: '1', meta: '', priority: 1, when: { delayMs: 0 }, ifExists: 'keep' }
+const message = {
+  id: 'stuck',
+  topic: 't',
+  body: '1',
+  meta: '',
+  priority: 1,
+  when: { delayMs: 0 },
+  ifExists: 'keep',
+}
 say(`open ${await outcome(() => store.open())}`)
 say(`count ${await outcome(() => store.count())}`)
 say(`put ${await outcome(() => store.put([message]))}`)
