@@ -10,7 +10,7 @@ import type { SyncMode } from './directory.ts'
 import { closedError, explainFailure } from './failure.ts'
 import type { FileEngineOptions } from './file-engine.ts'
 import { makeDirectory } from './make-directory.ts'
-import { spawnFileThread } from './spawn.ts'
+import { explainDeath, spawnFileThread } from './spawn.ts'
 import type { WakeChannel } from './wake.ts'
 
 /** Longer than this nobody waits for the lock of another process, or for the disk. */
@@ -89,7 +89,13 @@ function newEngine(
   callMs: number,
   onWakes: (wakes: readonly Wake[]) => void,
 ): EngineThread<FileEngineOptions> {
-  return new EngineThread({ spawn: spawnFileThread, options: { directory, sync }, callMs, onWakes })
+  return new EngineThread({
+    spawn: spawnFileThread,
+    explainDeath,
+    options: { directory, sync },
+    callMs,
+    onWakes,
+  })
 }
 
 /** One name per directory, however it was written. */

@@ -24,6 +24,7 @@ export type EngineThreadOptions<T> = {
   readonly spawn: (data: ThreadData<T>) => Worker
   readonly options: T
   readonly callMs: number
+  readonly explainDeath: (cause: Error) => PunctualError
   readonly onWakes: (wakes: readonly Wake[]) => void
 }
 
@@ -182,9 +183,7 @@ export class EngineThread<T> {
 
   #lose(worker: Worker, cause: Error): void {
     if (!this.#forget(worker)) return
-    const error = new UnavailableError('STORE_UNAVAILABLE', `the store's thread ended: ${cause.message}`, {
-      cause,
-    })
+    const error = this.#options.explainDeath(cause)
     for (const n of this.#calls.keys()) this.#settle(n, ({ reject }) => reject(error))
     this.#outbox = []
     this.#bytesUnderWay = 0

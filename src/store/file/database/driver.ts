@@ -2,7 +2,6 @@
  * SQLite as Node has it: built in from 22.13, before that from a package with the same interface. Both are synchronous,
  * which is why they live on a thread.
  */
-import { createRequire } from 'node:module'
 import { UsageError } from '../../../core/errors.ts'
 
 export type SqlValue = string | number | null | Uint8Array
@@ -69,6 +68,8 @@ function builtIn(): Driver | undefined {
 
 function fromPackage(): Driver {
   try {
+    // Not imported: a bundler would look for it, and it is native.
+    const { createRequire } = process.getBuiltinModule('node:module')
     return createRequire(import.meta.url)(PACKAGE) as Driver
   } catch (cause) {
     throw new UsageError(
