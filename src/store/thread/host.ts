@@ -80,6 +80,7 @@ export class EngineHost {
 
   listen(): void {
     this.#port.on('message', (calls: readonly ThreadCall[]) => this.#serve(calls))
+    this.#port.postMessage({ replies: [], wakes: [] })
   }
 
   #serve(calls: readonly ThreadCall[]): void {

@@ -23,6 +23,7 @@ export type ThreadReply = readonly [n: number, value: unknown, error?: ErrorPart
 /** Something in this queue may be due sooner. `giver`: all of it was released by this owner. */
 export type Wake = { readonly queue: string; readonly giver?: string }
 
+/** The first one has nothing in it, and says that the thread has started. */
 export type ThreadAnswers = { readonly replies: readonly ThreadReply[]; readonly wakes: readonly Wake[] }
 
 /** An error of ours in pieces: its class does not survive the way between threads. */

@@ -18,6 +18,8 @@ import { newStanding, park } from './standing.ts'
 const PARK_MS = 500
 /** The thread says itself what a call waited for in vain; this side steps in only if the thread is silent. */
 const GRACE_MS = 250
+/** On a machine that has more to do than it can, starting a thread takes long; that is not the store's fault. */
+const START_MS_MAX = 30_000
 const WINDOW_BYTES = 32 * 1024 * 1024
 
 export type EngineThreadOptions<T> = {
@@ -60,6 +62,7 @@ export class EngineThread<T> {
   #timer: Timer | undefined
   #worker: Worker | undefined
   #standing = newStanding()
+  #hasStarted = false
 
   constructor(options: EngineThreadOptions<T>) {
     this.#options = options
@@ -122,6 +125,7 @@ export class EngineThread<T> {
   #alive(): Worker {
     if (this.#worker !== undefined) return this.#worker
     this.#standing = newStanding()
+    this.#hasStarted = false
     const { callMs, options } = this.#options
     const worker = this.#options.spawn({ standing: this.#standing, callMs, options })
     if (living.size === 0) process.on('exit', parkAll)
@@ -135,6 +139,7 @@ export class EngineThread<T> {
 
   #hear({ replies, wakes }: ThreadAnswers): void {
     this.#heardAt = systemClock.monotonic()
+    if (!this.#hasStarted) this.#begin()
     for (const [n, value, error] of replies) {
       this.#settle(n, (call) => {
         if (error === undefined) call.resolve(value as never)
@@ -143,6 +148,17 @@ export class EngineThread<T> {
     }
     if (this.#outbox.length > 0 && !this.#isFlushing) this.#flush()
     if (wakes.length > 0) this.#options.onWakes(wakes)
+  }
+
+  /** The deadlines of what was sent before count from here. */
+  #begin(): void {
+    this.#hasStarted = true
+    for (const call of this.#calls.values()) if (call.sentAt !== undefined) call.sentAt = this.#heardAt
+    if (this.#calls.size > 0) this.#watch(this.#limitMs())
+  }
+
+  #limitMs(): number {
+    return this.#options.callMs + GRACE_MS + (this.#hasStarted ? 0 : START_MS_MAX)
   }
 
   #settle(n: number, settle: (call: Pending) => void): void {
@@ -159,7 +175,7 @@ export class EngineThread<T> {
   #keepAlive(): void {
     this.#heardAt = systemClock.monotonic()
     this.#alive().ref()
-    this.#watch(this.#options.callMs + GRACE_MS)
+    this.#watch(this.#limitMs())
   }
 
   #letGo(): void {
@@ -170,8 +186,9 @@ export class EngineThread<T> {
 
   /** One timer for all calls: it looks at the oldest, and is set again for what that one has left. */
   #watch(ms: number): void {
+    this.#timer?.cancel()
     this.#timer = systemClock.schedule(ms, () => {
-      const limitMs = this.#options.callMs + GRACE_MS
+      const limitMs = this.#limitMs()
       const now = systemClock.monotonic()
       for (const [n, { sentAt = this.#heardAt }] of this.#calls) {
         if (now - sentAt < limitMs) return this.#watch(sentAt + limitMs - now)

@@ -11,6 +11,7 @@ const MEBIBYTE = 1024 * 1024
 /** A thread that does what its calls say: answers, is silent, counts what came in one message, or dies. */
 const PROGRAM = `
 const { parentPort } = require('node:worker_threads')
+parentPort.postMessage({ replies: [], wakes: [] })
 parentPort.on('message', (calls) => {
   const replies = []
   for (const { n, verb, args } of calls) {
