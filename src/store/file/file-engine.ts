@@ -194,9 +194,9 @@ export class FileEngine implements HostedEngine {
   #act(ledger: Ledger, call: ThreadCall): unknown {
     const write = WRITES[call.verb]
     if (write === undefined) throw new InvariantError(`the file engine has no verb "${call.verb}"`)
-    const view = this.#view(call)
-    const queue = view.queue === NO_QUEUE ? this.#makeQueue(call.queue) : view.queue
-    return write({ ...view, queue, ledger }, ...(call.args as Args))
+    const { db, queue: found, queueName, now } = this.#view(call)
+    const queue = found === NO_QUEUE ? this.#makeQueue(queueName) : found
+    return write({ db, queue, queueName, now, ledger }, ...(call.args as Args))
   }
 
   #view(call: ThreadCall): View {
