@@ -1,14 +1,8 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
-import { UsageError, describe } from '../../core/errors.ts'
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import {
-  connectLike,
-  connectTo,
-  isExistingClient,
-  type Connect,
-  type ExistingClient,
-} from './link/connection.ts'
+import { connectBy, connectTo, type Connect } from './link/connection.ts'
+import { endpointLike, type ExistingClient } from './address/existing-client.ts'
 import { readDurability } from './replicated/durability.ts'
 import { connectToPrimary } from './sentinel/primary-connection.ts'
 import { PrimaryWatch } from './sentinel/primary-watch.ts'
@@ -47,31 +41,18 @@ export function openRedisStore(
 function fromUrl(url: string): Target {
   if (!isSentinelUrl(url)) {
     const { address, settings } = parseRedisUrl(url)
-    const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
-      connect: connectTo(address, connectTimeoutMs),
-    })
-    return { server: describeAddress(address), settings, reach }
+    return { server: describeAddress(address), settings, reach: () => ({ connect: connectTo(address) }) }
   }
   const { group, settings } = parseSentinelUrl(url)
   const reach = (timeouts: Timeouts, context: StoreContext): Reach => {
-    const { connectTimeoutMs } = timeouts
-    const sentinels = new Sentinels(group, connectTimeoutMs, context.clock)
+    const sentinels = new Sentinels(group, timeouts.connectTimeoutMs, context.clock)
     const watch = new PrimaryWatch(group, { ...context, ...timeouts })
-    return { connect: connectToPrimary({ sentinels, watch, connectTimeoutMs }), sentinels, watch }
+    return { connect: connectToPrimary({ sentinels, watch }), sentinels, watch }
   }
   return { server: describeGroup(group), settings, reach }
 }
 
 function fromClient(client: ExistingClient): Target {
-  if (!isExistingClient(client)) {
-    throw new UsageError(
-      'STORE_INVALID',
-      `a Redis store is made from a redis:// URL or from a client of the package "redis"; this is ${describe(client)}.`,
-      { value: client },
-    )
-  }
-  const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
-    connect: connectLike(client, connectTimeoutMs),
-  })
-  return { server: 'the Redis of the given client', settings: {}, reach }
+  const { server, ...endpoint } = endpointLike(client)
+  return { server, settings: {}, reach: () => ({ connect: connectBy(endpoint) }) }
 }

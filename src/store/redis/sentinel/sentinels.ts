@@ -51,10 +51,10 @@ export class Sentinels {
   }
 
   async ask(address: Address, command: readonly string[], hold: Holder = () => undefined): Promise<unknown> {
-    const connection = await connectTo(address, this.#patienceMs)(CLIENT_NAME, () => undefined)
+    const connection = connectTo(address)(CLIENT_NAME, () => undefined)
     hold(connection)
     let isLate = false
-    const timer = this.#clock.schedule(this.#patienceMs, () => {
+    const deadline = this.#clock.schedule(this.#patienceMs, () => {
       isLate = true
       connection.destroy()
     })
@@ -64,7 +64,7 @@ export class Sentinels {
     } catch (error) {
       throw isLate ? noAnswer(address, this.#patienceMs, error) : error
     } finally {
-      timer.cancel()
+      deadline.cancel()
       connection.destroy()
     }
   }
