@@ -19,6 +19,7 @@ import { UnavailableError, UsageError, type PunctualError } from '../../../core/
 import type { Logger } from '../../../core/log.ts'
 import type { Random } from '../../../random.ts'
 import type { Connect, Connection } from './connection.ts'
+import { startDeadline } from './deadline.ts'
 import { DEMOTED, refusalWord, toOpeningError, toPunctualError } from './refusals.ts'
 
 const PAUSE_MS_MIN = 50
@@ -81,7 +82,7 @@ export class Link {
       return Promise.reject(this.#unavailable(`${CALLS_MAX} calls wait already`))
     this.start()
     return new Promise((resolve, reject) => {
-      const deadline = this.#options.clock.schedule(timeoutMs, () => this.#expire(call, timeoutMs))
+      const deadline = startDeadline(this.#options.clock, timeoutMs, () => this.#expire(call, timeoutMs))
       const call: Call = { command, resolve, reject, deadline }
       this.#calls.add(call)
       if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
@@ -108,7 +109,7 @@ export class Link {
     const connection: Connection = connect(name, (error) => this.#lost(connection, error))
     const attempt: Attempt = { abandoned: false, connection }
     this.#state = { name: 'connecting', attempt }
-    const deadline = clock.schedule(connectTimeoutMs, () => {
+    const deadline = startDeadline(clock, connectTimeoutMs, () => {
       abandon(attempt)
       this.#failed(attempt, this.#unavailable(`no connection within ${connectTimeoutMs} ms`))
     })

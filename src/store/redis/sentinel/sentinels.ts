@@ -5,6 +5,7 @@
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError, type PunctualError } from '../../../core/errors.ts'
 import { connectTo, type Connection } from '../link/connection.ts'
+import { startDeadline } from '../link/deadline.ts'
 import { toPunctualError } from '../link/refusals.ts'
 import { describeGroup, type SentinelGroup } from '../address/sentinel-url.ts'
 import { describeAddress, hostAndPort, type Address } from '../address/url.ts'
@@ -54,7 +55,7 @@ export class Sentinels {
     const connection = connectTo(address)(CLIENT_NAME, () => undefined)
     hold(connection)
     let isLate = false
-    const deadline = this.#clock.schedule(this.#patienceMs, () => {
+    const deadline = startDeadline(this.#clock, this.#patienceMs, () => {
       isLate = true
       connection.destroy()
     })
