@@ -23,28 +23,34 @@ export function checkNode() {
   process.exit(1)
 }
 
-/**
- * Installs what the lock file says, when that is not what is installed. Not `npm ci`: it refuses a lock file written where
- * the registry did not offer the binaries of every other platform.
- */
+/** Installs exactly what the lock file says, when that is not what is installed. */
 export function installDependencies() {
   checkNode()
   const lock = join(ROOT, 'package-lock.json')
   const installed = join(ROOT, 'node_modules', '.package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
   say('installing dependencies')
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
-/** The peers that the benchmark runs beside us: a package of its own, so that users never download them. */
-export function installPeers() {
-  const bench = join(ROOT, 'bench')
-  const installed = join(bench, 'node_modules', '.package-lock.json')
-  const lock = join(bench, 'package-lock.json')
+/** A package of its own inside the project: tools that users, and most test runs, never download. */
+export function installPackage(folder, what) {
+  const directory = join(ROOT, folder)
+  const installed = join(directory, 'node_modules', '.package-lock.json')
+  const lock = join(directory, 'package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
-  say('installing the peers of the benchmark')
-  const quietly = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts']
-  run('npm', ['install', ...quietly], { cwd: bench })
+  say(`installing ${what}`)
+  run(
+    'npm',
+    ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', '--legacy-peer-deps'],
+    {
+      cwd: directory,
+    },
+  )
+}
+
+export function installPeers() {
+  installPackage('bench', 'the peers of the benchmark')
 }
 
 /** Builds dist/ when a source is newer than it. */
@@ -64,29 +70,52 @@ function newest(directory) {
   )
 }
 
-/** The tests start their own Redis servers; here only the program is needed, never a running service. */
-export function installRedis() {
-  if (isThere('redis-server')) return
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
-  const mayInstall =
-    isThere('apt-get') && (asRoot.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
-  if (mayInstall) {
-    say('installing redis-server from the system’s packages')
-    const apt = (...args) =>
-      run(...split([...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get', ...args]))
-    apt('update', '-qq')
-    apt('install', '-y', '-qq', '--no-install-recommends', 'redis-server')
+/**
+ * Programs that the tests start themselves; never a running service. `without`: what happens where one can be neither
+ * found nor installed: the tests cannot run at all, or those that need it are skipped and counted.
+ */
+const PROGRAMS = [
+  { program: 'redis-server', from: 'redis-server', without: 'stop' },
+  { program: 'strace', from: 'strace', without: 'skip' },
+]
+
+export function installPrograms() {
+  const missing = PROGRAMS.filter(({ program }) => !isThere(program))
+  if (missing.length > 0 && mayInstall()) installPackages([...new Set(missing.map(({ from }) => from))])
+  for (const { program, from, without } of missing) {
+    if (isThere(program)) continue
+    console.error(
+      `The program ${program} is not on the PATH and could not be installed from here; install it with your package ` +
+        `manager (the package is called ${from}).` +
+        (without === 'skip' ? ' The tests that need it are skipped.' : ''),
+    )
+    if (without === 'stop') process.exit(1)
   }
-  if (isThere('redis-server')) return
-  console.error(
-    'The tests need the program redis-server (6.2 or newer) on the PATH, and it could not be installed from here.\n' +
-      'Install it with your package manager, for example: apt-get install redis-server, or: brew install redis.',
-  )
-  process.exit(1)
 }
 
-function split([command, ...args]) {
-  return [command, args]
+const AS_ROOT = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+
+function mayInstall() {
+  return isThere('apt-get') && (AS_ROOT.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
+}
+
+function installPackages(names) {
+  say(`installing ${names.join(', ')} from the system’s packages`)
+  apt('update', '-qq')
+  apt('install', '-y', '-qq', '--no-install-recommends', ...names)
+}
+
+/** RUNLEVEL=1: what is installed must not be started as a service. */
+function apt(...args) {
+  const [command, ...rest] = [
+    ...AS_ROOT,
+    'env',
+    'DEBIAN_FRONTEND=noninteractive',
+    'RUNLEVEL=1',
+    'apt-get',
+    ...args,
+  ]
+  spawnSync(command, rest, { stdio: 'inherit' })
 }
 
 function isThere(program) {

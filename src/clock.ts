@@ -13,7 +13,7 @@ export interface Clock {
   monotonic(): number
   /**
    * Calls `run` once, not before `delayMs` have passed. Delays above 2^31-1 ms end early at that limit, where a
-   * bare `setTimeout` would fire at once: whoever waits longer asks again.
+   * bare `setTimeout` would fire at once: a caller that waits longer schedules again.
    */
   schedule(delayMs: number, run: () => void): Timer
   /** Calls `run` as soon as what was begun in this turn of the event loop has left the process. */
@@ -60,5 +60,22 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     }
     const timer = clock.schedule(delayMs, wake)
     signal.addEventListener('abort', wake)
+  })
+}
+
+/** True once `work` is done, false if that takes longer than `capMs`; the work then goes on. Rejects as `work` does. */
+export function endsWithin(clock: Clock, capMs: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.schedule(capMs, () => resolve(false))
+    work.then(
+      () => {
+        timer.cancel()
+        resolve(true)
+      },
+      (error: unknown) => {
+        timer.cancel()
+        reject(error instanceof Error ? error : new Error(String(error)))
+      },
+    )
   })
 }

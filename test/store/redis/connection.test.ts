@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { connectTo, type Connection } from '../../../src/store/redis/link/connection.ts'
 import { ErrorReply, ProtocolError } from '../../../src/store/redis/link/parser.ts'
 import { parseRedisUrl } from '../../../src/store/redis/address/url.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { FakeServer, HELLO, type Answer } from './fake-server.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'

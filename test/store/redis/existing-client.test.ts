@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { Punctual } from '../../../src/index.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { makeCertificates, tlsConfig } from './certificates.ts'
 import { RedisServer, freePort } from './server.ts'
 import { context } from './stores.ts'

@@ -1,7 +1,7 @@
 /** Our own process stands still, not the server: what was answered meanwhile is heard, and nothing is given up. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
-import { message } from '../../../src/testing/conformance/bench.ts'
+import { message } from '../../../src/testing/conformance/stand.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 

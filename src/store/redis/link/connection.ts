@@ -40,7 +40,7 @@ export function connectBy(endpoint: Endpoint): Connect {
   return (name, lost) => new ServerConnection(endpoint, name, lost)
 }
 
-type Waiting = {
+type Unanswered = {
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
   /** Of SUBSCRIBE, which is answered by a push. */
@@ -54,7 +54,7 @@ class ServerConnection implements Connection {
   readonly #name: string
   readonly #lost: (error: unknown) => void
   readonly #parser = new ReplyParser()
-  readonly #waiting = new Line<Waiting>()
+  readonly #waiting = new Fifo<Unanswered>()
   #socket: Socket | undefined
   #unwritten: (readonly string[])[] = []
   #unwrittenBytes = 0
@@ -97,7 +97,7 @@ class ServerConnection implements Connection {
     this.#finish(new Error('the connection was given up'))
   }
 
-  #ask(command: readonly string[], kind: Pick<Waiting, 'channel'>): Promise<unknown> {
+  #ask(command: readonly string[], kind: Pick<Unanswered, 'channel'>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#end !== undefined) {
         reject(this.#end)
@@ -183,7 +183,7 @@ class ServerConnection implements Connection {
     return true
   }
 
-  #refuse(first: Waiting | undefined, what: string): void {
+  #refuse(first: Unanswered | undefined, what: string): void {
     const error = new ProtocolError(what)
     first?.reject(error)
     this.#finish(error)
@@ -209,7 +209,7 @@ function unasked(reply: unknown): Error {
 }
 
 /** First in, first out. Those behind are moved up now and then, not each time. */
-class Line<T> {
+class Fifo<T> {
   #entries: (T | undefined)[] = []
   #head = 0
 

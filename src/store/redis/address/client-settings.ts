@@ -1,18 +1,14 @@
 /**
- * A client of the package `redis` that the user has already: its settings are read, and its connection stays its
- * owner's. Sharing it would mix our calls with its owner's queue, prefix and timeouts, and its end would be ours.
+ * What a client of the package `redis` says about its server. Its connection stays its owner's: sharing it would mix our
+ * calls with its owner's queue, prefix and timeouts, and its end would be ours.
  *
  * The package is not loaded for this: all that is needed stands in `client.options`, in every major version so far
  * (4 to 6). A setting that cannot be carried over is refused rather than ignored.
  */
 import { UsageError, describe } from '../../../core/errors.ts'
 import { nameFor, SOCKET_DEFAULTS, type Endpoint, type Login, type SocketOptions } from '../link/socket.ts'
+import { isExistingClient, type ExistingClient } from './client.ts'
 import { describeAddress } from './url.ts'
-
-export type ExistingClient = {
-  readonly options?: unknown
-  duplicate(overrides?: object): unknown
-}
 
 /** The part of the package's options that says where and as whom. */
 type ClientOptions = {
@@ -51,18 +47,8 @@ export function endpointLike(client: ExistingClient): ClientEndpoint {
   }
 }
 
-function isClient(value: unknown): value is ExistingClient & { readonly options?: unknown } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'duplicate' in value &&
-    typeof value.duplicate === 'function' &&
-    'sendCommand' in value
-  )
-}
-
-function optionsOf(client: unknown): ClientOptions {
-  if (!isClient(client)) throw refused(`this is ${describe(client)}`, client)
+function optionsOf(client: ExistingClient): ClientOptions {
+  if (!isExistingClient(client)) throw refused(`this is ${describe(client)}`, client)
   const { options = {} } = client
   if (typeof options !== 'object' || options === null) throw refused('its settings cannot be read', client)
   if (OTHER_PACKAGE.some((name) => name in options)) throw refused('this one is of another package', client)
