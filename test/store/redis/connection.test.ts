@@ -1,5 +1,7 @@
 /** One connection: the login in both protocols, pipelining, subscriptions, and servers that break the protocol. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createConnection, createServer, type AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { connectTo, type Connection } from '../../../src/store/redis/link/connection.ts'
@@ -99,6 +101,36 @@ describe('a real server', () => {
     await until('both were heard', () => heard.length === 2)
     expect(heard).toEqual(['one', 'two'])
     await expect(Promise.all(others)).resolves.toEqual(['PONG', 'x'])
+  })
+
+  test('behind a network that cuts its bytes anywhere: all goes as ever', async () => {
+    let pieces = 0
+    const network = createServer((outer) => {
+      const inner = createConnection(server.port, '127.0.0.1')
+      outer.on('data', (data) => inner.write(data))
+      inner.on('data', (data) => {
+        for (let at = 0, size = 1; at < data.length; at += size) {
+          size = 1 + (pieces % 13)
+          pieces += 1
+          outer.write(data.subarray(at, at + size))
+        }
+      })
+      for (const [one, other] of [[outer, inner] as const, [inner, outer] as const]) {
+        one.on('error', () => undefined)
+        one.on('close', () => other.destroy())
+      }
+    })
+    network.listen(0, '127.0.0.1')
+    await once(network, 'listening')
+    onTestFinished(() => void network.close())
+    const store = storeAt(`redis://127.0.0.1:${(network.address() as AddressInfo).port}`, freshQueue())
+    onTestFinished(() => store.close())
+    const body = JSON.stringify('€\r\n'.repeat(2000))
+    await store.put(Array.from({ length: 50 }, (_, i) => message(`m${i}`, { body })))
+    const leases = await claimDue(store, 50)
+    expect(leases.map((lease) => lease.body)).toEqual(Array.from({ length: 50 }, () => body))
+    expect(await store.settle(leases.map(ack))).toEqual(Array.from({ length: 50 }, () => 'settled'))
+    expect(pieces).toBeGreaterThan(10_000)
   })
 
   test('a server that is full says so', async () => {

@@ -2,7 +2,7 @@
  * One connection to Redis, from the first byte to its loss. A connection that is lost stays lost, and a command whose
  * reply did not come is never sent again: `link` decides what to do then.
  *
- *   new ──open──► connecting ──► logging in ──► open          any ──loss, protocol error, destroy──► ended
+ *   opening ──connected, logged in──► open          either ──loss, protocol error, destroy──► ended
  *
  * Commands of one turn of the event loop leave in one write; when there are many bytes, at once, so that the server
  * begins while we still make the next. Replies come in the order of the commands, so that a queue of who waits is all
@@ -49,6 +49,11 @@ type Unanswered = {
 
 type Subscribed = { readonly channel: string; readonly heard: (message: string) => void }
 
+type ConnectionState =
+  | { readonly name: 'opening' }
+  | { readonly name: 'open' }
+  | { readonly name: 'ended'; readonly reason: Error }
+
 class ServerConnection implements Connection {
   readonly #endpoint: Endpoint
   readonly #name: string
@@ -60,9 +65,7 @@ class ServerConnection implements Connection {
   #unwrittenBytes = 0
   #protocol: Protocol = 3
   #subscribed: Subscribed | undefined
-  #isOpen = false
-  /** Why it ended. */
-  #end: Error | undefined
+  #state: ConnectionState = { name: 'opening' }
 
   constructor(endpoint: Endpoint, name: string, lost: (error: unknown) => void) {
     this.#endpoint = endpoint
@@ -80,7 +83,7 @@ class ServerConnection implements Connection {
     })
     this.#protocol = await logIn((command) => this.send(command), login, this.#name)
     this.#assertGoesOn()
-    this.#isOpen = true
+    this.#state = { name: 'open' }
   }
 
   send(command: readonly string[]): Promise<unknown> {
@@ -93,14 +96,13 @@ class ServerConnection implements Connection {
   }
 
   destroy(): void {
-    this.#isOpen = false
     this.#finish(new Error('the connection was given up'))
   }
 
   #ask(command: readonly string[], kind: Pick<Unanswered, 'channel'>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#end !== undefined) {
-        reject(this.#end)
+      if (this.#state.name === 'ended') {
+        reject(this.#state.reason)
         return
       }
       this.#waiting.push({ ...kind, resolve, reject })
@@ -114,12 +116,12 @@ class ServerConnection implements Connection {
 
   /** It may have been destroyed while something was awaited. */
   #assertGoesOn(): void {
-    if (this.#end !== undefined) throw this.#end
+    if (this.#state.name === 'ended') throw this.#state.reason
   }
 
   #write(): void {
     const socket = this.#socket
-    if (this.#unwritten.length === 0 || this.#end !== undefined || socket === undefined) return
+    if (this.#unwritten.length === 0 || socket === undefined) return
     const buffers = encodeCommands(this.#unwritten, this.#unwrittenBytes)
     this.#unwritten = []
     this.#unwrittenBytes = 0
@@ -131,13 +133,13 @@ class ServerConnection implements Connection {
   #attach(socket: Socket): void {
     this.#socket = socket
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    socket.on('error', (error) => this.#finish(error))
-    socket.on('close', () => this.#finish(new Error('the server closed the connection')))
+    socket.on('error', (error) => this.#lose(error))
+    socket.on('close', () => this.#lose(new Error('the server closed the connection')))
   }
 
   #read(chunk: Buffer): void {
     this.#parser.add(chunk)
-    while (this.#end === undefined) {
+    while (this.#state.name !== 'ended') {
       const reply = this.#nextReply()
       if (reply === INCOMPLETE) return
       this.#deliver(reply)
@@ -148,7 +150,7 @@ class ServerConnection implements Connection {
     try {
       return this.#parser.next()
     } catch (error) {
-      this.#finish(error as Error)
+      this.#lose(error as Error)
       return INCOMPLETE
     }
   }
@@ -162,7 +164,7 @@ class ServerConnection implements Connection {
     const isMessage = this.#protocol === 2 && this.#subscribed !== undefined && Array.isArray(reply)
     if (isMessage && this.#hear(reply)) return
     const first = this.#waiting.shift()
-    if (first === undefined) this.#finish(unasked(reply))
+    if (first === undefined) this.#lose(unasked(reply))
     else if (reply instanceof ErrorReply) first.reject(reply)
     else if (first.channel === undefined) first.resolve(reply)
     else this.#refuse(first, 'a reply to SUBSCRIBE that is no push')
@@ -186,18 +188,22 @@ class ServerConnection implements Connection {
   #refuse(first: Unanswered | undefined, what: string): void {
     const error = new ProtocolError(what)
     first?.reject(error)
-    this.#finish(error)
+    this.#lose(error)
   }
 
-  #finish(error: Error): void {
-    if (this.#end !== undefined) return
-    this.#end = error
+  /** It broke by itself: whoever holds it hears of that, unless it is still waited for in `open`. */
+  #lose(error: Error): void {
+    const wasOpen = this.#state.name === 'open'
+    this.#finish(error)
+    if (wasOpen) this.#lost(error)
+  }
+
+  #finish(reason: Error): void {
+    if (this.#state.name === 'ended') return
+    this.#state = { name: 'ended', reason }
     this.#unwritten = []
     this.#socket?.destroy()
-    for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift()) one.reject(error)
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    this.#lost(error)
+    for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift()) one.reject(reason)
   }
 }
 

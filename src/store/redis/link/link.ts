@@ -9,7 +9,8 @@
  * Calls made while there is no connection wait for one, at most `callTimeoutMs` and at most CALLS_MAX of them. Each
  * call is sent once: when the connection breaks before its reply, it fails, and whether it took effect is unknown.
  * A call that was sent and got no reply in time condemns the connection: replies come in order, so whatever stands
- * behind it is stuck too, and a half-open socket looks exactly like this.
+ * behind it is stuck too, and a half-open socket looks exactly like this. Time in which this process stood still does
+ * not count: `deadline`.
  *
  * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
  * connections and refuses every call is not hammered.
