@@ -93,6 +93,7 @@ describe('what does not fit is an error at once', () => {
     ['+OK\rx'],
     ['$3\r\nabcd\r\n'],
     ['$3\r\nabc\n\n'],
+    ['$3\r\nabc\rx'],
     ['$-2\r\n'],
     ['$x\r\n'],
     ['$?\r\n'],
