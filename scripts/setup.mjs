@@ -64,25 +64,39 @@ function newest(directory) {
   )
 }
 
-/** The tests start their own Redis servers; here only the program is needed, never a running service. */
+/** The tests start their own servers; here only the programs are needed, never a running service. */
 export function installRedis() {
-  if (isThere('redis-server')) return
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
-  const mayInstall =
-    isThere('apt-get') && (asRoot.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
-  if (mayInstall) {
-    say('installing redis-server from the system’s packages')
-    const apt = (...args) =>
-      run(...split([...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get', ...args]))
-    apt('update', '-qq')
-    apt('install', '-y', '-qq', '--no-install-recommends', 'redis-server')
-  }
-  if (isThere('redis-server')) return
+  if (isThere('redis-server') || installPackage('redis-server')) return
   console.error(
     'The tests need the program redis-server (6.2 or newer) on the PATH, and it could not be installed from here.\n' +
       'Install it with your package manager, for example: apt-get install redis-server, or: brew install redis.',
   )
   process.exit(1)
+}
+
+/** Without it the tests of the bridge are skipped, and say so; everything else is tested. */
+export function installRabbitmq() {
+  if (process.env.PUNCTUAL_TEST_AMQP !== undefined || isThere('rabbitmq-server')) return
+  try {
+    if (installPackage('rabbitmq-server')) return
+  } catch {
+    // Told below: a machine without it can still run the rest.
+  }
+  say('no rabbitmq-server on this machine, and none could be installed: the tests of the bridge are skipped')
+}
+
+/** From the system's packages, where we may. RUNLEVEL=1 keeps the package from starting its service. */
+function installPackage(name) {
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+  const mayInstall =
+    isThere('apt-get') && (asRoot.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
+  if (!mayInstall) return false
+  say(`installing ${name} from the system’s packages`)
+  const apt = (...args) =>
+    run(...split([...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get', ...args]))
+  apt('update', '-qq')
+  apt('install', '-y', '-qq', '--no-install-recommends', name)
+  return isThere(name)
 }
 
 function split([command, ...args]) {

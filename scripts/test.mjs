@@ -5,11 +5,20 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT, buildIfStale, installDependencies, installPeers, installRedis, run } from './setup.mjs'
+import {
+  ROOT,
+  buildIfStale,
+  installDependencies,
+  installPeers,
+  installRabbitmq,
+  installRedis,
+  run,
+} from './setup.mjs'
 
 const only = process.argv.slice(2)
 installDependencies()
 installRedis()
+installRabbitmq()
 installPeers()
 buildIfStale()
 if (only.length === 0)

@@ -24,7 +24,17 @@ const MAY_USE: Record<string, readonly string[]> = {
   'queue/punctual.ts': ['queue', 'store/memory', 'store/file', 'store/redis', 'store/contract', 'core'],
   'index.ts': ['queue/punctual.ts', 'queue', 'runtime', 'store/contract', 'core', 'clock.ts', 'random.ts'],
   'doors/shared': ['index.ts', 'core'],
-  'doors/cli': ['doors/shared', 'index.ts', 'queue/punctual.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
+  'doors/amqp': ['index.ts', 'core', 'clock.ts', 'random.ts'],
+  'doors/cli': [
+    'doors/shared',
+    'doors/amqp',
+    'index.ts',
+    'queue/punctual.ts',
+    'queue',
+    'core',
+    'clock.ts',
+    'random.ts',
+  ],
   testing: ['store/contract', 'core', 'clock.ts', 'random.ts'],
 }
 
