@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/build.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
+    // Most of a test's time is waiting for servers and processes: three at once keep two cores busy.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [

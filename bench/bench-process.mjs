@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
 const CHILD = new URL('./child.mjs', import.meta.url).pathname
-const CLOSE_PATIENCE_MS = 10_000
+const CLOSE_WITHIN_MS = 10_000
 
 export async function startChild(name, context) {
   const child = fork(CHILD, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
@@ -28,8 +28,8 @@ export async function startChild(name, context) {
   return {
     ask,
     async stop() {
-      const patience = new Promise((resolve) => setTimeout(resolve, CLOSE_PATIENCE_MS).unref())
-      await Promise.race([ask('close').catch(() => {}), patience])
+      const timeUp = new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())
+      await Promise.race([ask('close').catch(() => {}), timeUp])
       if (child.exitCode !== null) return
       const exited = once(child, 'exit')
       child.kill('SIGKILL')

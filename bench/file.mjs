@@ -72,7 +72,15 @@ async function drain(store, expected) {
   const underWay = []
   let done = 0
   for (;;) {
-    const { leases, next } = await store.claim({ from: 'due', wants, limit: 500, leaseMs: 30_000, leadMs: 0 })
+    const { leases, next } = await store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 500,
+      leaseMs: 30_000,
+      leadMs: 0,
+    })
     done += leases.length
     underWay.push(store.settle(leases.map(({ id, token, topic }) => ({ kind: 'ack', id, token, topic }))))
     if (underWay.length === 4) await underWay.shift()
@@ -92,7 +100,15 @@ async function lone(store, count) {
     const begun = performance.now()
     await store.put([{ ...message(0), topic: 'lone' }])
     const stored = performance.now()
-    const { leases } = await store.claim({ from: 'due', wants, limit: 1, leaseMs: 30_000, leadMs: 0 })
+    const { leases } = await store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 1,
+      leaseMs: 30_000,
+      leadMs: 0,
+    })
     puts.push(stored - begun)
     claims.push(performance.now() - stored)
     assert.equal(leases.length, 1)
@@ -105,7 +121,15 @@ async function idleClaims(store, count) {
   const wants = [{ topic: 'nothing here', limit: 1 }]
   const begun = performance.now()
   for (let i = 0; i < count; i += 1) {
-    await store.claim({ from: 'due', wants, limit: 1, leaseMs: 30_000, leadMs: 0 })
+    await store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 1,
+      leaseMs: 30_000,
+      leadMs: 0,
+    })
   }
   return `${(((performance.now() - begun) / count) * 1000).toFixed(0)} µs`
 }

@@ -75,7 +75,7 @@ export async function startRedis() {
   }
 }
 
-// What clients send; whatever a script does inside the server is not a call over the wire.
+// What clients send; what a script does inside the server is not a call over the wire.
 const FROM_CLIENTS =
   /^cmdstat_(evalsha|eval|fcall|ping|bzpopmin|brpoplpush|blmove|brpop|multi|exec|script\|load):calls=(\d+)/
 

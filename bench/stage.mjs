@@ -48,7 +48,7 @@ export async function openStage(contestant, { workers = 1, payload = PAYLOAD_BYT
         if (handled >= expected || Date.now() > deadline) break
         await pause(20)
       }
-      await pause(200) // Whoever repeats a message does it about now.
+      await pause(200) // A contestant that repeats a message does it about now.
       return settleAccount(await Promise.all(crew.map((worker) => worker.ask('results'))), expected)
     },
     async close() {

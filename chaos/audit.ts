@@ -1,8 +1,8 @@
 /**
- * The auditor: from the logs of all processes, and what was found in the store, to what was broken. It asks nobody
- * else, and trusts no process about another; whoever wrote a line did so before it could be killed for it.
+ * The auditor: from the logs of all processes, and what was found in the store, to what was broken. It uses no other
+ * source, and believes no process about another. A process writes a line before the act that could kill it.
  *
- * What a call that got no answer did is unknown for good: a server that slept may do it minutes later. So whatever
+ * What a call that got no answer did is unknown for good: a server that slept may do it minutes later. So everything that
  * such a call may have done, at any time after it was made, is legal.
  */
 import { anyTrouble, faultFor, hasJustThawed, reasonForRepeat, type RepeatReason } from './excuses.ts'
@@ -68,7 +68,7 @@ export function audit(stories: Stories, rules: Rules): Audit {
   for (const { id, g, what, who } of stories.strangers)
     findings.push({
       promise: 'P2',
-      what: `${id}#${g}: "${what}" in ${who}, but nobody produced it`,
+      what: `${id}#${g}: "${what}" in ${who}, but no producer announced it`,
       about: id,
     })
   findings.push(...findBadProcesses(stories, rules), ...findComplaints(stories, rules))
@@ -181,7 +181,7 @@ function findBadAttempts(message: Message, stories: Stories): Finding[] {
   for (const { attempt, at } of starts) {
     if (attempt > last + 1 && !anyTrouble(since, at, stories))
       findings.push(
-        finding('P6', message, `attempt ${attempt} follows attempt ${last}, and nobody was in trouble`),
+        finding('P6', message, `attempt ${attempt} follows attempt ${last}, and no process was in trouble`),
       )
     last = attempt
     since = at
@@ -219,7 +219,7 @@ function findBadEnds(message: Message): Finding[] {
   return findings
 }
 
-/** P11, and that nobody ends but by our hand or when told to. */
+/** P11, and that a process ends only when the storm kills it or tells it to stop. */
 function findBadProcesses({ processes, faults }: Stories, { stopMs }: Rules): Finding[] {
   const findings: Finding[] = []
   for (const [who, { exit, stopped, stoppingAt, isPoisoned }] of processes) {

@@ -110,14 +110,14 @@ export class Place {
     this.#process?.kill(name)
   }
 
-  /** Resolves when it is gone; somebody else will have the place. */
+  /** Resolves when it is gone; another process takes its place. */
   kill(): Promise<void> {
     this.#isKilled = true
     this.#process?.kill('SIGKILL')
     return this.#exited
   }
 
-  /** From now on nobody follows. */
+  /** From now on no process takes its place. */
   close(): void {
     this.#isClosing = true
   }

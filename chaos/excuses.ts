@@ -62,7 +62,7 @@ export function faultFor(
 }
 
 /**
- * Any fault to anybody, and any death, also by a handler that kills: whoever had claimed it need not have started it,
+ * Any fault to any process, and any death, also by a handler that kills: the process that had claimed it need not have started it,
  * and so is not known.
  */
 export function anyTrouble(from: number, until: number, { faults, processes }: Stories): boolean {

@@ -1,6 +1,6 @@
 /**
  * A soak: does anything grow? For each process and for the store, the median of the first third after the warm-up is
- * compared with that of the last third. A process that was restarted begins anew, and is judged if it lived long
+ * compared with that of the last third. A process that was restarted counts as a new one, and is judged if it lived long
  * enough; those that are never killed always do.
  */
 import type { Finding } from './audit.ts'

@@ -1,4 +1,4 @@
-/** What the logs say: one line for each thing that somebody meant to do, did, was told, or had done to him. */
+/** What the logs say: one line for each thing that a process is about to do, did, was told or suffered. */
 
 /** Every line: when, by the wall clock of the one machine, and in whose log. */
 type Said = { readonly at: number; readonly who: string }
@@ -73,7 +73,7 @@ export type FaultLine = Said & {
   readonly kind: string
   /** Whom it was done to: a process, the server, the disk. */
   readonly target: string
-  /** Whether nobody could rely on the store meanwhile; else only the target suffered. */
+  /** Whether the store failed all processes meanwhile; else only the target suffered. */
   readonly isForAll: boolean
   readonly until: number
 }

@@ -3,7 +3,7 @@
  *
  *   start   an empty store, a proxy for each process, producers, workers, a bookkeeper
  *   storm   load and faults, both by the seed
- *   quiet   all faults undone, nobody produces; all that is due must be worked off
+ *   quiet   all faults are undone and no process produces; all that is due must be worked off
  *   calm    a batch of plain messages, whose lateness counts
  *   stop    everybody is asked to stop, and must
  *   census  what is left in the store; nothing should be
@@ -166,7 +166,7 @@ class Production {
     this.#assertGoesOn()
   }
 
-  /** Everybody is healed and at rest; whatever is due is worked off. */
+  /** All processes run undisturbed until everything that is due is worked off. */
   async quiet(): Promise<Finding[]> {
     this.#isResting = true
     await this.#theEngine().heal()
@@ -249,7 +249,7 @@ class Production {
       place.close()
       place.tell('stop')
     }
-    // Whoever does not stop leaves no report, which is a finding.
+    // A process that does not stop leaves no report, which is a finding.
     await until('all have stopped', () => places.every(({ isRunning }) => !isRunning)).catch(() => undefined)
   }
 
@@ -268,7 +268,7 @@ class Production {
     return { ...verdict, lines, directory: this.#logs }
   }
 
-  /** Nothing of the run outlives it, whatever happened. */
+  /** No process or file of the run is left behind, even after a failure. */
   async end(): Promise<void> {
     for (const place of this.#places) place.close()
     await Promise.all(this.#places.map((place) => place.kill()))
@@ -296,7 +296,7 @@ class Production {
 
   #bookkeeper(): Place {
     const bookkeeper = this.#places.find(({ role }) => role === 'bookkeeper')
-    if (bookkeeper === undefined) throw new Error('no bookkeeper was cast')
+    if (bookkeeper === undefined) throw new Error('there is no bookkeeper')
     return bookkeeper
   }
 

@@ -54,7 +54,7 @@ export type Stories = {
   readonly identities: ReadonlyMap<string, Identity>
   readonly processes: ReadonlyMap<string, ProcessStory>
   readonly faults: readonly FaultLine[]
-  /** Lines about messages that nobody asked for. */
+  /** Lines about messages that no producer announced. */
   readonly strangers: readonly (StartLine | FoundLine)[]
   /** Of the store's doctor. */
   readonly complaints: readonly string[]

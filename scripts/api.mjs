@@ -33,8 +33,13 @@ function exportsOf(root, file) {
   const found = []
   for (const [, names, from] of text.matchAll(/export (?:type )?(?:\{([^}]*)\}|\*) from '([^']+)'/g)) {
     const path = join(file, '..', from)
-    const all = names === undefined ? declarationsIn(root, path).map(({ name }) => name) : names.split(',')
-    for (const name of all.map((item) => item.trim()).filter(Boolean)) found.push({ name, from: path })
+    if (names === undefined) {
+      found.push(...declarationsIn(root, path).map(({ name }) => ({ name, from: path })))
+      found.push(...exportsOf(root, path))
+    } else {
+      for (const name of names.split(',').map((item) => item.trim()))
+        if (name !== '') found.push({ name, from: path })
+    }
   }
   return found
 }

@@ -1,10 +1,10 @@
 // The one benchmark command: builds, installs the peers in their own package, and runs bench/run.mjs; or, with the
 // word `growth` first, bench/growth.mjs.
 import { join } from 'node:path'
-import { ROOT, buildIfStale, installDependencies, installPeers, installRedis, run } from './setup.mjs'
+import { ROOT, buildIfStale, installDependencies, installPeers, installPrograms, run } from './setup.mjs'
 
 installDependencies()
-installRedis()
+installPrograms()
 installPeers()
 buildIfStale()
 const words = process.argv.slice(2)

@@ -1,5 +1,5 @@
 // The README's first command: installs and builds what is missing, then runs `punctual demo` in this process, so that
-// Ctrl-C reaches it and nobody else. Options go after two dashes: npm run demo -- --crash
+// only it hears Ctrl-C. Options go after two dashes: npm run demo -- --crash
 import { buildIfStale, installDependencies } from './setup.mjs'
 
 installDependencies()

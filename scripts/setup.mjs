@@ -23,28 +23,34 @@ export function checkNode() {
   process.exit(1)
 }
 
-/**
- * Installs what the lock file says, when that is not what is installed. Not `npm ci`: it refuses a lock file written where
- * the registry did not offer the binaries of every other platform.
- */
+/** Installs exactly what the lock file says, when that is not what is installed. */
 export function installDependencies() {
   checkNode()
   const lock = join(ROOT, 'package-lock.json')
   const installed = join(ROOT, 'node_modules', '.package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
   say('installing dependencies')
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
-/** The peers that the benchmark runs beside us: a package of its own, so that users never download them. */
-export function installPeers() {
-  const bench = join(ROOT, 'bench')
-  const installed = join(bench, 'node_modules', '.package-lock.json')
-  const lock = join(bench, 'package-lock.json')
+/** A package of its own inside the project: tools that users, and most test runs, never download. */
+export function installPackage(folder, what) {
+  const directory = join(ROOT, folder)
+  const installed = join(directory, 'node_modules', '.package-lock.json')
+  const lock = join(directory, 'package-lock.json')
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return
-  say('installing the peers of the benchmark')
-  const quietly = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts']
-  run('npm', ['install', ...quietly], { cwd: bench })
+  say(`installing ${what}`)
+  run(
+    'npm',
+    ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', '--legacy-peer-deps'],
+    {
+      cwd: directory,
+    },
+  )
+}
+
+export function installPeers() {
+  installPackage('bench', 'the peers of the benchmark')
 }
 
 /** Builds dist/ when a source is newer than it. */
@@ -64,43 +70,56 @@ function newest(directory) {
   )
 }
 
-/** The tests start their own servers; here only the programs are needed, never a running service. */
-export function installRedis() {
-  if (isThere('redis-server') || installPackage('redis-server')) return
-  console.error(
-    'The tests need the program redis-server (6.2 or newer) on the PATH, and it could not be installed from here.\n' +
-      'Install it with your package manager, for example: apt-get install redis-server, or: brew install redis.',
+/**
+ * Programs that the tests start themselves; never a running service. `without`: what happens where one can be neither
+ * found nor installed: the tests cannot run at all, or those that need it are skipped and counted. `unless`: a variable
+ * that names a server to use instead.
+ */
+const PROGRAMS = [
+  { program: 'redis-server', from: 'redis-server', without: 'stop' },
+  { program: 'strace', from: 'strace', without: 'skip' },
+  { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
+]
+
+export function installPrograms() {
+  const missing = PROGRAMS.filter(
+    ({ program, unless }) => !isThere(program) && process.env[unless ?? ''] === undefined,
   )
-  process.exit(1)
-}
-
-/** Without it the tests of the bridge are skipped, and say so; everything else is tested. */
-export function installRabbitmq() {
-  if (process.env.PUNCTUAL_TEST_AMQP !== undefined || isThere('rabbitmq-server')) return
-  try {
-    if (installPackage('rabbitmq-server')) return
-  } catch {
-    // Told below: a machine without it can still run the rest.
+  if (missing.length > 0 && mayInstall()) installPackages([...new Set(missing.map(({ from }) => from))])
+  for (const { program, from, without } of missing) {
+    if (isThere(program)) continue
+    console.error(
+      `The program ${program} is not on the PATH and could not be installed from here; install it with your package ` +
+        `manager (the package is called ${from}).` +
+        (without === 'skip' ? ' The tests that need it are skipped.' : ''),
+    )
+    if (without === 'stop') process.exit(1)
   }
-  say('no rabbitmq-server on this machine, and none could be installed: the tests of the bridge are skipped')
 }
 
-/** From the system's packages, where we may. RUNLEVEL=1 keeps the package from starting its service. */
-function installPackage(name) {
-  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
-  const mayInstall =
-    isThere('apt-get') && (asRoot.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
-  if (!mayInstall) return false
-  say(`installing ${name} from the system’s packages`)
-  const apt = (...args) =>
-    run(...split([...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'apt-get', ...args]))
+const AS_ROOT = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+
+function mayInstall() {
+  return isThere('apt-get') && (AS_ROOT.length === 0 || spawnSync('sudo', ['-n', 'true']).status === 0)
+}
+
+function installPackages(names) {
+  say(`installing ${names.join(', ')} from the system’s packages`)
   apt('update', '-qq')
-  apt('install', '-y', '-qq', '--no-install-recommends', name)
-  return isThere(name)
+  apt('install', '-y', '-qq', '--no-install-recommends', ...names)
 }
 
-function split([command, ...args]) {
-  return [command, args]
+/** RUNLEVEL=1: what is installed must not be started as a service. */
+function apt(...args) {
+  const [command, ...rest] = [
+    ...AS_ROOT,
+    'env',
+    'DEBIAN_FRONTEND=noninteractive',
+    'RUNLEVEL=1',
+    'apt-get',
+    ...args,
+  ]
+  spawnSync(command, rest, { stdio: 'inherit' })
 }
 
 function isThere(program) {

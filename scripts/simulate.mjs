@@ -17,7 +17,7 @@ const WORK = join('.simulation', String(process.pid))
 
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
 
-/** Builds what lies in `from`; answers where. */
+/** Builds the sources in `from`; answers where. */
 function build(from) {
   const out = join(WORK, 'build', from)
   rmSync(out, { recursive: true, force: true })
@@ -60,7 +60,7 @@ function plant({ name, file, find, replace }, number) {
   const before = readFileSync(file, 'utf8')
   const pieces = before.split(find)
   if (pieces.length !== 2) {
-    throw new Error(`mutant "${name}": its text occurs ${pieces.length - 1} times in ${file}; plant it anew`)
+    throw new Error(`mutant "${name}": its text occurs ${pieces.length - 1} times in ${file}; plant it again`)
   }
   writeFileSync(join(copy, file), pieces.join(replace))
   return copy

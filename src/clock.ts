@@ -13,7 +13,7 @@ export interface Clock {
   monotonic(): number
   /**
    * Calls `run` once, not before `delayMs` have passed. Delays above 2^31-1 ms end early at that limit, where a
-   * bare `setTimeout` would fire at once: whoever waits longer asks again.
+   * bare `setTimeout` would fire at once: a caller that waits longer schedules again.
    */
   schedule(delayMs: number, run: () => void): Timer
   /** Calls `run` as soon as what was begun in this turn of the event loop has left the process. */

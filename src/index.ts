@@ -24,3 +24,4 @@ export type { Clock, Timer } from './clock.ts'
 export type { Random } from './random.ts'
 /** For engine authors; the suite that goes with it is in `punctual/testing`. */
 export type * from './store/contract/store.ts'
+export type { StoreContext } from './store/engine.ts'

@@ -1,5 +1,5 @@
-// Looks at the store from outside, over a line that nobody cuts: counts, writes down the dead letters and then purges
-// them, and at the end lists whatever is left. Never killed.
+// Looks at the store from outside, over a line that is never cut: counts, writes down the dead letters and then purges
+// them, and at the end lists what is left. Never killed.
 import { Punctual } from '../../dist/index.js'
 import { begin } from './life.mjs'
 

@@ -17,7 +17,7 @@ export class Log {
     fdatasyncSync(this.#file)
   }
 
-  /** At the end of this turn, together with whatever else this turn has to say: for what nobody waits for. */
+  /** Writes at the end of this turn, together with the turn's other lines: for lines that no later step depends on. */
   writeSoon(line) {
     this.#later.push({ at: Date.now(), ...line })
     if (this.#later.length === 1) setImmediate(() => this.#later.length > 0 && this.write())

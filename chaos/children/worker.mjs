@@ -75,7 +75,7 @@ async function behave({ does, times, ms }, attempt, signal, about) {
       await pause(HANGS_MS)
       break
     default:
-      throw new Error(`a handler that nobody wrote: ${does}`)
+      throw new Error(`an unknown handler: ${does}`)
   }
 }
 

@@ -14,11 +14,11 @@ export interface Engine {
   readonly faultGapMs: number
   /** A process that is frozen in a transaction keeps everybody from the store. */
   readonly isFreezeForAll: boolean
-  /** The store as the process of this place sees it; '' for the line that nobody cuts. */
+  /** The store as the process of this place sees it; '' for the line that is never cut. */
   urlFor(place: string): Promise<string>
   /** Does it to the store or to the line of one place, for so long, and undoes it. */
   inflict(kind: string, strike: Strike): Promise<void>
-  /** Whatever a fault left behind is mended. */
+  /** Undoes what a fault left behind. */
   heal(): Promise<void>
   /** Numbers that must stay flat. */
   sample(log: Log): Promise<void>

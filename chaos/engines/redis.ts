@@ -115,7 +115,7 @@ export class RedisEngine implements Engine {
         beginsForAll()
         return this.#fillDisk(lastsMs)
       default:
-        throw new Error(`a fault that nobody wrote: ${kind}`)
+        throw new Error(`an unknown fault: ${kind}`)
     }
   }
 

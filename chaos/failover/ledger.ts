@@ -9,7 +9,7 @@ export class Ledger {
   readonly #starts = new Map<string, number>()
   readonly #completions = new Map<string, number>()
   readonly #startedAfterwards = new Set<string>()
-  /** Calls that were answered with an error: whether they took effect is nobody's promise. */
+  /** Calls that were answered with an error: they may or may not have taken effect. */
   unknown = 0
   /** Of those, the ones whose replicas did not confirm in time. */
   unreplicated = 0
@@ -82,7 +82,7 @@ export type Audit = {
   readonly completed: number
   /** Of these: it came a second time, because the end of the first was forgotten. */
   readonly completedAgain: number
-  /** Handlers that started more than once, for whatever reason: this is allowed. */
+  /** Handlers that started more than once: this is allowed. */
   readonly repeated: number
   /** Of these: after they had been told as completed. */
   readonly repeatedCompleted: number

@@ -1,4 +1,4 @@
-/** Producers and a worker on one queue, in this process, that go on through whatever happens to the servers. */
+/** Producers and a worker on one queue, in this process, that go on while servers die and return. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Punctual } from '../../src/index.ts'
 import type { DurabilityOption } from '../../src/queue/settings.ts'

@@ -28,7 +28,7 @@ export class Shop {
     const order = this.orders.get(orderId)
     if (order?.status !== 'unpaid') return false
     order.status = 'paid'
-    await this.#queue.cancel(orderId) // Whatever it answers: see `#close`.
+    await this.#queue.cancel(orderId) // Its answer does not matter: see `#close`.
     return true
   }
 

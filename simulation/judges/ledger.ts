@@ -211,6 +211,8 @@ export class Ledger {
       case 'retry':
         known.dueAt = now + settlement.delayMs
         return
+      case 'lapse':
+        return
       case 'release':
         known.attempt -= 1
         return

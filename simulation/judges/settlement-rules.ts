@@ -23,6 +23,8 @@ export function judgeSettlement(
   switch (settlement.kind) {
     case 'ack':
       return lease.ended === 'returned' ? undefined : `its handler ${handlerOf(lease)}`
+    case 'lapse':
+      return lease.from === 'lapsed' ? undefined : 'its lease had not lapsed'
     case 'retry':
       return judgeRetry(lease, elapsed)
     case 'dead':

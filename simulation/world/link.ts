@@ -12,6 +12,7 @@
  */
 import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import type * as contract from '../../src/store/contract/store.ts'
+import { StoreWrapper, type StoreVerb } from '../../src/store/contract/verbs.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Chance } from './chance.ts'
 import { never } from './never.ts'
@@ -21,62 +22,38 @@ import type { World } from './world.ts'
 
 type Fate = 'pass' | 'refuse' | 'lose' | 'duplicate' | 'slow' | 'silence'
 
-export class Link implements contract.Store {
-  readonly capabilities: contract.Capabilities
+export class Link extends StoreWrapper {
   readonly rate: RateCheck
   readonly #world: World
   readonly #process: SimulatedProcess
   readonly #chance: Chance
-  readonly #remote: AuditedStore
 
   constructor(world: World, process: SimulatedProcess, chance: Chance) {
-    const { store, plan } = world
+    super(new AuditedStore(world, process), world.plan.isRemote ? { shared: true, wakes: 'hint' } : {})
     this.#world = world
     this.#process = process
     this.#chance = chance
-    this.#remote = new AuditedStore(world, process)
     this.rate = new RateCheck(world, process.name, () => process.held)
-    this.capabilities = plan.isRemote
-      ? { ...store.capabilities, shared: true, wakes: 'hint' }
-      : store.capabilities
   }
 
-  open(): Promise<void> {
-    return this.#travel('open', '', () => this.#remote.open())
+  override around<T>(verb: StoreVerb, args: readonly unknown[], call: () => Promise<T>): Promise<T> {
+    return this.#travel(nameOf(verb, args), () => summaryOf(args), call)
   }
 
-  close(): Promise<void> {
-    return this.#travel('close', '', () => this.#remote.close())
-  }
-
-  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    return this.#travel('put', messages.map(({ id }) => id).join(' '), () => this.#remote.put(messages))
-  }
-
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    return this.#travel(`remove ${from}`, ids.join(' '), () => this.#remote.remove(ids, from))
-  }
-
-  reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    const ids = moves.map(({ id }) => id).join(' ')
-    return this.#travel('reschedule', ids, () => this.#remote.reschedule(moves))
-  }
-
-  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+  override async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     if (this.#process.stopEndedAt !== undefined)
       this.#world.violations.add('P11', `${this.#process.name} claims after it stopped`)
-    const wanted = request.from === 'due' ? request.wants.map((want) => `${want.topic}:${want.limit}`) : []
-    const reply = await this.#travel(`claim ${request.from}`, wanted.join(' '), () =>
-      this.#remote.claim(request),
-    )
+    const reply = await super.claim(request)
     for (const lease of reply.leases) this.#process.deliver(lease)
     this.rate.allow(reply.leases.length)
     return reply
   }
 
-  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    const ids = leases.map(({ id }) => id).join(' ')
-    const results = await this.#travel('extend', ids, () => this.#remote.extend(leases, leaseMs))
+  override async extend(
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+  ): Promise<contract.ExtendResult[]> {
+    const results = await super.extend(leases, leaseMs)
     for (const [i, ref] of leases.entries()) {
       const lease = this.#world.ledger.leaseOf(ref)
       if (lease !== undefined && results[i] === 'lost') lease.isLost = true
@@ -84,58 +61,41 @@ export class Link implements contract.Store {
     return results
   }
 
-  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+  override settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     for (const settlement of settlements) {
       const lease = this.#world.ledger.leaseOf(settlement)
       if (lease === undefined || lease.isAnswered) continue
       lease.isAnswered = true
       this.rate.allow(1) // Its first try; the others must not come too often.
     }
-    const what = settlements.map(({ kind, id }) => `${kind} ${id}`).join(', ')
-    return this.#travel('settle', what, () => this.#remote.settle(settlements))
+    return super.settle(settlements)
   }
 
-  revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    return this.#travel('revive', ids.join(' '), () => this.#remote.revive(ids))
-  }
-
-  inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    return this.#travel('inspect', '', () => this.#remote.inspect(query))
-  }
-
-  count(): Promise<contract.Counts> {
-    return this.#travel('count', '', () => this.#remote.count())
-  }
-
-  doctor(): Promise<contract.Finding[]> {
-    return this.#travel('doctor', '', () => this.#remote.doctor())
-  }
-
-  onWake(listener: () => void): () => void {
+  override onWake(listener: () => void, owner?: string): () => void {
     const { plan, timeline, tally, weather } = this.#world
-    if (!plan.isRemote) return this.#remote.onWake(listener)
+    if (!plan.isRemote) return super.onWake(listener, owner)
     const arrive = (): void => {
       this.rate.allow(1)
       listener()
     }
-    const end = this.#remote.onWake(() => {
+    const end = super.onWake(() => {
       const { wakeLoss, wakeDuplicate, wakeDelayMs } = weather.faults
       const isLost = this.#chance.happens(wakeLoss) || weather.outageOf(this.#process.host) !== undefined
       if (isLost) tally.wakesLost += 1
       else timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
       if (this.#chance.happens(wakeDuplicate) && !isLost)
         timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
-    })
+    }, owner)
     this.#process.onDeath(end)
     return end
   }
 
-  #travel<T>(verb: string, detail: string, effect: () => Promise<T>): Promise<T> {
+  #travel<T>(verb: string, detail: () => string, effect: () => Promise<T>): Promise<T> {
     const { plan, tally, history } = this.#world
     if (this.#process.isDead) return never()
     tally.calls += 1
     if (this.rate.count(verb)) return never()
-    history.note(this.#process.name, () => `${verb} ${detail}`)
+    history.note(this.#process.name, () => `${verb} ${detail()}`)
     // In the same process nothing travels.
     if (plan.engine === 'memory') return this.#withinBounds(verb, effect)
     const isLast = this.#chance.happens(this.#world.weather.faults.killAtCall)
@@ -230,4 +190,19 @@ function unavailable(verb: string): UnavailableError {
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
+}
+
+/** The two kinds of claim have their own rates and times. */
+function nameOf(verb: StoreVerb, [first]: readonly unknown[]): string {
+  return verb === 'claim' ? `claim ${(first as contract.ClaimRequest).from}` : verb
+}
+
+const SUMMARY_MAX = 300
+
+/** A call in one line of a history: ids instead of whole messages. */
+function summaryOf(args: readonly unknown[]): string {
+  const text = JSON.stringify(args, (key, value: unknown) =>
+    key === 'body' || key === 'meta' ? undefined : value,
+  )
+  return text.length <= SUMMARY_MAX ? text : `${text.slice(0, SUMMARY_MAX)}…`
 }

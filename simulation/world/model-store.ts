@@ -5,6 +5,9 @@
  */
 import { UnavailableError, UsageError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES, type MessageState } from '../../src/core/message.ts'
+import { admitEntries } from '../../src/store/shared/admission.ts'
+import { topicsPage } from '../../src/store/shared/topics-page.ts'
+import { FeaturelessStore } from '../../src/store/shared/unsupported.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 
 type Held = { readonly token: string; endsAt: number }
@@ -21,7 +24,8 @@ type Entry = {
   diedAt: number
 }
 
-export class ModelStore implements contract.Store {
+export class ModelStore extends FeaturelessStore implements contract.Store {
+  protected readonly engine = 'model'
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
@@ -32,8 +36,10 @@ export class ModelStore implements contract.Store {
   #promisedAt = Infinity
   #mustWake = false
   #isClosed = false
+  #topicCounts: Readonly<Record<string, contract.TopicCounts>> = {}
 
   constructor(now: () => number, { batchMax, leadMs }: { batchMax: number; leadMs: number }) {
+    super()
     this.#now = now
     this.capabilities = {
       engine: 'model',
@@ -41,7 +47,10 @@ export class ModelStore implements contract.Store {
       shared: true,
       wakes: 'hint',
       batchMax,
+      batchBytesMax: 64 * 1024 * 1024,
+      wantsMax: batchMax,
       leadMs,
+      features: [],
     }
   }
 
@@ -121,7 +130,7 @@ export class ModelStore implements contract.Store {
     if ('ids' in query) {
       this.#admit(query.ids.length)
       const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
-      return { items: found.map((entry) => this.#stored(entry)) }
+      return { items: found.map((entry) => this.#stored(entry)), scanned: found.length }
     }
     this.#admit(query.limit)
     const { state, topic, limit, cursor } = query
@@ -133,7 +142,9 @@ export class ModelStore implements contract.Store {
     const page = rest.slice(0, limit)
     const last = page.at(-1)
     const items = page.map((entry) => this.#stored(entry))
-    return rest.length > page.length && last !== undefined ? { items, cursor: String(last.order) } : { items }
+    const scanned = rest.length
+    if (rest.length === page.length || last === undefined) return { items, scanned }
+    return { items, scanned, cursor: String(last.order) }
   }
 
   async count(): Promise<contract.Counts> {
@@ -148,7 +159,13 @@ export class ModelStore implements contract.Store {
       counts[entry.place] += 1
       if (entry.place === 'waiting') nextDueAt = Math.min(nextDueAt, entry.dueAt)
     }
-    return { states, topics: Object.fromEntries(topics), ...(nextDueAt === Infinity ? {} : { nextDueAt }) }
+    this.#topicCounts = Object.fromEntries(topics)
+    return { states, isExact: true, ...(nextDueAt === Infinity ? {} : { nextDueAt }) }
+  }
+
+  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    await this.count()
+    return topicsPage(this.#topicCounts, query)
   }
 
   async doctor(): Promise<contract.Finding[]> {
@@ -220,6 +237,8 @@ export class ModelStore implements contract.Store {
       priority,
       token: entry.held.token,
       dueAt: entry.dueAt,
+      firstDueAt: entry.dueAt,
+      lapses: 0,
       attempt: entry.attempt,
       latenessMs: now - entry.dueAt,
     }
@@ -236,6 +255,10 @@ export class ModelStore implements contract.Store {
       case 'retry':
         entry.error = settlement.error
         this.#wait(entry, this.#now() + settlement.delayMs)
+        break
+      case 'lapse':
+        entry.error = settlement.error
+        this.#wait(entry, entry.dueAt)
         break
       case 'release':
         entry.attempt -= 1
@@ -295,7 +318,7 @@ export class ModelStore implements contract.Store {
     return entry?.held?.token === token ? entry : undefined
   }
 
-  #dueAt(when: contract.When): number {
+  #dueAt(when: contract.DueTime): number {
     return 'at' in when ? when.at : this.#now() + when.delayMs
   }
 
@@ -316,6 +339,10 @@ export class ModelStore implements contract.Store {
       priority,
       state: this.#stateOf(entry),
       dueAt,
+      firstDueAt: dueAt,
+      producedAt: 0,
+      lapses: 0,
+      owner: '',
       attempt,
       error,
       reason,
@@ -325,11 +352,7 @@ export class ModelStore implements contract.Store {
 
   #admit(entries: number): void {
     if (this.#isClosed) throw new UnavailableError('STORE_CLOSED', 'the model is closed; make a new one.')
-    const { batchMax } = this.capabilities
-    if (entries > batchMax)
-      throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${batchMax}.`, {
-        value: entries,
-      })
+    admitEntries(entries, this.capabilities.batchMax)
   }
 }
 

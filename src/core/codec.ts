@@ -18,7 +18,7 @@ export function encodePayload(payload: unknown, bytesMax: number): string {
 
 /**
  * V8 hands out the text of `JSON.stringify` in pieces, and keeps them as long as it lives: 95 bytes more for a body of
- * 200. Looking at a character joins them, for nothing: whoever writes the text out would have to do it anyway.
+ * 200. Reading one character joins them. That costs nothing extra, because writing the text out joins them too.
  */
 function inOnePiece(text: string): string {
   text.charCodeAt(0)
@@ -74,7 +74,7 @@ export function encodePolicy(policy: MessagePolicy): string {
   return text === '{}' ? '' : text
 }
 
-/** Undefined when nobody of us can have written this: it must cost its own message, and nothing else. */
+/** Undefined when this text is not an encoded policy. Such damage may cost this one message and no other. */
 export function decodePolicy(meta: string): MessagePolicy | undefined {
   if (meta === '') return NO_POLICY
   try {

@@ -71,7 +71,7 @@ export abstract class PunctualError extends Error {
   }
 }
 
-/** The call is wrong: mend it. Nothing was stored or changed. */
+/** The call is wrong: fix it. Nothing was stored or changed. */
 export class UsageError extends PunctualError {
   override readonly name = 'UsageError'
 }
@@ -100,12 +100,12 @@ export function invariant(condition: boolean, message: string): asserts conditio
 
 const SHOWN_MAX = 80
 
-/** A text with URLs in it as it may be shown: a password is nobody's business on a screen or in a log. */
+/** A text with URLs in it, as it may be shown: passwords must not appear on a screen or in a log. */
 export function withoutPasswords(text: string): string {
   return text.replace(/\/\/[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
 }
 
-/** The same for a text that is one URL, or was meant to be: whatever stands before its last "@" may be a password. */
+/** The same for a text that is meant as one URL: everything before its last "@" may be a password. */
 export function urlWithoutPasswords(url: string): string {
   return withoutPasswords(url.replace(/^([a-z][a-z0-9+.-]*:)?(\/\/)?.*@/is, '$1$2…@'))
 }

@@ -64,11 +64,35 @@ function emptyWindow(): Window {
   return { counts: new Uint32Array(BUCKETS), total: 0, max: 0 }
 }
 
-function bucketOf(latenessMs: number): number {
+export function bucketOf(latenessMs: number): number {
   const units = Math.max(0, latenessMs) * UNITS_PER_MS
   return Math.min(BUCKETS - 1, Math.floor(Math.log2(units + 1) * STEPS_PER_DOUBLING))
 }
 
-function upperEdgeMs(bucket: number): number {
+/** The latest that a message in this bucket was. */
+export function upperEdgeMs(bucket: number): number {
   return (2 ** ((bucket + 1) / STEPS_PER_DOUBLING) - 1) / UNITS_PER_MS
+}
+
+/** Percentiles of counts by bucket, as the engines keep them; undefined when there are none. */
+export function percentilesOf(
+  counts: readonly (readonly [bucket: number, count: number])[],
+): LatenessPercentiles | undefined {
+  const ascending = counts.filter(([, count]) => count > 0).toSorted(([a], [b]) => a - b)
+  const last = ascending.at(-1)
+  if (last === undefined) return undefined
+  const total = ascending.reduce((sum, [, count]) => sum + count, 0)
+  const atRank = (rank: number): number => {
+    let seen = 0
+    for (const [bucket, count] of ascending) {
+      seen += count
+      if (seen >= rank) return upperEdgeMs(bucket)
+    }
+    return upperEdgeMs(last[0])
+  }
+  return {
+    p50: atRank(Math.ceil(total * 0.5)),
+    p99: atRank(Math.ceil(total * 0.99)),
+    max: upperEdgeMs(last[0]),
+  }
 }

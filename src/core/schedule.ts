@@ -13,7 +13,7 @@
  *                  saturated ── room ──► reading
  *
  * Arm, read, wait: in `reading` a wake-up is remembered (`woken`), so that one which comes between the store's
- * look and its answer is never forgotten. Waits are computed anew from each answer, and never exceed the fallback
+ * look and its answer is never forgotten. Each answer gives a new wait, and never exceed the fallback
  * interval, so that a lost wake-up costs at most that (P9). Failures rest longer and longer, and never spin.
  */
 import { exponentialMs, type Exponential } from './backoff.ts'
@@ -52,11 +52,11 @@ export type ScheduleCommand =
   | { readonly kind: 'wait'; readonly ms: number }
   /** Only an event ends this: no timer is set. */
   | { readonly kind: 'halt' }
-  /** Go on with whatever is under way. */
+  /** Nothing to do: what is under way goes on. */
   | { readonly kind: 'none' }
 
 export type ScheduleLimits = {
-  /** The longest wait, whatever the store says. */
+  /** The longest wait, even if the store names a longer one. */
   readonly fallbackMs: number
   /**
    * How much later than it could a read may come. With a store that hands out ahead of time, half of that: one read

@@ -11,10 +11,10 @@
  *      due C = .. 2 0 0 0  ring 3, bucket 2      4.7 h, ring 4: per 50 days, ring 5: per 35 years
  *
  * "Rounds" are thereby the higher digits. When now reaches the start of a bucket of a higher ring, its
- * entries are placed anew and land in lower rings; each entry falls at most five times in its life. A bitmap
+ * entries are placed again and land in lower rings; each entry falls at most five times in its life. A bitmap
  * per ring finds the next occupied bucket, so that time jumps over empty ones instead of ticking.
  *
- * Whatever lies in a lower ring is due before whatever lies in a higher one: the next due is in the first
+ * Every entry of a lower ring is due before every entry of a higher one: the next due is in the first
  * occupied bucket of the lowest occupied ring.
  *
  * Entries are small integers chosen by the caller (slots of its own table), linked through typed arrays: no
@@ -38,7 +38,7 @@ const NONE = -1
 export class TimingWheel {
   #now: number
   #size = 0
-  /** A bucket whose fall the budget cut short. Until it is empty it goes before all others: nobody knows what is in it. */
+  /** A bucket whose fall the budget cut short. Until it is empty it goes before all others, because what is left in it may be due first. */
   #falling = NONE
 
   // Per entry. `bucket` is NONE for an entry that is not placed.

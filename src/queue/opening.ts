@@ -1,6 +1,6 @@
 /**
- * The store, opened on first use. Everybody who asks meanwhile shares the one opening; one that failed is tried anew
- * by the next who asks. A store that the user brought is left open at the end: whoever makes it, closes it.
+ * The store, opened on first use. Callers that ask meanwhile share the one opening; after one that failed, the next
+ * caller tries again. A store that the user made stays open at the end: its maker closes it.
  */
 import type { Store } from '../store/contract/store.ts'
 

@@ -12,7 +12,8 @@ export type Stats = {
 }
 
 export async function readStats(store: Store, latenessMs: LatenessPercentiles | undefined): Promise<Stats> {
-  const { states, topics, nextDueAt } = await store.count()
+  const { states, nextDueAt } = await store.count()
+  const { topics } = await store.countTopics({ limit: store.capabilities.batchMax })
   return {
     counts: states,
     topics,

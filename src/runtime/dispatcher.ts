@@ -49,6 +49,8 @@ export class Dispatcher {
     const sentAt = clock.monotonic()
     const { leases, next } = await store.claim({
       from: 'due',
+      owner: 'worker',
+      bytesMax: store.capabilities.batchBytesMax,
       wants,
       limit,
       leaseMs,

@@ -10,10 +10,10 @@
  */
 import { sleep, type Clock } from '../clock.ts'
 import { UnavailableError, assertNever } from '../core/errors.ts'
-import type * as contract from '../store/contract/store.ts'
+import type { Capabilities, Store } from '../store/contract/store.ts'
+import { StoreWrapper, type StoreVerb } from '../store/contract/verbs.ts'
 
-export type StoreVerb =
-  'put' | 'remove' | 'reschedule' | 'claim' | 'extend' | 'settle' | 'revive' | 'inspect' | 'count' | 'doctor'
+export type { StoreVerb } from '../store/contract/verbs.ts'
 
 export type Fault =
   | { readonly kind: 'refuse' }
@@ -21,12 +21,10 @@ export type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'duplicate' }
 
-/** Asked before each call; undefined lets it pass. */
+/** Asked before each call, with its first argument; undefined lets it pass. */
 export type Fate = (verb: StoreVerb, argument: unknown) => Fault | undefined
 
-export class FaultyStore implements contract.Store {
-  readonly capabilities: contract.Capabilities
-  readonly #store: contract.Store
+export class FaultyStore extends StoreWrapper {
   readonly #clock: Clock
   readonly #never = new AbortController().signal
   #fate: Fate = () => undefined
@@ -34,10 +32,9 @@ export class FaultyStore implements contract.Store {
   readonly #calls: StoreVerb[] = []
 
   /** `overrides` let a store pose as a lesser one: `{ wakes: 'hint', shared: true }`. */
-  constructor(store: contract.Store, clock: Clock, overrides: Partial<contract.Capabilities> = {}) {
-    this.#store = store
+  constructor(store: Store, clock: Clock, overrides: Partial<Capabilities> = {}) {
+    super(store, overrides)
     this.#clock = clock
-    this.capabilities = { ...store.capabilities, ...overrides }
   }
 
   /** From now on. */
@@ -55,61 +52,18 @@ export class FaultyStore implements contract.Store {
     return this.#calls
   }
 
-  open(): Promise<void> {
-    return this.#store.open()
-  }
-
-  close(): Promise<void> {
-    return this.#store.close()
-  }
-
-  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    return this.#suffer('put', messages, () => this.#store.put(messages))
-  }
-
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    return this.#suffer('remove', ids, () => this.#store.remove(ids, from))
-  }
-
-  reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    return this.#suffer('reschedule', moves, () => this.#store.reschedule(moves))
-  }
-
-  claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    return this.#suffer('claim', request, () => this.#store.claim(request))
-  }
-
-  extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    return this.#suffer('extend', leases, () => this.#store.extend(leases, leaseMs))
-  }
-
-  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    return this.#suffer('settle', settlements, () => this.#store.settle(settlements))
-  }
-
-  revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    return this.#suffer('revive', ids, () => this.#store.revive(ids))
-  }
-
-  inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    return this.#suffer('inspect', query, () => this.#store.inspect(query))
-  }
-
-  count(): Promise<contract.Counts> {
-    return this.#suffer('count', undefined, () => this.#store.count())
-  }
-
-  doctor(): Promise<contract.Finding[]> {
-    return this.#suffer('doctor', undefined, () => this.#store.doctor())
-  }
-
-  onWake(listener: () => void): () => void {
-    return this.#store.onWake(() => {
+  override onWake(listener: () => void, owner?: string): () => void {
+    return super.onWake(() => {
       if (!this.#isDeaf) listener()
-    })
+    }, owner)
   }
 
-  async #suffer<T>(verb: StoreVerb, argument: unknown, call: () => Promise<T>): Promise<T> {
+  override async around<T>(
+    verb: StoreVerb,
+    [argument]: readonly unknown[],
+    call: () => Promise<T>,
+  ): Promise<T> {
+    if (verb === 'open' || verb === 'close') return call()
     this.#calls.push(verb)
     const fault = this.#fate(verb, argument)
     if (fault === undefined) return call()

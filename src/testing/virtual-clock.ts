@@ -7,7 +7,7 @@ import { TIMER_MS_MAX, parseDuration, type Duration } from '../core/input/durati
 
 type Pending = { readonly at: number; readonly order: number; readonly run: () => void }
 
-/** How often the event loop is turned before whatever a timer started counts as at rest. */
+/** How often the event loop turns before the work that a timer started counts as finished. */
 const TURNS_TO_REST = 6
 
 export class VirtualClock implements Clock {

@@ -81,7 +81,7 @@ describe('the auditor: loss', () => {
 
   it('P2: a message that nobody produced', () => {
     const history = new History().started(1, { at: 100 })
-    expect(findingsIn(history)).toEqual([expect.stringContaining('nobody produced it')])
+    expect(findingsIn(history)).toEqual([expect.stringContaining('no producer announced it')])
   })
 
   it('P8: something is left in the store at the end', () => {
@@ -241,7 +241,7 @@ describe('the auditor: repeats', () => {
   it('P6: an attempt counted twice, not at all, or beyond the limit', () => {
     expect(attempts(1, 2)).toEqual([])
     expect(attempts(1, 1)).toEqual([expect.stringMatching(/^P6 .*attempt 1 came after attempt 1/)])
-    expect(attempts(1, 3)).toEqual([expect.stringMatching(/^P6 .*nobody was in trouble/)])
+    expect(attempts(1, 3)).toEqual([expect.stringMatching(/^P6 .*no process was in trouble/)])
     expect(attempts(4, 5)).toContainEqual(expect.stringMatching(/^P6 .*attempt 5 of at most 4/))
   })
 })

@@ -43,6 +43,8 @@ describe('corrupt bytes in the store', () => {
     await memory.put([{ ...SOUND, id: 'corrupt', meta: 'rubbish' }, SOUND])
     await memory.claim({
       from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
       wants: [{ topic: 't', limit: 9 }],
       limit: 9,
       leaseMs: 1_000,

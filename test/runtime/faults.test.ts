@@ -232,7 +232,8 @@ describe('leases', () => {
     // Somebody else takes it over, as a reaper does after a pause of this process.
     const [held] = (await memory.inspect({ ids: [id] })).items
     clock.jump(11_000)
-    const [stolen] = (await memory.claim({ from: 'lapsed', limit: 1, leaseMs: 60_000 })).leases
+    const [stolen] = (await memory.claim({ from: 'lapsed', owner: 'reaper', limit: 1, leaseMs: 60_000 }))
+      .leases
     expect([held?.id, stolen?.id]).toEqual([id, id])
     await clock.advance('4s')
     expect(aborted[0]).toMatch('its lease was lost')
@@ -274,7 +275,15 @@ describe('leases', () => {
     // The dead worker: claimed, and never heard of again.
     await queue.produce('t', null, { retry: { delays: ['1s'] } })
     const wants = [{ topic: 't', limit: 1 }]
-    await memory.claim({ from: 'due', wants, limit: 1, leaseMs: 10_000, leadMs: 0 })
+    await memory.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 1,
+      leaseMs: 10_000,
+      leadMs: 0,
+    })
     queue.handle('t', ({ attempt }) => void attempts.push(attempt))
     await queue.start()
     await clock.advance('20s')
@@ -292,7 +301,17 @@ describe('leases', () => {
     await bystander.start()
     const claim = async (): Promise<number> => {
       const wants = [{ topic: 'killer', limit: 1 }]
-      return (await memory.claim({ from: 'due', wants, limit: 1, leaseMs: 1_000, leadMs: 0 })).leases.length
+      return (
+        await memory.claim({
+          from: 'due',
+          owner: 'test',
+          bytesMax: 2 ** 30,
+          wants,
+          limit: 1,
+          leaseMs: 1_000,
+          leadMs: 0,
+        })
+      ).leases.length
     }
     for (let i = 0; i < 4; i += 1) {
       expect(await claim()).toBe(1)

@@ -36,7 +36,15 @@ function makeStore(): { store: MemoryStore; set: (now: number) => void } {
 
 describe('the wall clock is set back', () => {
   const HOUR_MS = 3_600_000
-  const due = { from: 'due', wants: [{ topic: 't', limit: 9 }], limit: 9, leaseMs: 1_000, leadMs: 0 } as const
+  const due = {
+    from: 'due',
+    owner: 'test',
+    bytesMax: 2 ** 30,
+    wants: [{ topic: 't', limit: 9 }],
+    limit: 9,
+    leaseMs: 1_000,
+    leadMs: 0,
+  } as const
 
   it('P1: what was due and is to come again is not handed out; new messages keep their delay', async () => {
     const { store, set } = makeStore()
@@ -61,7 +69,7 @@ describe('the wall clock is set back', () => {
     await store.put([message('new', 0)])
     expect(ids(await store.claim(due))).toEqual(['new'])
     set(1_000)
-    const lapsed = { from: 'lapsed', limit: 9, leaseMs: 1_000 } as const
+    const lapsed = { from: 'lapsed', owner: 'reaper', limit: 9, leaseMs: 1_000 } as const
     expect(ids(await store.claim(lapsed))).toEqual(['new'])
     set(HOUR_MS)
     expect(ids(await store.claim(lapsed))).toEqual(['new', 'old'])

@@ -8,7 +8,7 @@ export type RetryOptions = {
   limit?: number
   /** The wait before each retry; the last one repeats. */
   delays?: readonly Duration[]
-  /** Growing waits: `base`, `base x factor`, ... up to `cap`; `jitter` (0 to 1) is the share left to chance. */
+  /** Growing waits: `base`, `base x factor`, ... up to `cap`; `jitter` (0 to 1) is the share that is random. */
   exponential?: { base: Duration; factor?: number; cap?: Duration; jitter?: number }
 }
 

@@ -54,6 +54,7 @@ export class RunSettlement implements Entry {
       case 'dead':
         this.#events.emit('dead', { ...this.#about(), reason: settlement.reason, error: settlement.error })
         return
+      case 'lapse':
       case 'release':
     }
   }

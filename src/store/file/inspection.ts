@@ -61,7 +61,7 @@ export function inspectIds(view: View, ids: readonly string[]): Page {
     const found = locate(view.tree, view.queue, id)
     if (found !== undefined) items.push(viewer(view, found.state)(found.bytes))
   }
-  return { items }
+  return { items, scanned: ids.length }
 }
 
 export function inspectPage(view: View, query: ListQuery): Page {
@@ -80,14 +80,14 @@ export function inspectPage(view: View, query: ListQuery): Page {
       const item = toShown(value)
       checkKey(key, keyOf(view.queue, value, state), value)
       if (query.topic === undefined || item.topic === query.topic) items.push(item)
-      if (items.length === query.limit) return { items, cursor: key.toString('hex') }
+      if (items.length === query.limit) return { items, cursor: key.toString('hex'), scanned: items.length }
     }
     const last = entries.at(-1)
     if (isMixed && last !== undefined && entries.length === limit) {
-      return { items, cursor: last.key.toString('hex') }
+      return { items, cursor: last.key.toString('hex'), scanned: limit }
     }
   }
-  return { items }
+  return { items, scanned: items.length }
 }
 
 export function allTopics({ tree, queue }: View): Topic[] {
@@ -102,7 +102,7 @@ export function topicNamed({ tree, queue }: View, name: string): Topic | undefin
 }
 
 /** Exact for this moment. The walk since the mark is short: see `counting.ts`. */
-export function count(view: View): Counts {
+export function count(view: View): Counts & { topics: Record<string, TopicCounts> } {
   const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
   const counts = new Map<string, TopicCounts>()
   let nextDueAt: number | undefined
@@ -120,7 +120,7 @@ export function count(view: View): Counts {
   }
   states.delayed -= states.ready
   const topics = Object.fromEntries(counts)
-  return nextDueAt === undefined ? { states, topics } : { states, topics, nextDueAt }
+  return { states, isExact: true, topics, ...(nextDueAt === undefined ? {} : { nextDueAt }) }
 }
 
 /** How many more are ready now than at the mark; fewer than none if the clock was set back behind it. */
@@ -165,6 +165,10 @@ function show(record: Buffer, topic: string, state: RecordState, now: number): S
     priority: priorityOf(record),
     state: stateName(state, dueAt, now),
     dueAt,
+    firstDueAt: dueAt,
+    producedAt: 0,
+    lapses: 0,
+    owner: '',
     attempt: attemptOf(record),
     error: errorOf(record),
     reason: reasonOf(record),

@@ -134,6 +134,9 @@ export function settleOne(scene: Scene, settlement: Settlement): SettleResult {
       beginWaiting(scene, changeRecord(withFailure(record, settlement.error, ''), { dueAt, until: 0 }))
       break
     }
+    case 'lapse':
+      beginWaiting(scene, changeRecord(withFailure(record, settlement.error, ''), { until: 0 }))
+      break
     case 'release':
       beginWaiting(scene, changeRecord(record, { attempt: attemptOf(record) - 1, until: 0 }))
       break
@@ -182,6 +185,8 @@ function run({ ledger, queue, now }: Scene, record: Buffer, topic: Topic, until:
     meta: metaOf(record),
     priority: priorityOf(record),
     dueAt,
+    firstDueAt: dueAt,
+    lapses: 0,
     attempt: attemptOf(record),
     latenessMs: now - dueAt,
   }

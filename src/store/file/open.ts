@@ -1,7 +1,8 @@
 /** `file:PATH?sync=full|off` -> a store, not yet opened. */
 import { existsSync } from 'node:fs'
 import { UsageError, describe } from '../../core/errors.ts'
-import type { Store, StoreContext } from '../contract/store.ts'
+import type { Store } from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
 import type { SyncMode } from './environment.ts'
 import { FileStore } from './store.ts'
 

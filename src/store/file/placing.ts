@@ -11,7 +11,7 @@ import type {
   RemoveResult,
   RescheduleResult,
   ReviveResult,
-  When,
+  DueTime,
 } from '../contract/store.ts'
 import { placeKey, waitingKey } from './keys.ts'
 import type { Ledger } from './ledger.ts'
@@ -108,6 +108,6 @@ function takeOut({ ledger, queue }: Scene, { state, place, key }: Located): void
   ledger.tree.remove(key)
 }
 
-function momentOf(when: When, now: number): number {
+function momentOf(when: DueTime, now: number): number {
   return 'at' in when ? when.at : now + when.delayMs
 }

@@ -12,8 +12,12 @@
  * again, leases last longer, nothing breaks, because neither order nor tokens are made of time. Holding on to the
  * latest time seen would be worse: after a clock that was a year ahead, the queue would stand still for a year.
  */
-import { UsageError, assertNever } from '../../core/errors.ts'
+import { assertNever } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { admitEntries } from '../shared/admission.ts'
+import { topicsPage } from '../shared/topics-page.ts'
+import { FeaturelessStore } from '../shared/unsupported.ts'
 import { backupTo } from './backup.ts'
 import { checkup } from './checkup.ts'
 import { closedError } from './committer.ts'
@@ -48,25 +52,30 @@ type Opened = {
 
 type Call = { readonly end: Promise<unknown>; readonly giveUp: () => void }
 
-export class FileStore implements contract.Store {
+export class FileStore extends FeaturelessStore implements contract.Store {
+  protected readonly engine = 'file'
   readonly capabilities: contract.Capabilities = {
     engine: 'file',
     durability: 'disk',
     shared: true,
     wakes: 'hint',
     batchMax: BATCH_MAX,
+    batchBytesMax: 16 * 1024 * 1024,
+    wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
+    features: ['backup'],
   }
 
   readonly #options: FileStoreOptions
-  readonly #context: contract.StoreContext
+  readonly #context: StoreContext
   readonly #endings = new Set<() => void>()
   readonly #underWay = new Set<Call>()
   #opening: Promise<Opened> | undefined
   #opened: Opened | undefined
   #closing: Promise<void> | undefined
 
-  constructor(options: FileStoreOptions, context: contract.StoreContext) {
+  constructor(options: FileStoreOptions, context: StoreContext) {
+    super()
     this.#options = options
     this.#context = context
   }
@@ -133,7 +142,12 @@ export class FileStore implements contract.Store {
   async count(): Promise<contract.Counts> {
     const { environment, queue } = this.#use()
     await this.#explained(() => moveMarks(environment, queue, () => this.#now()))
-    return this.#look(count)
+    const { topics: _topics, ...counts } = await this.#look(count)
+    return counts
+  }
+
+  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    return topicsPage((await this.#look(count)).topics, query)
   }
 
   async doctor(): Promise<contract.Finding[]> {
@@ -145,7 +159,7 @@ export class FileStore implements contract.Store {
    * Writes a copy of the whole directory, all queues in it included, into `directory`, which must be empty or new.
    * Safe while others read and write: the copy is of one moment.
    */
-  async backup(directory: string): Promise<void> {
+  override async backup(directory: string): Promise<void> {
     await backupTo(this.#use().environment, directory)
   }
 
@@ -237,10 +251,7 @@ export class FileStore implements contract.Store {
   }
 
   #admit(entries: number): void {
-    if (entries <= BATCH_MAX) return
-    throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${BATCH_MAX}.`, {
-      value: entries,
-    })
+    admitEntries(entries, BATCH_MAX)
   }
 }
 

@@ -22,24 +22,25 @@ export function inspect(parts: Parts, query: InspectQuery, now: number): Page {
     const slot = parts.table.slotOf(id)
     if (slot !== undefined) items.push(view(parts, slot, now))
   }
-  return { items }
+  return { items, scanned: query.ids.length }
 }
 
 function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now: number): Page {
   const items: StoredMessage[] = []
   let looked = 0
   for (const slot of parts.table.slotsFrom(parseCursor(query.cursor))) {
-    if (items.length === query.limit || looked === SCAN_MAX) return { items, cursor: String(slot) }
+    if (items.length === query.limit || looked === SCAN_MAX)
+      return { items, cursor: String(slot), scanned: looked }
     looked += 1
     if (stateAt(parts.table, slot, now) !== query.state) continue
     if (query.topic !== undefined && topicName(parts, slot) !== query.topic) continue
     items.push(view(parts, slot, now))
   }
-  return { items }
+  return { items, scanned: looked }
 }
 
 /** What waits must have been advanced to now. */
-export function count({ table, waiting, leases }: Parts): Counts {
+export function count({ table, waiting, leases }: Parts): Counts & { topics: Record<string, TopicCounts> } {
   const byTopic = new Map<string, TopicCounts>()
   let total = 0
   let earliest = waiting.nextAt() ?? Infinity
@@ -52,9 +53,12 @@ export function count({ table, waiting, leases }: Parts): Counts {
   const { delayed } = waiting
   const states = { delayed, ready: total - delayed, running: leases.size, dead: table.deadCount }
   const topicCounts = Object.fromEntries(byTopic)
-  return earliest === Infinity
-    ? { states, topics: topicCounts }
-    : { states, topics: topicCounts, nextDueAt: earliest }
+  return {
+    states,
+    isExact: true,
+    topics: topicCounts,
+    ...(earliest === Infinity ? {} : { nextDueAt: earliest }),
+  }
 }
 
 function view(parts: Parts, slot: number, now: number): StoredMessage {
@@ -68,6 +72,10 @@ function view(parts: Parts, slot: number, now: number): StoredMessage {
     priority: table.priority(slot),
     state: stateAt(table, slot, now),
     dueAt: table.dueAt[slot] as number,
+    firstDueAt: table.dueAt[slot] as number,
+    producedAt: 0,
+    lapses: 0,
+    owner: '',
     attempt: table.attempt[slot] as number,
     error: table.error(slot),
     reason: death?.reason ?? '',

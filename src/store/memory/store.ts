@@ -7,9 +7,13 @@
  * synchronously in one turn of the event loop, which makes it atomic. Durable as long as the process lives.
  */
 import type { Clock } from '../../clock.ts'
-import { UnavailableError, UsageError, assertNever } from '../../core/errors.ts'
+import { UnavailableError, assertNever } from '../../core/errors.ts'
 import { PRIORITIES } from '../../core/message.ts'
 import type * as contract from '../contract/store.ts'
+import { admitEntries } from '../shared/admission.ts'
+import { dueAtOf, nextAt } from '../shared/moments.ts'
+import { topicsPage } from '../shared/topics-page.ts'
+import { FeaturelessStore } from '../shared/unsupported.ts'
 import { count, inspect, type Parts } from './inspection.ts'
 import { Leases } from './leases.ts'
 import type { ReadyLine } from './line.ts'
@@ -19,14 +23,23 @@ import { Waiting } from './waiting.ts'
 
 const BATCH_MAX = 10_000
 
-export class MemoryStore implements contract.Store {
+const ENDS_WITH_PROCESS: contract.Finding = {
+  level: 'warning',
+  what: 'messages live in this process and end with it',
+  remedy: 'use a file: or redis: store for messages that must survive',
+}
+export class MemoryStore extends FeaturelessStore implements contract.Store {
+  protected readonly engine = 'memory'
   readonly capabilities: contract.Capabilities = {
     engine: 'memory',
     durability: 'process',
     shared: false,
     wakes: 'sure',
     batchMax: BATCH_MAX,
+    batchBytesMax: 256 * 1024 * 1024,
+    wantsMax: BATCH_MAX,
     leadMs: 0,
+    features: [],
   }
 
   readonly #clock: Clock
@@ -39,6 +52,7 @@ export class MemoryStore implements contract.Store {
   #closed = false
 
   constructor(clock: Clock) {
+    super()
     this.#clock = clock
     this.#latest = Math.floor(clock.now())
     this.#waiting = new Waiting(this.#table, this.#latest)
@@ -56,9 +70,7 @@ export class MemoryStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
     const now = this.#now()
-    const results = messages.map((message) => this.#putOne(message, now))
-    this.#wakeSleepers()
-    return results
+    return this.#waking(messages.map((message) => this.#putOne(message, now)))
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
@@ -86,8 +98,7 @@ export class MemoryStore implements contract.Store {
       this.#waiting.enter(slot)
       return 'rescheduled'
     })
-    this.#wakeSleepers()
-    return results
+    return this.#waking(results)
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
@@ -116,9 +127,7 @@ export class MemoryStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
     const now = this.#now()
-    const results = settlements.map((settlement) => this.#settleOne(settlement, now))
-    this.#wakeSleepers()
-    return results
+    return this.#waking(settlements.map((settlement) => this.#settleOne(settlement, now)))
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
@@ -135,8 +144,7 @@ export class MemoryStore implements contract.Store {
       this.#beginWaiting(slot)
       return 'revived'
     })
-    this.#wakeSleepers()
-    return results
+    return this.#waking(results)
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -148,17 +156,17 @@ export class MemoryStore implements contract.Store {
     this.#admit(0)
     const now = this.#now()
     while (!this.#waiting.advance(now));
-    return count(this.#parts())
+    const { topics: _topics, ...counts } = count(this.#parts())
+    return counts
+  }
+
+  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    this.#admit(0)
+    return topicsPage(count(this.#parts()).topics, query)
   }
 
   async doctor(): Promise<contract.Finding[]> {
-    return [
-      {
-        level: 'warning',
-        what: 'messages live in this process and end with it',
-        remedy: 'use a file: or redis: store for messages that must survive',
-      },
-    ]
+    return [ENDS_WITH_PROCESS]
   }
 
   onWake(listener: () => void): () => void {
@@ -219,7 +227,7 @@ export class MemoryStore implements contract.Store {
       leases.push(this.#leaseAgain(slot, now, request.leaseMs))
     }
     if (!isMoved || this.#leases.firstLapsed() !== undefined) return { leases, next: { state: 'EXPIRED' } }
-    return { leases, next: nextAfter(this.#leases.nextEndAt(), now) }
+    return { leases, next: nextAt(this.#leases.nextEndAt(), now) }
   }
 
   #lease(slot: number, now: number, leaseMs: number): contract.Lease {
@@ -241,6 +249,8 @@ export class MemoryStore implements contract.Store {
       meta: this.#table.meta(slot),
       priority: this.#table.priority(slot),
       dueAt,
+      firstDueAt: dueAt,
+      lapses: 0,
       attempt: this.#table.attempt[slot] as number,
       latenessMs: now - dueAt,
     }
@@ -259,6 +269,10 @@ export class MemoryStore implements contract.Store {
       case 'retry':
         this.#table.setError(slot, settlement.error)
         this.#table.dueAt[slot] = now + settlement.delayMs
+        this.#beginWaiting(slot)
+        break
+      case 'lapse':
+        this.#table.setError(slot, settlement.error)
         this.#beginWaiting(slot)
         break
       case 'release':
@@ -303,9 +317,10 @@ export class MemoryStore implements contract.Store {
     return this.#topics.numbered(this.#table.topic[slot] as number)
   }
 
-  #wakeSleepers(): void {
-    if (!this.#waiting.takeWake()) return
-    for (const listener of this.#listeners) listener()
+  /** After a change: wakes sleepers if something is due sooner than they were told. */
+  #waking<T>(results: T): T {
+    if (this.#waiting.takeWake()) for (const listener of this.#listeners) listener()
+    return results
   }
 
   #parts(): Parts {
@@ -329,18 +344,6 @@ export class MemoryStore implements contract.Store {
   #admit(entries: number): void {
     if (this.#closed)
       throw new UnavailableError('STORE_CLOSED', 'the memory store is closed; open a new queue.')
-    if (entries > BATCH_MAX) {
-      throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${BATCH_MAX}.`, {
-        value: entries,
-      })
-    }
+    admitEntries(entries, BATCH_MAX)
   }
-}
-
-function dueAtOf(when: contract.When, now: number): number {
-  return 'at' in when ? when.at : now + when.delayMs
-}
-
-function nextAfter(at: number | undefined, now: number): contract.Next {
-  return at === undefined ? { state: 'NO_TASK' } : { state: 'WAITING', ms: Math.max(0, at - now) }
 }

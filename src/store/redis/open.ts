@@ -1,6 +1,7 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
 import { UsageError, describe } from '../../core/errors.ts'
-import type { Store, StoreContext } from '../contract/store.ts'
+import type { Store } from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
 import {
   connectLike,
   connectTo,

@@ -14,6 +14,10 @@ import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { admitEntries } from '../shared/admission.ts'
+import { topicsPage } from '../shared/topics-page.ts'
+import { FeaturelessStore, unsupported } from '../shared/unsupported.ts'
 import { examineAgreement } from './doctor/consistency.ts'
 import { ConfirmedCalls } from './replicated/confirmed-calls.ts'
 import type { Connect, Connection } from './link/connection.ts'
@@ -62,10 +66,11 @@ export type RedisStoreOptions = Timeouts & {
   readonly now?: () => number
 }
 
-export class RedisStore implements contract.Store {
+export class RedisStore extends FeaturelessStore implements contract.Store {
+  protected readonly engine = 'redis'
   readonly capabilities: contract.Capabilities
 
-  readonly #context: contract.StoreContext
+  readonly #context: StoreContext
   readonly #options: RedisStoreOptions
   readonly #logger: Logger
   readonly #link: Link
@@ -82,7 +87,8 @@ export class RedisStore implements contract.Store {
   readonly #nonce: string
   #claims = 0
 
-  constructor(context: contract.StoreContext, options: RedisStoreOptions) {
+  constructor(context: StoreContext, options: RedisStoreOptions) {
+    super()
     this.#context = context
     this.#options = options
     this.#logger = context.logger
@@ -93,7 +99,10 @@ export class RedisStore implements contract.Store {
       shared: true,
       wakes: 'hint',
       batchMax: BATCH_MAX,
+      batchBytesMax: 8 * 1024 * 1024,
+      wantsMax: BATCH_MAX,
       leadMs: LEAD_MS,
+      features: [],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -186,8 +195,9 @@ export class RedisStore implements contract.Store {
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
     if ('ids' in query) {
       this.#admit(query.ids.length)
-      if (query.ids.length === 0) return { items: [] }
-      return { items: decodeStored(await this.#scripts.run(scripts.INSPECT_IDS_SCRIPT, query.ids)) }
+      if (query.ids.length === 0) return { items: [], scanned: 0 }
+      const found = decodeStored(await this.#scripts.run(scripts.INSPECT_IDS_SCRIPT, query.ids))
+      return { items: found, scanned: query.ids.length }
     }
     this.#admit(query.limit)
     const place = decodeCursor(query.state, query.cursor)
@@ -195,11 +205,21 @@ export class RedisStore implements contract.Store {
     const [after, rows] = words<never>(await this.#scripts.run(scripts.INSPECT_PAGE_SCRIPT, args))
     const items = decodeStored(rows)
     const end = words(after)
-    return end.length === 0 ? { items } : { items, cursor: encodeCursor(query.state, end) }
+    const scanned = items.length
+    return end.length === 0 ? { items, scanned } : { items, scanned, cursor: encodeCursor(query.state, end) }
   }
 
   async count(): Promise<contract.Counts> {
-    return decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
+    const { topics: _topics, ...counts } = decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
+    return counts
+  }
+
+  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    return topicsPage(decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, [])).topics, query)
+  }
+
+  override backup(): Promise<never> {
+    return unsupported('redis', 'backup', 'use the tools of its server: redis-cli --rdb FILE')
   }
 
   async doctor(): Promise<contract.Finding[]> {
@@ -234,10 +254,7 @@ export class RedisStore implements contract.Store {
   }
 
   #admit(entries: number): void {
-    if (entries <= BATCH_MAX) return
-    throw new UsageError('BATCH_TOO_LARGE', `${entries} entries in one call; allowed: ${BATCH_MAX}.`, {
-      value: entries,
-    })
+    admitEntries(entries, BATCH_MAX)
   }
 }
 

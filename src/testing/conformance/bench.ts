@@ -46,11 +46,19 @@ export async function claimReply(
   topics: readonly string[] = [TOPIC],
 ): Promise<{ leases: readonly Lease[]; next: Next }> {
   const wants = topics.map((topic) => ({ topic, limit }))
-  return store.claim({ from: 'due', wants, limit, leaseMs: LEASE_MS, leadMs: 0 })
+  return store.claim({
+    from: 'due',
+    owner: 'test',
+    bytesMax: 2 ** 30,
+    wants,
+    limit,
+    leaseMs: LEASE_MS,
+    leadMs: 0,
+  })
 }
 
 export async function claimLapsed(store: Store, limit = 100): Promise<readonly Lease[]> {
-  return (await store.claim({ from: 'lapsed', limit, leaseMs: LEASE_MS })).leases
+  return (await store.claim({ from: 'lapsed', owner: 'reaper', limit, leaseMs: LEASE_MS })).leases
 }
 
 export async function claimOne(store: Store, topics?: readonly string[]): Promise<Lease> {

@@ -88,10 +88,11 @@ export const inspectionTests: readonly ConformanceTest[] = [
   test('the counts follow every move', async ({ store, advance }) => {
     assert.deepEqual(await store.count(), {
       states: { delayed: 0, ready: 0, running: 0, dead: 0 },
-      topics: {},
+      isExact: true,
     })
     await populate(store)
-    const { states, topics } = await store.count()
+    const { states } = await store.count()
+    const { topics } = await store.countTopics({ limit: 100 })
     assert.deepEqual({ ...states }, { delayed: 7, ready: 5, running: 3, dead: 4 })
     assert.deepEqual(topics['other'], { waiting: 2, running: 0, dead: 0 })
     assert.deepEqual(topics[TOPIC], { waiting: 10, running: 3, dead: 4 })

@@ -60,7 +60,15 @@ export const leaseTests: readonly ConformanceTest[] = [
       message('out', { when: { delayMs: leadMs + 1 } }),
     ])
     const wants = [{ topic: TOPIC, limit: 10 }]
-    const reply = await store.claim({ from: 'due', wants, limit: 10, leaseMs: LEASE_MS, leadMs })
+    const reply = await store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 10,
+      leaseMs: LEASE_MS,
+      leadMs,
+    })
     assert.deepEqual(idsOf(reply.leases), ['in'])
     assert.equal(Math.round(reply.leases[0]?.latenessMs ?? NaN), leadMs === 0 ? 0 : -leadMs)
     assert.equal(reply.next.state, 'WAITING')
@@ -71,7 +79,17 @@ export const leaseTests: readonly ConformanceTest[] = [
     const { leadMs } = store.capabilities
     await store.put([message('a', { when: { delayMs: leadMs } })])
     const wants = [{ topic: TOPIC, limit: 10 }]
-    const [lease] = (await store.claim({ from: 'due', wants, limit: 10, leaseMs: LEASE_MS, leadMs })).leases
+    const [lease] = (
+      await store.claim({
+        from: 'due',
+        owner: 'test',
+        bytesMax: 2 ** 30,
+        wants,
+        limit: 10,
+        leaseMs: LEASE_MS,
+        leadMs,
+      })
+    ).leases
     assert.ok(lease !== undefined)
     await store.settle([release(lease)])
     if (leadMs > 0) assert.deepEqual(await claimDue(store), [])

@@ -81,7 +81,15 @@ export const orderTests: readonly ConformanceTest[] = [
       { topic: 'b', limit: 20 },
       { topic: 'none', limit: 5 },
     ]
-    const { leases, next } = await store.claim({ from: 'due', wants, limit: 100, leaseMs: 1000, leadMs: 0 })
+    const { leases, next } = await store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants,
+      limit: 100,
+      leaseMs: 1000,
+      leadMs: 0,
+    })
     assert.deepEqual(idsOf(leases), ['a0', 'a1', ...Array.from({ length: 10 }, (_, i) => `b${i}`)])
     assert.equal(next.state, 'EXPIRED')
   }),

@@ -55,7 +55,9 @@ export const storageTests: readonly ConformanceTest[] = [
       meta: '{"x":5}',
       priority: 2,
       dueAt,
+      firstDueAt: dueAt,
       attempt: 1,
+      lapses: 0,
     })
     assert.ok(latenessMs >= 250 && latenessMs < 251, `${latenessMs} ms late`)
   }),

@@ -93,14 +93,14 @@ export const wakeTests: readonly ConformanceTest[] = [
   }),
 
   test('next: for lapsed leases, the time until the next one ends', async ({ store, advance }) => {
-    assert.deepEqual(await store.claim({ from: 'lapsed', limit: 10, leaseMs: LEASE_MS }), {
+    assert.deepEqual(await store.claim({ from: 'lapsed', owner: 'reaper', limit: 10, leaseMs: LEASE_MS }), {
       leases: [],
       next: { state: 'NO_TASK' },
     })
     await store.put([message('a')])
     await claimOne(store)
     await advance(1000)
-    const { next } = await store.claim({ from: 'lapsed', limit: 10, leaseMs: LEASE_MS })
+    const { next } = await store.claim({ from: 'lapsed', owner: 'reaper', limit: 10, leaseMs: LEASE_MS })
     assert.ok(
       next.state === 'WAITING' && next.ms > LEASE_MS - 1001 && next.ms <= LEASE_MS - 1000,
       JSON.stringify(next),

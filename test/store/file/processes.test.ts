@@ -80,7 +80,9 @@ test('what a killed worker had in hand is taken over after its lease', async () 
   await holder.said('claimed')
   await holder.kill()
   await expect
-    .poll(() => store.claim({ from: 'lapsed', limit: 1, leaseMs: 1000 }), { timeout: 10_000 })
+    .poll(() => store.claim({ from: 'lapsed', owner: 'reaper', limit: 1, leaseMs: 1000 }), {
+      timeout: 10_000,
+    })
     .toMatchObject({ leases: [{ id: 'a', attempt: 1 }] })
   await store.close()
 })

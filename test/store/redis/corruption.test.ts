@@ -63,7 +63,15 @@ async function fill(store: Store): Promise<{ all: string[]; due: string[] }> {
   )
   await store.put(messages)
   const claim = (topic: string, limit: number, leaseMs: number) =>
-    store.claim({ from: 'due', wants: [{ topic, limit }], limit, leaseMs, leadMs: 0 })
+    store.claim({
+      from: 'due',
+      owner: 'test',
+      bytesMax: 2 ** 30,
+      wants: [{ topic, limit }],
+      limit,
+      leaseMs,
+      leadMs: 0,
+    })
   const failed = (await claim('t', 2, HOUR_MS)).leases
   await store.settle(
     failed.map(({ id, token, topic }, index) =>
@@ -239,7 +247,15 @@ async function openFresh(): Promise<{ store: Store; key: (name: string) => strin
 }
 
 function due(topic: string, limit = 9): ClaimDue {
-  return { from: 'due', wants: [{ topic, limit }], limit, leaseMs: 60_000, leadMs: 0 }
+  return {
+    from: 'due',
+    owner: 'test',
+    bytesMax: 2 ** 30,
+    wants: [{ topic, limit }],
+    limit,
+    leaseMs: 60_000,
+    leadMs: 0,
+  }
 }
 
 function message(id: string, topic = 't'): NewMessage {

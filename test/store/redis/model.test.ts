@@ -82,14 +82,22 @@ async function take(store: Store, one: Step): Promise<unknown> {
       return store.put(one.messages)
     case 'claim': {
       const wants = [{ topic: one.topic, limit: one.limit }]
-      const request = { from: 'due', wants, limit: one.limit, leaseMs: LEASE_MS, leadMs: 0 } as const
+      const request = {
+        from: 'due',
+        owner: 'test',
+        bytesMax: 2 ** 30,
+        wants,
+        limit: one.limit,
+        leaseMs: LEASE_MS,
+        leadMs: 0,
+      } as const
       const { leases, next } = await store.claim(request)
       const settled = await store.settle(settlements(leases, one.settle))
       return { leases: withoutTokens(leases), settled, next }
     }
     case 'lapsed': {
       // All of them: which of several that end together goes first is the engine's own choice.
-      const { leases } = await store.claim({ from: 'lapsed', limit: 100, leaseMs: LEASE_MS })
+      const { leases } = await store.claim({ from: 'lapsed', owner: 'reaper', limit: 100, leaseMs: LEASE_MS })
       await store.settle(leases.map((lease) => ({ ...lease, kind: 'retry', delayMs: 5, error: 'lapsed' })))
       return leases.length
     }

@@ -4,7 +4,8 @@ import type { Logger } from '../../../src/core/log.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { RedisSettings } from '../../../src/store/redis/address/options.ts'
-import type { Store, StoreContext } from '../../../src/store/contract/store.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
+import type { StoreContext } from '../../../src/store/engine.ts'
 
 let queues = 0
 

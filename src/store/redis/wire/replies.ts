@@ -93,7 +93,19 @@ function decodeLease(id: string, payload: string, prefix: string, group: Group, 
   const { topic, dueAt, attempt } = group
   const { priority, meta, body } = decodePayload(payload)
   const token = makeToken(prefix, payload)
-  return { id, token, topic, body, meta, priority, dueAt, attempt, latenessMs: now - dueAt }
+  return {
+    id,
+    token,
+    topic,
+    body,
+    meta,
+    priority,
+    dueAt,
+    firstDueAt: dueAt,
+    attempt,
+    lapses: 0,
+    latenessMs: now - dueAt,
+  }
 }
 
 function decodeNext(text: string): Next {
@@ -120,6 +132,10 @@ function decodeRow(rows: readonly unknown[], at: number): StoredMessage {
     priority,
     state: rows[at + 2] as MessageState,
     dueAt: rows[at + 3] as number,
+    firstDueAt: rows[at + 3] as number,
+    producedAt: 0,
+    lapses: 0,
+    owner: '',
     attempt: rows[at + 4] as number,
     error: rows[at + 5] as string,
     reason: rows[at + 6] as string,
@@ -127,12 +143,12 @@ function decodeRow(rows: readonly unknown[], at: number): StoredMessage {
   }
 }
 
-export function decodeCounts(reply: unknown): Counts {
+export function decodeCounts(reply: unknown): Counts & { topics: Record<string, TopicCounts> } {
   invariant(Array.isArray(reply), 'a count answers with a list')
   const [delayed, ready, running, dead, earliest, ...rest] = reply as [number, number, number, number, string]
   const states = { delayed, ready, running, dead }
   const topics = topicCounts(rest)
-  return earliest === '' ? { states, topics } : { states, topics, nextDueAt: Number(earliest) }
+  return { states, isExact: true, topics, ...(earliest === '' ? {} : { nextDueAt: Number(earliest) }) }
 }
 
 function topicCounts(rest: readonly unknown[]): Record<string, TopicCounts> {

@@ -1,6 +1,6 @@
 /** The contract's requests as the scripts want them: flat lists of texts, as each script's header says. */
 import { assertNever } from '../../../core/errors.ts'
-import type { ClaimDue, LeaseRef, Move, NewMessage, Settlement, When } from '../../contract/store.ts'
+import type { ClaimDue, LeaseRef, Move, NewMessage, Settlement, DueTime } from '../../contract/store.ts'
 import { encodeTail } from './payload.ts'
 import { claimOf, stampOf } from './tokens.ts'
 
@@ -44,7 +44,12 @@ export function settleArgs(settlements: readonly Settlement[]): string[] {
   for (const settlement of settlements) {
     const itsClaim = claimOf(settlement.token)
     if (settlement.kind !== 'ack') {
-      args.push(settlement.kind, itsClaim, settlement.id, ...operands(settlement))
+      args.push(
+        settlement.kind === 'lapse' ? 'retry' : settlement.kind,
+        itsClaim,
+        settlement.id,
+        ...operands(settlement),
+      )
       countAt = 0
       continue
     }
@@ -65,6 +70,8 @@ function operands(settlement: Exclude<Settlement, { kind: 'ack' }>): string[] {
       return [stampOf(settlement.token)]
     case 'retry':
       return [stampOf(settlement.token), String(settlement.delayMs), settlement.error]
+    case 'lapse':
+      return [stampOf(settlement.token), '0', settlement.error]
     case 'dead':
       return [settlement.reason, settlement.error]
     default:
@@ -78,6 +85,6 @@ export function extendArgs(leases: readonly LeaseRef[], leaseMs: number): string
   return args
 }
 
-function momentArg(when: When): string {
+function momentArg(when: DueTime): string {
   return 'at' in when ? `@${Math.ceil(when.at)}` : String(when.delayMs)
 }

@@ -29,6 +29,14 @@ export const message = (id, fields = {}) => ({
 })
 
 export const claim = (limit, leaseMs = 30_000) =>
-  store.claim({ from: 'due', wants: [{ topic: 'order.close', limit }], limit, leaseMs, leadMs: 0 })
+  store.claim({
+    from: 'due',
+    owner: 'test',
+    bytesMax: 2 ** 30,
+    wants: [{ topic: 'order.close', limit }],
+    limit,
+    leaseMs,
+    leadMs: 0,
+  })
 
 export const ref = ({ id, token, topic }) => ({ id, token, topic })

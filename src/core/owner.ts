@@ -1,0 +1,68 @@
+/**
+ * Who holds leases: one started queue. Its name says where it runs, so that a person finds the process, and ends in a
+ * word of chance, so that no two are ever the same. The facts ride on its claims as text; engines do not read them.
+ */
+
+export type OwnerParts = {
+  readonly host: string
+  readonly pid: number
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  /** Uniform in [0, 1). */
+  readonly chance: number
+}
+
+/** `host:pid:start:word`. A host name is cut, because every lease carries the owner. */
+export function ownerName({ host, pid, startedAt, chance }: OwnerParts): string {
+  const where = host.replaceAll(/[^\x21-\x39\x3b-\x7e]/g, '_').slice(0, HOST_MAX)
+  const word = Math.floor(chance * 36 ** WORD_LENGTH)
+    .toString(36)
+    .padStart(WORD_LENGTH, '0')
+  return `${where}:${pid}:${Math.floor(startedAt).toString(36)}:${word}`
+}
+
+const HOST_MAX = 40
+const WORD_LENGTH = 8
+
+export type WorkerFacts = {
+  readonly version: string
+  readonly host: string
+  readonly pid: number
+  /** Epoch milliseconds, by the worker's own clock. */
+  readonly startedAt: number
+  /** The first 200 of its topics, and how many it has. */
+  readonly topics: readonly string[]
+  readonly topicCount: number
+  readonly running: number
+  readonly slots: number
+}
+
+const TOPICS_TOLD_MAX = 200
+
+export function encodeFacts(facts: WorkerFacts): string {
+  return JSON.stringify({ ...facts, topics: facts.topics.slice(0, TOPICS_TOLD_MAX) })
+}
+
+/** Undefined when the text is not one that `encodeFacts` makes: another version may have written it. */
+export function decodeFacts(text: string): WorkerFacts | undefined {
+  try {
+    const facts: unknown = JSON.parse(text)
+    return isFacts(facts) ? facts : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isFacts(value: unknown): value is WorkerFacts {
+  if (typeof value !== 'object' || value === null) return false
+  const facts = value as Readonly<Record<keyof WorkerFacts, unknown>>
+  return (
+    typeof facts.version === 'string' &&
+    typeof facts.host === 'string' &&
+    [facts.pid, facts.startedAt, facts.topicCount, facts.running, facts.slots].every(
+      (number) => typeof number === 'number',
+    ) &&
+    Array.isArray(facts.topics) &&
+    facts.topics.every((topic) => typeof topic === 'string')
+  )
+}

@@ -1,0 +1,136 @@
+/** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
+import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { DueTime, TopicFigures } from './runtime.ts'
+
+export interface PeopleVerbs {
+  /** `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). */
+  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
+  /** Moves delayed and ready ones; attempts and everything else stay. */
+  reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
+  /** Dead -> ready: due now, attempts and lapses back to 0, the error forgotten. */
+  revive(ids: readonly string[]): Promise<ReviveResult[]>
+
+  /**
+   * One page, in an order of the engine's own. What stays in its state throughout, and is not rescheduled or extended
+   * meanwhile, appears exactly once. A page may be short, even empty, while `cursor` says that there is more: filters
+   * cost work too, and the engine bounds it. A walk over dead messages ends at those that died before it began.
+   */
+  inspect(query: InspectQuery): Promise<Page>
+  /** Totals; the cost does not grow with the number of messages. */
+  count(): Promise<Counts>
+  /** Counts by topic, page by page or for named topics. */
+  countTopics(query: TopicsQuery): Promise<TopicsPage>
+  /** How many delayed and ready messages are due in each bar between two edges; bounded work, never a walk over all. */
+  forecast(query: ForecastQuery): Promise<Forecast>
+  /** What `record` added, by topic and minute; kept for 48 hours. */
+  figures(query: FiguresQuery): Promise<FiguresPage>
+  /** Who claims, last seen first; at most 1,000. Those that are gone stay for an hour. */
+  workers(): Promise<WorkersReply>
+}
+
+export type RemoveResult = 'removed' | 'running' | 'missing'
+export type RescheduleResult = 'rescheduled' | 'running' | 'missing'
+export type ReviveResult = 'revived' | 'missing'
+
+export type Move = { readonly id: string; readonly when: DueTime }
+
+export type InspectQuery =
+  | { readonly ids: readonly string[] }
+  | {
+      readonly state: MessageState
+      readonly topic?: string
+      /** Due at or after this, and before that, in epoch milliseconds. */
+      readonly dueFrom?: number
+      readonly dueUntil?: number
+      readonly idPrefix?: string
+      /** Part of the stored body, as text. */
+      readonly text?: string
+      readonly limit: number
+      readonly cursor?: string
+    }
+
+export type Page = {
+  readonly items: readonly StoredMessage[]
+  readonly cursor?: string
+  /** How many messages the engine looked at for this page. */
+  readonly scanned: number
+}
+
+export type StoredMessage = {
+  readonly id: string
+  readonly topic: string
+  readonly body: string
+  readonly meta: string
+  readonly priority: PriorityRank
+  readonly state: MessageState
+  readonly dueAt: number
+  /** The moment last set by produce, reschedule or revive: a retry moves `dueAt` only. */
+  readonly firstDueAt: number
+  readonly producedAt: number
+  readonly attempt: number
+  /** How many leases of this message lapsed in a row. */
+  readonly lapses: number
+  /** Of the last failure; '' when there was none. */
+  readonly error: string
+  /** Why it is dead; '' otherwise. */
+  readonly reason: string
+  /** Running: when its lease ends. Dead: when it died. Otherwise 0. */
+  readonly until: number
+  /** Running: who has it; '' otherwise, and on engines without owners. */
+  readonly owner: string
+}
+
+export type StateCounts = { readonly [state in MessageState]: number }
+
+export type Counts = {
+  readonly states: StateCounts
+  /** False when delayed and ready could only be told apart roughly within the bounds of one call. */
+  readonly isExact: boolean
+  /** The earliest moment among delayed and ready ones. */
+  readonly nextDueAt?: number
+}
+
+/** `waiting` is delayed and ready together: which of them is only a matter of the clock. */
+export type TopicCounts = {
+  readonly waiting: number
+  readonly running: number
+  readonly dead: number
+  /** The earliest moment among its delayed and ready ones. */
+  readonly nextDueAt?: number
+}
+
+/** Topics without any message need not appear. */
+export type TopicsQuery =
+  { readonly topics: readonly string[] } | { readonly limit: number; readonly cursor?: string }
+
+export type TopicsPage = {
+  readonly topics: Readonly<Record<string, TopicCounts>>
+  readonly cursor?: string
+}
+
+/** `edges`: epoch milliseconds, ascending, 2 to 1,001. A bar holds its first edge and not its last. */
+export type ForecastQuery = { readonly edges: readonly number[]; readonly topic?: string }
+/** One count for each bar. */
+export type Forecast = { readonly counts: readonly number[]; readonly isExact: boolean }
+
+/** `from` and `until` in epoch milliseconds; whole minutes that begin in between. */
+export type FiguresQuery = {
+  readonly from: number
+  readonly until: number
+  readonly topic?: string
+  readonly cursor?: string
+}
+/** Topics beyond the 200 that are kept by name are added up under `OTHER_TOPICS` of `core/figures`. */
+export type FiguresPage = { readonly rows: readonly MinuteFigures[]; readonly cursor?: string }
+export type MinuteFigures = TopicFigures & { readonly minuteAt: number }
+
+export type WorkersReply = { readonly now: number; readonly workers: readonly WorkerRecord[] }
+export type WorkerRecord = {
+  readonly owner: string
+  readonly facts: string
+  /** By the store's clock. */
+  readonly firstSeenAt: number
+  /** May be a minute old. */
+  readonly lastSeenAt: number
+  readonly goneAt?: number
+}

@@ -1,0 +1,151 @@
+/**
+ * What the runtime asks of an engine: keep a message, hand it out at its moment, hear how it ended.
+ *
+ * Leases. A claim hands out leases to one **owner**: one started queue. A lease has a `token`, which fences it: `settle`
+ * and `extend` act only if the message runs under exactly this token. All leases of one claim may share a token. A token
+ * stays the same while the lease is extended, so that the lost reply of an extension costs nothing, and is never used
+ * again once the lease ended. A lapsed lease that nobody took over still counts as the holder's own: nobody else has
+ * started.
+ *
+ * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
+ * what the store thinks an owner holds; the worker releases what it does not.
+ */
+import type { EndedCounts } from '../../core/figures.ts'
+import type { PriorityRank } from '../../core/message.ts'
+import type { NextAnswer } from '../../core/schedule.ts'
+
+export interface RuntimeVerbs {
+  /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */
+  put(messages: readonly NewMessage[]): Promise<PutResult[]>
+
+  claim(request: ClaimRequest): Promise<ClaimReply>
+  /**
+   * The leases then end `leaseMs` from the store's now. The caller names every lease that it still holds under each
+   * token that it names: what it leaves out keeps its old end.
+   */
+  extend(leases: readonly LeaseRef[], leaseMs: number): Promise<ExtendResult[]>
+  settle(settlements: readonly Settlement[]): Promise<SettleResult[]>
+
+  /** One page of the leases that the store holds for this owner, lapsed ones included. */
+  owned(owner: string, cursor?: string): Promise<OwnedPage>
+  /** The owner stops and will claim no more: `workers` shows it as gone. */
+  leave(owner: string): Promise<void>
+  /** Adds to the figures of the store's current minute. */
+  record(figures: readonly TopicFigures[]): Promise<void>
+
+  /**
+   * The engine calls `listener` when something may be due sooner than the last `claim` said, whichever process caused
+   * it. A hint: it may be lost, late or repeated. What `owner` itself released need not wake it. Returns the function
+   * that ends the subscription.
+   */
+  onWake(listener: () => void, owner?: string): () => void
+}
+
+/** When a message is due: so long from the store's now, or at a moment. */
+export type DueTime = { readonly delayMs: number } | { readonly at: number }
+
+export type NewMessage = {
+  readonly id: string
+  readonly topic: string
+  /** The encoded payload. Opaque to the engine. */
+  readonly body: string
+  /** The encoded policy of this message, '' for most. Opaque to the engine. */
+  readonly meta: string
+  readonly priority: PriorityRank
+  readonly when: DueTime
+  /** `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. */
+  readonly ifExists: 'keep' | 'replace'
+}
+
+/** `running`: asked to replace, but a worker has the message. */
+export type PutResult = 'stored' | 'duplicate' | 'replaced' | 'running'
+export type ExtendResult = 'extended' | 'lost'
+/** `refused`: this entry cannot be stored; its neighbours were. The message still runs under its lease. */
+export type SettleResult = 'settled' | 'lost' | 'refused'
+
+export type Want = { readonly topic: string; readonly limit: number }
+
+export type ClaimRequest = ClaimDue | ClaimLapsed
+
+export type ClaimDue = {
+  readonly from: 'due'
+  readonly owner: string
+  /** Facts about the worker for `workers`, as text of the runtime's own; sent when they changed or grew old. */
+  readonly facts?: string
+  /**
+   * The store hands out at most each topic's own limit, and at most `limit` in all: by priority, and within what the
+   * engine looks at in one call, in the order of wants. No topic twice; at most `wantsMax`.
+   */
+  readonly wants: readonly Want[]
+  readonly limit: number
+  /** The bodies handed out have at most this many bytes together; a single larger one is handed out alone. */
+  readonly bytesMax: number
+  readonly leaseMs: number
+  /**
+   * The store also hands out what comes due within this time; the worker holds it until its moment. At most the store's
+   * own `capabilities.leadMs`; a store that says 0 there need not look at it.
+   */
+  readonly leadMs: number
+}
+
+/**
+ * Takes over leases that ended without an answer, of any topic, and leases whose owner is proven dead. The attempt was
+ * counted when it began. The asker's own leases are left out: its keeper extends them (`isOwnLapsed` tells).
+ */
+export type ClaimLapsed = {
+  readonly from: 'lapsed'
+  readonly owner: string
+  readonly limit: number
+  readonly leaseMs: number
+}
+
+export type ClaimReply = {
+  readonly leases: readonly Lease[]
+  readonly next: Next
+  /** Of `lapsed`: leases of the asker's own have ended. */
+  readonly isOwnLapsed?: boolean
+}
+
+/**
+ * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up. It speaks only of
+ * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count.
+ */
+export type Next = NextAnswer
+
+export type LeaseRef = { readonly id: string; readonly token: string; readonly topic: string }
+
+export type Lease = LeaseRef & {
+  readonly body: string
+  readonly meta: string
+  readonly priority: PriorityRank
+  readonly dueAt: number
+  /** The moment last set by produce, reschedule or revive: a retry moves `dueAt` only. */
+  readonly firstDueAt: number
+  /** 1 for the first. Counted at claim, because a worker that dies never reports. */
+  readonly attempt: number
+  /** How many leases of this message lapsed in a row before this attempt. */
+  readonly lapses: number
+  /** By the store's clock at the claim; below 0 for one leased ahead of its moment. */
+  readonly latenessMs: number
+}
+
+export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
+
+export type Settlement =
+  /** Done: the message is gone. */
+  | (LeaseRef & { readonly kind: 'ack' })
+  /** Due again `delayMs` from the store's now. `isLapse`: the lease had lapsed, and the store counts that. */
+  | (LeaseRef & {
+      readonly kind: 'retry'
+      readonly delayMs: number
+      readonly error: string
+      readonly isLapse?: boolean
+    })
+  /** Its lease lapsed: back in its place, due as before, this attempt and the lapse counted. */
+  | (LeaseRef & { readonly kind: 'lapse'; readonly error: string })
+  /** Given back unharmed: in its place, due as before, this attempt not counted. It wakes others. */
+  | (LeaseRef & { readonly kind: 'release' })
+  | (LeaseRef & { readonly kind: 'dead'; readonly reason: string; readonly error: string })
+
+/** What ended, of one topic. */
+export type TopicFigures = EndedCounts & { readonly topic: string }
