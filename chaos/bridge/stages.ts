@@ -95,7 +95,7 @@ export async function killLeaders({ kills, seed, ratePerS, say }: StageOptions):
           say(`leader of the in queue (${leader.name}) killed ${i} of ${kills}`)
           await sleep(6_000)
           await leader.resume()
-          audit.killed(Date.now())
+          audit.returned(Date.now())
           await until(
             'the cluster is whole',
             async () => (await leader.ctl('await_online_nodes', '3')) !== undefined,

@@ -19,7 +19,7 @@ import { parseBridgeOptions, type BridgeOptions, type BridgeSettings } from './o
 import { Outlet } from './outlet.ts'
 import { declareTopology, queueNames } from './topology.ts'
 import { dial, within } from './wire/dial.ts'
-import { Link } from './wire/link.ts'
+import { BrokerLink } from './wire/link.ts'
 import { ID_HEADER, Publisher } from './wire/publisher.ts'
 
 /** What a stop waits for deliveries that are being stored. */
@@ -42,7 +42,7 @@ export class Bridge {
   readonly #outlets: readonly Outlet[]
   /** Refused messages and answers. */
   readonly #service = new Publisher()
-  readonly #links: { readonly in: Link; readonly out: Link }
+  readonly #links: { readonly in: BrokerLink; readonly out: BrokerLink }
   readonly #hurry = new AbortController()
   #serial = 0
   #consumers: { readonly channel: Channel; readonly tag: string }[] = []
@@ -69,8 +69,8 @@ export class Bridge {
       this.queue.handle(route.from, outlet.handler)
       return outlet
     })
-    const link = (side: 'in' | 'out'): Link =>
-      new Link({
+    const link = (side: 'in' | 'out'): BrokerLink =>
+      new BrokerLink({
         side,
         urlShown,
         dial: (signal) =>

@@ -11,7 +11,7 @@
  */
 import type { Channel, ConsumeMessage } from 'amqplib'
 import { describe, UsageError, type PunctualError } from '../../core/errors.ts'
-import { parseOneOf } from '../../core/input/options.ts'
+import { parseOneOf } from '../../core/input/checks.ts'
 import type { Punctual, When } from '../../index.ts'
 import type { Tell } from './events.ts'
 import { idOf } from './message/request.ts'

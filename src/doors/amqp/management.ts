@@ -29,7 +29,7 @@ export class Management {
     const lists = await Promise.all(
       ['policies', 'operator-policies'].map((kind) => this.#get(`${kind}/${this.#vhost}`)),
     )
-    const policies = lists.flat().filter((policy): policy is Policy => isPolicyFor(policy, queue))
+    const policies = lists.flat().filter((policy): policy is BrokerPolicy => isPolicyFor(policy, queue))
     return [...new Set(policies.flatMap(({ definition }) => Object.keys(definition)))]
   }
 
@@ -48,10 +48,10 @@ export class Management {
   }
 }
 
-type Policy = { readonly pattern: string; readonly 'apply-to': string; readonly definition: object }
+type BrokerPolicy = { readonly pattern: string; readonly 'apply-to': string; readonly definition: object }
 
-function isPolicyFor(value: unknown, queue: string): value is Policy {
-  const { pattern, 'apply-to': kind, definition } = value as Partial<Policy>
+function isPolicyFor(value: unknown, queue: string): value is BrokerPolicy {
+  const { pattern, 'apply-to': kind, definition } = value as Partial<BrokerPolicy>
   if (typeof pattern !== 'string' || typeof definition !== 'object') return false
   if (!['all', 'queues', 'quorum_queues'].includes(kind ?? '')) return false
   try {

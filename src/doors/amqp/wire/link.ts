@@ -36,7 +36,7 @@ export type LinkParts = {
 
 const PAUSE = { baseMs: 100, factor: 2, capMs: 5_000, jitter: 0.5 } as const
 
-export class Link {
+export class BrokerLink {
   readonly #parts: LinkParts
   readonly #end = new AbortController()
   #loop: Promise<void> | undefined
@@ -111,10 +111,10 @@ export class Link {
   }
 }
 
-type Ended = { readonly promise: Promise<void>; readonly fail: (error: unknown) => void }
+type ConnectionEnd = { readonly promise: Promise<void>; readonly fail: (error: unknown) => void }
 
 /** Resolves on a stop, rejects on a loss. */
-function whenEnded(connection: ChannelModel, signal: AbortSignal): Ended {
+function whenEnded(connection: ChannelModel, signal: AbortSignal): ConnectionEnd {
   const failed = new AbortController()
   const promise = new Promise<void>((resolve, reject) => {
     const lose = (error: unknown): void => reject(error instanceof Error ? error : new Error(String(error)))

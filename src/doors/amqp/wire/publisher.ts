@@ -39,7 +39,7 @@ export class PublishError extends Error {
   }
 }
 
-type Pending = {
+type PendingParcel = {
   readonly parcel: Parcel
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
@@ -48,13 +48,13 @@ type Pending = {
 }
 
 /** One channel from its opening to its end. */
-type Session = { readonly channel: ConfirmChannel; isClosed: boolean; closedBy: unknown }
+type ChannelLife = { readonly channel: ConfirmChannel; isClosed: boolean; closedBy: unknown }
 
 export class Publisher {
   /** In the order of `publish`: a Set keeps it. */
-  readonly #pending = new Set<Pending>()
-  readonly #byId = new Map<string, Pending>()
-  #session: Session | undefined
+  readonly #pending = new Set<PendingParcel>()
+  readonly #byId = new Map<string, PendingParcel>()
+  #session: ChannelLife | undefined
   #isBlocked = false
 
   /** Resolves when the broker has it. Rejects with `PublishError`, or with the signal's reason. */
@@ -66,7 +66,7 @@ export class Publisher {
         if (this.#byId.get(parcel.id) === pending) this.#byId.delete(parcel.id)
         signal?.removeEventListener('abort', abort)
       }
-      const pending: Pending = {
+      const pending: PendingParcel = {
         parcel,
         isSent: false,
         returned: undefined,
@@ -93,7 +93,7 @@ export class Publisher {
 
   /** A channel in confirm mode is there: what waits is sent. `ended` is called when it closes for whatever reason. */
   attach(channel: ConfirmChannel, ended: (error: unknown) => void): void {
-    const session: Session = { channel, isClosed: false, closedBy: undefined }
+    const session: ChannelLife = { channel, isClosed: false, closedBy: undefined }
     channel.on('error', (error: Error) => {
       session.closedBy = error
     })
@@ -128,7 +128,7 @@ export class Publisher {
     for (const pending of this.#pending) if (!pending.isSent) this.#send(pending)
   }
 
-  #send(pending: Pending): void {
+  #send(pending: PendingParcel): void {
     const session = this.#session
     if (session === undefined || this.#isBlocked) return
     const { exchange, key, body, options } = pending.parcel
@@ -153,7 +153,7 @@ export class Publisher {
     }
   }
 
-  #onAnswer(pending: Pending, session: Session, error: unknown): void {
+  #onAnswer(pending: PendingParcel, session: ChannelLife, error: unknown): void {
     if (!this.#pending.has(pending)) return
     if (error === null || error === undefined) {
       if (pending.returned === undefined) pending.resolve()

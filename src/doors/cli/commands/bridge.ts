@@ -56,8 +56,8 @@ export const bridge = defineCommand({
       'publish to orders.delayed with the header x-delay: 60000; it reaches orders a minute later',
     ],
     [
-      'punctual bridge amqp://user:password@rabbit/shop --store redis://localhost:6379',
-      'several of these on one Redis share the work',
+      'punctual bridge amqp://user:password@rabbit/shop --queue shop',
+      'a virtual host; several bridges on one queue of a shared store share the work',
     ],
     [
       'punctual bridge amqp://localhost --from orders.delayed --to orders --doctor',
