@@ -43,12 +43,22 @@ export async function declareCascade(channel: Channel, { prefix, unitMs, target 
   }
 }
 
+/** Takes what still waits with it, so that it does not disturb who comes next. */
+export async function deleteCascade(channel: Channel, { prefix }: Cascade): Promise<void> {
+  for (let level = 0; level < LEVELS; level += 1) {
+    await channel.deleteQueue(`${prefix}.${level}`)
+    await channel.deleteExchange(`${prefix}.${level}`)
+  }
+  await channel.deleteExchange(`${prefix}.out`)
+}
+
 /** Enters at the highest 1, as the original does. */
 export function cascadeEntry(
   { prefix, unitMs, target }: Cascade,
   delayMs: number,
 ): { exchange: string; key: string } {
-  const units = Math.max(0, Math.ceil(delayMs / unitMs))
+  // Whole seconds are asked for as such; the time that it takes to ask must not make one more of them.
+  const units = Math.max(0, unitMs === 1 ? Math.ceil(delayMs) : Math.round(delayMs / unitMs))
   const bits = units.toString(2).padStart(LEVELS, '0')
   const highest = LEVELS - 1 - Math.max(0, bits.indexOf('1'))
   return {

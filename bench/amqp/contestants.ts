@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import amqplib, { type ChannelModel, type ConfirmChannel, type Options } from 'amqplib'
-import { cascadeEntry, declareCascade, declareNaive, type Cascade } from './cascade.ts'
+import { cascadeEntry, declareCascade, declareNaive, deleteCascade, type Cascade } from './cascade.ts'
 
 const BINARY = fileURLToPath(new URL('../../dist/doors/cli/main.js', import.meta.url))
 export const TARGET = 'bench.target'
@@ -39,7 +39,8 @@ export async function declareTarget(url: string): Promise<void> {
 
 export async function naive(url: string): Promise<Contestant> {
   const connection = await connect(url)
-  await declareNaive(await connection.createChannel(), 'bench.naive', TARGET)
+  const admin = await connection.createChannel()
+  await declareNaive(admin, 'bench.naive', TARGET)
   return {
     name: 'naive TTL',
     stepMs: 1,
@@ -47,14 +48,18 @@ export async function naive(url: string): Promise<Contestant> {
       const expiration = String(Math.max(0, Math.ceil(at - Date.now())))
       channel.publish('', 'bench.naive', BODY, { ...options, persistent: true, expiration }, done)
     },
-    stop: () => connection.close(),
+    stop: async () => {
+      await admin.deleteQueue('bench.naive')
+      await connection.close()
+    },
   }
 }
 
 export async function cascade(url: string, unitMs: number): Promise<Contestant> {
   const connection = await connect(url)
   const levels: Cascade = { prefix: `bench.cascade${unitMs}`, unitMs, target: TARGET }
-  await declareCascade(await connection.createChannel(), levels)
+  const admin = await connection.createChannel()
+  await declareCascade(admin, levels)
   return {
     name: `cascade, 28 levels of ${unitMs} ms`,
     stepMs: unitMs,
@@ -62,7 +67,10 @@ export async function cascade(url: string, unitMs: number): Promise<Contestant> 
       const { exchange, key } = cascadeEntry(levels, at - Date.now())
       channel.publish(exchange, key, BODY, { ...options, persistent: true }, done)
     },
-    stop: () => connection.close(),
+    stop: async () => {
+      await deleteCascade(admin, levels)
+      await connection.close()
+    },
   }
 }
 

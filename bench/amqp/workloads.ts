@@ -8,12 +8,15 @@ const now = (): number => performance.timeOrigin + performance.now()
 
 export type Figures = Readonly<Record<string, number | string>>
 
+let runs = 0
+
 /** A connection to publish on, one to consume on, and what has arrived: by id, how late, in which order. */
 export class Bench {
   readonly late = new Map<string, number>()
   readonly order: string[] = []
   readonly channel: ConfirmChannel
   inversions = 0
+  readonly #name = `run ${(runs += 1)}`
   repeats = 0
   #latestAt = 0
   readonly #connections: readonly ChannelModel[]
@@ -31,8 +34,9 @@ export class Bench {
     await consuming.prefetch(2_000)
     await consuming.consume(TARGET, (message) => {
       if (message === null) return
-      const { messageId, headers } = message.properties
-      bench.#note(String(messageId), Number(headers?.['bench-at']))
+      const { messageId, appId, headers } = message.properties
+      // What another run left behind is taken, and not counted.
+      if (appId === bench.#name) bench.#note(String(messageId), Number(headers?.['bench-at']))
       consuming.ack(message)
     })
     return bench
@@ -49,7 +53,7 @@ export class Bench {
   send(contestant: Contestant, id: string, at: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const headers = { 'bench-at': { '!': 'double', value: at } }
-      contestant.publish(this.channel, at, { messageId: id, headers }, (error) =>
+      contestant.publish(this.channel, at, { messageId: id, appId: this.#name, headers }, (error) =>
         error instanceof Error ? reject(error) : resolve(),
       )
     })

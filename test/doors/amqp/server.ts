@@ -122,6 +122,10 @@ export class RabbitServer {
       detached: true, // A group of its own: the script and the node are killed together.
     })
     this.#process.once('error', () => undefined)
+    const { pid } = this.#process
+    if (pid === undefined) return
+    alive.add(pid)
+    this.#process.once('exit', () => alive.delete(pid))
   }
 
   async kill(): Promise<void> {
@@ -211,6 +215,12 @@ function accepts(port: number): Promise<boolean> {
     socket.once('error', () => resolve(false))
   })
 }
+
+/** Nodes are in process groups of their own, which a Ctrl-C or a crash of the tests does not reach. */
+const alive = new Set<number>()
+process.once('exit', () => {
+  for (const pid of alive) process.kill(-pid, 'SIGKILL')
+})
 
 /** `sign` -1: the whole process group. */
 async function end(child: ChildProcess, signal: NodeJS.Signals, sign: 1 | -1 = 1): Promise<void> {
