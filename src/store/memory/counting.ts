@@ -6,7 +6,7 @@
  * them, spread evenly, and says that it is not exact.
  */
 import type * as contract from '../contract/store.ts'
-import { UsageError } from '../../core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
 import type { Looks } from '../../core/wheel-lanes.ts'
 import { barOf, checkEdges } from '../shared/forecast.ts'
 import type { Messages } from './messages.ts'
@@ -43,7 +43,7 @@ export function countTopics(messages: Messages, query: contract.TopicsQuery): co
     const topic = topics.at(number)
     if (topic === undefined || topic.waiting + topic.running + topic.dead === 0) continue
     if (found.length === query.limit)
-      return { topics: countsOf(messages, found, looks), cursor: String(number) }
+      return { topics: countsOf(messages, found, looks), cursor: encodeCursor([String(number)]) }
     found.push(topic)
   }
   return { topics: countsOf(messages, found, looks) }
@@ -132,13 +132,5 @@ class BarGrid {
 }
 
 function parseCursor(cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  if (/^\d{1,15}$/.test(cursor)) return Number(cursor)
-  throw new UsageError(
-    'CURSOR_INVALID',
-    'this cursor did not come from the page before; start without one.',
-    {
-      value: cursor,
-    },
-  )
+  return cursor === undefined ? 0 : Number(decodeCursor(cursor, [/^\d{1,15}$/])[0])
 }

@@ -2,7 +2,7 @@
  * Looking at messages without changing them. A page is a walk over the slots, from where the last page ended: a message
  * keeps its slot for life, so that none that stays is passed over or met twice.
  */
-import { UsageError } from '../../core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
 import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage } from '../contract/store.ts'
 import { isPicked } from '../shared/filters.ts'
@@ -35,7 +35,7 @@ function page(messages: Messages, query: ListQuery, now: number): Page {
   for (let slot = from; slot < until; slot += 1) {
     if (table.state(slot) === FREE) continue
     if (items.length === query.limit || scanned === SCAN_MAX || bytes >= SCAN_BYTES_MAX)
-      return { items, scanned, cursor: `${slot}.${deathsMax}` }
+      return { items, scanned, cursor: cursorAt(slot, deathsMax) }
     scanned += 1
     if (stateAt(table, slot, now) !== query.state) continue
     // A walk over the dead ends at those that died before it began: what is revived on the way may die again.
@@ -45,7 +45,7 @@ function page(messages: Messages, query: ListQuery, now: number): Page {
     if (isFound) items.push(item)
     if (isFound || query.text !== undefined) bytes += item.body.length
   }
-  return until < table.slots ? { items, scanned, cursor: `${until}.${deathsMax}` } : { items, scanned }
+  return until < table.slots ? { items, scanned, cursor: cursorAt(until, deathsMax) } : { items, scanned }
 }
 
 export function owned(messages: Messages, owner: string, cursor: string | undefined): OwnedPage {
@@ -56,7 +56,7 @@ export function owned(messages: Messages, owner: string, cursor: string | undefi
     token,
     topic: messages.topicOf(slot).name,
   }))
-  return next === undefined ? { leases } : { leases, cursor: `${next}.0` }
+  return next === undefined ? { leases } : { leases, cursor: cursorAt(next, 0) }
 }
 
 function view(messages: Messages, slot: number, now: number): StoredMessage {
@@ -88,11 +88,14 @@ function stateAt(table: MessageTable, slot: number, now: number): MessageState {
 }
 
 /** Where to go on, and how many had died when the walk began. */
+function cursorAt(from: number, deaths: number): string {
+  return encodeCursor([String(from), String(deaths)])
+}
+
+const NUMBER = /^\d{1,15}$/
+
 function parseCursor(cursor: string | undefined, deaths: number): readonly [from: number, deaths: number] {
   if (cursor === undefined) return [0, deaths]
-  const [, from, before] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? []
-  if (from !== undefined && before !== undefined) return [Number(from), Number(before)]
-  throw new UsageError('CURSOR_INVALID', 'this cursor did not come from list(); start without one.', {
-    value: cursor,
-  })
+  const [from, before] = decodeCursor(cursor, [NUMBER, NUMBER])
+  return [Number(from), Number(before)]
 }

@@ -8,6 +8,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, assertNever } from '../../core/errors.ts'
+import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import { admitClaim, admitEntries } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
@@ -20,11 +21,10 @@ import { Messages } from './messages.ts'
 
 const BATCH_MAX = 10_000
 
-const ENDS_WITH_PROCESS: contract.Finding = {
-  level: 'warning',
-  what: 'messages live in this process and end with it',
-  remedy: 'use another store, such as file:PATH, for messages that must survive',
-}
+const ENDS_WITH_PROCESS = warning(
+  'messages live in this process and end with it',
+  'use another store, such as file:PATH, for messages that must survive',
+)
 
 export class MemoryStore implements contract.Store {
   readonly capabilities: contract.Capabilities = {
