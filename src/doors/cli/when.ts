@@ -1,4 +1,5 @@
 /** `--delay` and `--at`, for the commands that take a moment. */
+import { parseDuration } from '../../core/input/duration.ts'
 import type { Duration, When } from '../../index.ts'
 import type { OptionSpecs } from './command.ts'
 import { CallError } from '../shared/failure.ts'
@@ -20,4 +21,11 @@ export function parseWhen({ delay, at }: WhenValues): When {
   if (delay !== undefined && at !== undefined) throw new CallError('--delay and --at together; give one.')
   if (at !== undefined) return { at: parseMomentText(at, '--at') }
   return delay === undefined ? {} : { delay: delay as Duration }
+}
+
+const DURATION = /^[\d.]+(?:ms|s|m|h|d)$/
+
+/** A moment, or a time from now: `--due-until 1h`. */
+export function parseAheadText(text: string, name: string, now: number): number {
+  return DURATION.test(text) ? now + parseDuration(text, name) : parseMomentText(text, name)
 }

@@ -92,7 +92,7 @@ async function prepare(call: DemoCall, queue: Punctual): Promise<{ tally: Tally;
 async function expectAll(queue: Punctual, tally: Tally): Promise<void> {
   const never = new AbortController().signal
   for (const state of ['delayed', 'ready', 'running'] as const) {
-    for await (const messages of allPages(queue, { state }, never)) {
+    for await (const { items: messages } of allPages(queue, { state }, never)) {
       for (const message of messages) tally.expect(message)
     }
   }
