@@ -193,8 +193,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'produce resolves before the store has the message',
     file: 'src/runtime/producer.ts',
-    find: '      this.#calls.push({ draft, resolve, reject })',
-    replace: `      this.#calls.push({ draft, resolve, reject })
+    find: '      this.#turn.add({ draft, resolve, reject })',
+    replace: `      this.#turn.add({ draft, resolve, reject })
       resolve(draft.message.id)`,
   },
   {

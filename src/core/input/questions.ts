@@ -2,7 +2,7 @@
 import { DELAY_MS_MAX, parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import { checkTopic, ID_BYTES_MAX, isName, MESSAGE_STATES, type MessageState } from '../message.ts'
-import { checkRecord, parseInteger, parseOneOf } from './options.ts'
+import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 
 export type ListOptions = {
   /** Default: all, one after the other. */

@@ -67,7 +67,7 @@ async function checkFilesystem({ directory }: Environment): Promise<Finding[]> {
     findings.push({
       level: 'problem',
       what: `${directory} lies on ${remote}, where locks and memory maps cannot be relied on`,
-      remedy: 'use a disk of this machine, or a redis: store for several machines',
+      remedy: 'use a disk of this machine, or a store on a server for several machines',
     })
   }
   if (type === TMPFS) {

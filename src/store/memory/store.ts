@@ -26,7 +26,7 @@ const BATCH_MAX = 10_000
 const ENDS_WITH_PROCESS: contract.Finding = {
   level: 'warning',
   what: 'messages live in this process and end with it',
-  remedy: 'use a file: or redis: store for messages that must survive',
+  remedy: 'use another store, such as file:PATH, for messages that must survive',
 }
 export class MemoryStore extends FeaturelessStore implements contract.Store {
   protected readonly engine = 'memory'

@@ -1,4 +1,5 @@
 import type { Finding } from '../../../index.ts'
+import { exampleServerUrl } from '../../../store/engines.ts'
 import { defineCommand } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import type { Output } from '../terminal/output.ts'
@@ -12,7 +13,7 @@ export const doctor = defineCommand({
   options: {},
   examples: [
     ['punctual doctor', 'the default store and queue'],
-    ['punctual doctor --store redis://localhost:6379 --json', 'for a health check'],
+    [`punctual doctor --store ${exampleServerUrl()} --json`, 'for a health check'],
   ],
   notes: [
     'The exit code is 1 if there is a problem; warnings do not count. A topic with a message that should have started\n10 seconds ago is a warning, a minute ago a problem.',

@@ -2,10 +2,11 @@ import { sleep } from '../../../clock.ts'
 import { describe } from '../../../core/errors.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../../core/message.ts'
-import type { Stats, TopicCounts } from '../../../index.ts'
+import { Punctual, type Stats, type TopicCounts } from '../../../index.ts'
+import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
-import { CallError, EXIT } from '../../shared/failure.ts'
+import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
 import { formatCount, formatDistance, formatSpan, plural } from '../terminal/figures.ts'
 import { paintState } from '../message-state.ts'
 import { formatMoment } from '../../shared/moment.ts'
@@ -18,6 +19,7 @@ import { parseWholeNumber } from '../whole-number.ts'
 const EVERY_DEFAULT = '1s'
 const TOP_DEFAULT = '20'
 const OVERDUE_SHOWN = 5
+const QUEUES_SHOWN_MAX = 20
 
 const OPTIONS = {
   topic: { type: 'string', multiple: true, value: 'TOPIC', help: 'only this topic; repeatable' },
@@ -48,6 +50,7 @@ export const stats = defineCommand({
     const { watch = false, every, topic, top = TOP_DEFAULT } = call.values
     if (every !== undefined && !watch) throw new CallError('--every goes with --watch.')
     const view = { ...call, top: parseWholeNumber(top, '--top', { min: 1, max: 1_000 }) }
+    await checkQueue(call)
     const queue = call.open()
     const read = (): Promise<Stats> => queue.stats(topic === undefined ? {} : { topics: topic })
     const show = showOn(view, watch)
@@ -57,6 +60,17 @@ export const stats = defineCommand({
     return EXIT.fine
   },
 })
+
+/** Zeros for a misspelt name would look like good news. A name is only missed where the engine can list them all. */
+async function checkQueue({ store, queueName }: StatsCall): Promise<void> {
+  if (queueName === DEFAULT_QUEUE) return
+  const { names, isComplete } = await Punctual.queues(store)
+  if (!isComplete || names.includes(queueName)) return
+  const shown = names.slice(0, QUEUES_SHOWN_MAX).map((name) => printable(name))
+  const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const there = shown.length === 0 ? 'there are none' : `there are: ${shown.join(', ')}${more}`
+  throw new FailedError(`there is no queue ${describe(queueName)} in this store; ${there}.`)
+}
 
 async function watchStats(
   call: StatsCall,
