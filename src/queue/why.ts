@@ -28,7 +28,8 @@ export type Why =
     })
   | (WhyAbout & WhyBy & { readonly kind: 'running'; readonly leaseEndsAt: number })
   /** Its lease ended without an answer of its worker: another worker takes it over. */
-  | (WhyAbout & WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number })
+  | (WhyAbout &
+      WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers?: number })
   | (WhyAbout & {
       readonly kind: 'dead'
       readonly reason: string
@@ -100,7 +101,10 @@ async function whyRunning(
   const workers = await readWorkersIfKept(store)
   const worker = workers?.find((candidate) => candidate.owner === owner)
   const by = { ...(owner === '' ? {} : { owner }), ...(worker === undefined ? {} : { worker }) }
-  if (until <= now) return { kind: 'lapsed', ...about, leaseEndedAt: until, ...by }
+  if (until <= now) {
+    const alive = workers === undefined ? {} : { livingWorkers: living(workers).length }
+    return { kind: 'lapsed', ...about, ...by, leaseEndedAt: until, ...alive }
+  }
   return { kind: 'running', ...about, leaseEndsAt: until, ...by }
 }
 

@@ -173,7 +173,7 @@ export function describeCommands(engine: Engine): void {
       const why = async (id: string): Promise<string> => (await shell.run(on('asked', 'why', id))).stdout
       expect(await why('later')).toMatch(/^later is not due yet: \S+Z \(in (59m|1h).*\)\n/)
       expect(await why('due')).toMatch(
-        /^due is due since .*, and (no living worker handles|waits for a slot)/,
+        /^due has been due for .*, and (no living worker handles|waits for a slot)/,
       )
       expect(await why('again')).toMatch(/^again waits for attempt 2: .*\nAttempt 1 failed: Error: no way\n/)
       expect(await why('over')).toMatch(/^over is dead since .*: failed\nAttempt 1 failed: Error: no way\n/)

@@ -158,7 +158,7 @@ function renderTopics({ out, top }: StatsView, { topics, moreTopics, recent }: S
       formatCount(running),
       dead === 0 ? '0' : out.style.red(formatCount(dead)),
       ...(recent === undefined ? [] : [formatCount(completed), formatCount(failed)]),
-      nextDueAt === undefined ? '' : formatDistance(nextDueAt, now),
+      nextDueAt === undefined ? '' : formatDistance(Math.abs(nextDueAt - now) < 1_000 ? now : nextDueAt, now),
     ]
   })
   return [

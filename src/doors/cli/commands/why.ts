@@ -58,27 +58,28 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       ]
     case 'no-worker':
       return [
-        `${id} is due since ${ago(reason.dueAt)}, and no living worker handles ${describe(reason.topic)}`,
+        `${id} has been due for ${ago(reason.dueAt)}, and no living worker handles ${describe(reason.topic)}`,
         reason.livingWorkers === 0
           ? 'No worker is alive at all: start one.'
           : `${plural(reason.livingWorkers, 'worker')} of other topics ${reason.livingWorkers === 1 ? 'is' : 'are'} alive: see "punctual workers".`,
       ]
     case 'in-line':
       return [
-        `${id} is due since ${ago(reason.dueAt)}, and ${lineText(reason)}`,
+        `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}`,
         ...handlersLine(reason.topic, reason.handlers),
       ]
     case 'running':
       return [
-        `${id} runs: attempt ${reason.attempt}${byText(reason)}`,
+        `${id} runs: attempt ${reason.attempt}, ${byText(reason)}`,
         `Its lease ends ${formatDistance(reason.leaseEndsAt, now)} unless its worker extends it.`,
         ...workerLine(reason.worker, now),
       ]
     case 'lapsed':
       return [
-        `${id} is about to be taken over: its lease ended ${ago(reason.leaseEndedAt)} ago`,
-        `Attempt ${reason.attempt}${byText(reason)} ended without an answer.`,
+        `${id} waits to be taken over: its lease ended ${ago(reason.leaseEndedAt)} ago`,
+        `Attempt ${reason.attempt}, run ${byText(reason)}, ended without an answer.`,
         ...workerLine(reason.worker, now),
+        ...(reason.livingWorkers === 0 ? ['No worker is alive that could: start one.'] : []),
       ]
     case 'dead':
       return [
@@ -109,8 +110,8 @@ function handlersLine(topic: string, handlers: TopicHandlers | undefined): strin
 }
 
 function byText({ owner, worker }: { readonly owner?: string; readonly worker?: FoundWorker }): string {
-  if (worker !== undefined) return `, by ${workerName(worker)}`
-  return owner === undefined ? '' : `, by ${printable(owner)}`
+  if (worker !== undefined) return `by ${workerName(worker)}`
+  return owner === undefined ? 'by a worker that the engine does not name' : `by ${printable(owner)}`
 }
 
 function workerLine(worker: FoundWorker | undefined, now: number): string[] {

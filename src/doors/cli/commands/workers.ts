@@ -28,6 +28,7 @@ export const workers = defineCommand({
   },
 })
 
+const SECOND_MS = 1_000
 const STATES: readonly FoundWorker['state'][] = ['alive', 'silent', 'gone']
 
 function render({ out, clock }: Call, found: readonly FoundWorker[]): string[] {
@@ -48,13 +49,23 @@ function render({ out, clock }: Call, found: readonly FoundWorker[]): string[] {
     .map((worker) => [
       workerName(worker),
       paintWorker(worker, style),
-      formatSpan((worker.goneAt ?? worker.lastSeenAt) - worker.firstSeenAt),
-      style.dim(formatDistance(Math.min(worker.goneAt ?? worker.lastSeenAt, now), now)),
+      upText(worker, now),
+      style.dim(formatDistance(inSeconds(worker.goneAt ?? worker.lastSeenAt, now), now)),
       worker.facts === undefined ? '' : `${worker.facts.running}/${worker.facts.slots}`,
       printable(worker.facts?.version ?? ''),
       topicsText(worker),
     ])
   return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })
+}
+
+function upText({ state, firstSeenAt, lastSeenAt, goneAt }: FoundWorker, now: number): string {
+  const until = state === 'alive' ? now : (goneAt ?? lastSeenAt)
+  return formatSpan(Math.max(SECOND_MS, until - firstSeenAt))
+}
+
+/** What is told may be a minute old, and clocks differ: no more than whole seconds, and never in the future. */
+function inSeconds(at: number, now: number): number {
+  return now - Math.max(0, Math.round((now - at) / SECOND_MS)) * SECOND_MS
 }
 
 /** The process, as `ps` knows it; what cannot be read is shown as the store has it. */
