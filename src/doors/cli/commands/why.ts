@@ -103,10 +103,9 @@ function handlersLine(topic: string, handlers: TopicHandlers | undefined): strin
   if (handlers === undefined) return []
   const { workers, running, slots } = handlers
   if (workers === 0) return [`No living worker handles ${describe(topic)} at the moment.`]
-  const handle = workers === 1 ? 'handles' : 'handle'
-  return [
-    `${plural(workers, 'living worker')} ${handle} ${describe(topic)}; ${running} of their ${plural(slots, 'slot')} were taken.`,
-  ]
+  const [handle, whose] = workers === 1 ? ['handles', 'its'] : ['handle', 'their']
+  const taken = `${running} of ${whose} ${plural(slots, 'slot')} were taken`
+  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}; ${taken}.`]
 }
 
 function byText({ owner, worker }: { readonly owner?: string; readonly worker?: FoundWorker }): string {
