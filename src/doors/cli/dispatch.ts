@@ -94,10 +94,10 @@ async function runCommand(
   }
 }
 
-type Target = { readonly store: string; readonly queueName: string }
+type StoreAndQueue = { readonly store: string; readonly queueName: string }
 
 /** An empty variable counts as none: that is how shells unset them for one call. */
-function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): Target {
+function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): StoreAndQueue {
   return {
     store: store ?? (env.PUNCTUAL_STORE || DEFAULT_STORE),
     queueName: queue ?? (env.PUNCTUAL_QUEUE || DEFAULT_QUEUE),
