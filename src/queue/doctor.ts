@@ -1,6 +1,7 @@
 /** What an operator should know: what the engine finds about itself, and what stands still in this queue. */
 import { describe } from '../core/errors.ts'
 import { DAY_MS, formatDuration } from '../core/input/duration.ts'
+import { worstFirst } from '../store/contract/findings.ts'
 import type { Finding, Store } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
 import { isOverdue, OverdueTopics, type OverdueTopic } from './overdue.ts'
@@ -14,9 +15,7 @@ const TOLD_MAX = 10
 
 /** Worst first. */
 export async function examine(store: Store, now: number): Promise<Finding[]> {
-  const findings = [...(await examineOverdue(store, now)), ...(await store.doctor())]
-  const rank = { problem: 0, warning: 1, fine: 2 }
-  return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
+  return worstFirst([...(await examineOverdue(store, now)), ...(await store.doctor())])
 }
 
 async function examineOverdue(store: Store, now: number): Promise<Finding[]> {

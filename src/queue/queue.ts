@@ -158,7 +158,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return readForecast(await this.#open(), parsed, now)
   }
 
-  /** Who works on this queue; last seen first, at most 1,000. Those that are gone stay for an hour. */
+  /** Who works on this queue; last seen first, at most 1,000. Those that are gone or silent stay for an hour. */
   async workers(): Promise<FoundWorker[]> {
     return readWorkers(await this.#open())
   }

@@ -20,7 +20,10 @@ export type Stats = {
   readonly topics: Readonly<Record<string, TopicCounts>>
   /** There are topics besides these 1,000. */
   readonly moreTopics: boolean
-  /** Topics with a message that should have started 10 seconds ago or earlier; longest first, at most 100. */
+  /**
+   * Of all topics, or of those that were asked for: with a message that should have started 10 seconds ago or earlier;
+   * longest first, at most 100.
+   */
   readonly overdue: readonly OverdueTopic[]
   /** The earliest moment among delayed and ready messages, in epoch milliseconds. */
   readonly nextDueAt?: number

@@ -21,12 +21,17 @@ export type FoundWorker = {
 /** A worker tells its facts at least every 30 seconds, and the store writes them down at least every minute. */
 const SILENT_AFTER_MS = 120_000
 
+/** The store forgets those that left after this time; those that fell silent it cannot tell from the living. */
+const SILENT_SHOWN_MS = 3_600_000
+
 /** Last seen first. */
 export async function readWorkers(store: Store): Promise<FoundWorker[]> {
   const { now, workers } = await store.workers()
   // Where nothing is shared, workers live in this very process, and an idle one has no reason to ask.
   const silentAfterMs = store.capabilities.shared ? SILENT_AFTER_MS : Infinity
-  return workers.map((record) => present(record, now - silentAfterMs))
+  return workers
+    .map((record) => present(record, now - silentAfterMs))
+    .filter(({ state, lastSeenAt }) => state !== 'silent' || now - lastSeenAt < SILENT_SHOWN_MS)
 }
 
 /** The same where the engine keeps a list of workers; else undefined. */

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { bucketOf } from '../../src/core/lateness.ts'
 import { encodeFacts } from '../../src/core/owner.ts'
 import { COMMANDS, type CommandName } from '../../src/doors/cli/commands.ts'
-import type { Lease, Store } from '../../src/store/contract/store.ts'
+import type { Lease, Page, Store } from '../../src/store/contract/store.ts'
+import { StoreWrapper } from '../../src/store/contract/verbs.ts'
+import type { VirtualClock } from '../../src/testing/index.ts'
 import { ModelStore } from '../../simulation/world/model-store.ts'
 import { makeWorld, type World } from '../runtime/world.ts'
 import { runCommandHere } from './in-process.ts'
@@ -13,11 +15,12 @@ const COLUMNS = 80
 // Moments are shown in the local zone.
 process.env.TZ = 'UTC'
 
+function model(clock: VirtualClock): Store {
+  return new ModelStore(() => clock.now(), { batchMax: 500, leadMs: 0 })
+}
+
 function world(): World {
-  return makeWorld(
-    { shared: true },
-    (clock) => new ModelStore(() => clock.now(), { batchMax: 500, leadMs: 0 }),
-  )
+  return makeWorld({ shared: true }, model)
 }
 
 async function claim(store: Store, pid: number, topics: readonly string[]): Promise<readonly Lease[]> {
@@ -165,6 +168,24 @@ describe('stats', () => {
     expect(await screen(here, 'stats', '--top', '1')).toContain(
       '2 more topics; --topic TOPIC shows one, --top N so many',
     )
+  })
+})
+
+describe('list', () => {
+  it('P10: looks at a bounded number of messages, and says how to go on', async () => {
+    let looks = 0
+    class SparseStore extends StoreWrapper {
+      override async inspect(): Promise<Page> {
+        looks += 1
+        return { items: [], cursor: 'next', scanned: 60_000 }
+      }
+    }
+    const here = makeWorld({ shared: true }, (clock) => new SparseStore(model(clock)))
+    expect(await screen(here, 'list', '--state', 'delayed', '--text', 'x')).toEqual([
+      'none among the first 120,000 messages',
+      "there is more: --cursor 'delayed.next', or --all",
+    ])
+    expect(looks).toBe(2)
   })
 })
 

@@ -268,6 +268,16 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
         facts: { ...FACTS, running: 3 },
       })
       expect(found.find(({ owner }) => owner === 'gone')).toMatchObject({ goneAt: START + MINUTE_MS })
+      await clock.advance('57m')
+      expect((await queue.workers()).map(({ owner }) => owner).toSorted()).toEqual([
+        'alive',
+        'gone',
+        'silent',
+      ])
+      await clock.advance('1m')
+      expect((await queue.workers()).map(({ owner }) => owner).toSorted()).toEqual(['alive', 'gone'])
+      await clock.advance('1h')
+      expect(await queue.workers()).toEqual([])
     })
 
     it('facts that this version cannot read are left out', async () => {

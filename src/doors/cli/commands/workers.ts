@@ -13,7 +13,7 @@ export const workers = defineCommand({
   arity: [0, 0],
   options: {},
   examples: [
-    ['punctual workers', 'the living, and those that left within the last hour'],
+    ['punctual workers', 'the living, and those that left or fell silent within the last hour'],
     [`punctual workers --json | jq 'select(.state == "alive") | .owner'`, 'the living, for a program'],
   ],
   notes: [
