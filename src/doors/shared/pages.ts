@@ -1,4 +1,4 @@
-/** Walking a list page by page, for the commands that show or count messages. */
+/** Lists page by page: one page as full as it can be, or all of them. */
 import type { FoundMessage, ListOptions, MessagePage, Punctual } from '../../index.ts'
 
 const PAGE_SIZE = 1_000

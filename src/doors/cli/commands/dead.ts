@@ -6,7 +6,7 @@ import { formatMoment } from '../../shared/moment.ts'
 import { readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = '50'
 

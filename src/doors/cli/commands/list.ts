@@ -2,13 +2,12 @@ import type { FoundMessage, ListOptions, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/figures.ts'
-import { paintState, parseState } from '../message-state.ts'
+import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { allPages, readPage } from '../../shared/pages.ts'
 import { payloadText } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
-import { parseAheadText } from '../when.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseAheadText, parseState, parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 1_000

@@ -1,7 +1,7 @@
 import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
 import type { DueForecast } from '../../../index.ts'
-import { bar } from '../terminal/bars.ts'
+import { bar } from '../terminal/figures.ts'
 import { nextStart, startOf, UNITS, type Unit } from '../../shared/calendar.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
@@ -10,7 +10,7 @@ import { formatMoment } from '../../shared/moment.ts'
 import { PagedForecast } from '../../shared/paged-forecast.ts'
 import { Progress } from '../terminal/progress.ts'
 import { pad } from '../terminal/table.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const BARS_DEFAULT = '24'
 /** How much of what is to come decides about the unit. */

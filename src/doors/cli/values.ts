@@ -1,10 +1,13 @@
-/** `--delay` and `--at`, for the commands that take a moment. */
+/** What several commands take as the value of an option, checked before anything is opened. */
+import { describe } from '../../core/errors.ts'
 import { parseDuration } from '../../core/input/duration.ts'
-import type { Duration, When } from '../../index.ts'
+import { MESSAGE_STATES } from '../../core/message.ts'
+import type { Duration, MessageState, When } from '../../index.ts'
 import type { OptionSpecs } from './command.ts'
 import { CallError } from '../shared/failure.ts'
 import { parseMomentText } from '../shared/moment.ts'
 
+/** `--delay` and `--at`. */
 export const WHEN_OPTIONS = {
   delay: { type: 'string', value: 'DURATION', help: 'after this time: 250ms, 30s, 5m, 48h, 7d' },
   at: {
@@ -28,4 +31,22 @@ const DURATION = /^[\d.]+(?:ms|s|m|h|d)$/
 /** A moment, or a time from now: `--due-until 1h`. */
 export function parseAheadText(text: string, name: string, now: number): number {
   return DURATION.test(text) ? now + parseDuration(text, name) : parseMomentText(text, name)
+}
+
+/** `--limit 20`: a whole number in its range. */
+export function parseWholeNumber(
+  text: string,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number {
+  const number = Number(text)
+  if (/^\d+$/.test(text) && number >= min && number <= max) return number
+  throw new CallError(`${name} is ${describe(text)}; give a whole number from ${min} to ${max}.`)
+}
+
+/** `--state dead`. */
+export function parseState(text: string, allowed: readonly MessageState[] = MESSAGE_STATES): MessageState {
+  const found = allowed.find((state) => state === text)
+  if (found !== undefined) return found
+  throw new CallError(`--state is ${describe(text)}; give one of: ${allowed.join(', ')}.`)
 }
