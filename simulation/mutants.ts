@@ -146,7 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'stop waits for as long as it takes',
-    file: 'src/runtime/stopping.ts',
+    file: 'src/clock.ts',
     find: 'const timer = clock.schedule(capMs, () => resolve(false))',
     replace: 'const timer = clock.schedule(capMs + 1e9, () => resolve(false))',
   },

@@ -61,7 +61,6 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_FOREIGN: [usage, 500],
   STORE_TOO_NEW: [usage, 500],
   STORE_REFUSED: [usage, 500],
-  STORE_CLIENT_MISSING: [usage, 500],
   STORE_CORRUPT: [failed, 500],
   STORE_FULL: [failed, 507],
 
@@ -69,6 +68,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_UNAVAILABLE: [failed, 503],
   STORE_UNREPLICATED: [failed, 503],
   STORE_CLOSED: [failed, 503],
+  STORE_PROTOCOL: [failed, 503],
   QUEUE_STOPPED: [usage, 503],
 
   INVARIANT: [failed, 500],
