@@ -1,7 +1,8 @@
 import type { Finding } from '../../../index.ts'
 import { exampleServerUrl } from '../../../store/engines.ts'
 import { defineCommand } from '../command.ts'
-import { EXIT } from '../../shared/failure.ts'
+import { EXIT, type ExitCode } from '../../shared/failure.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Style } from '../terminal/style.ts'
 
 export const doctor = defineCommand({
@@ -16,15 +17,17 @@ export const doctor = defineCommand({
   ],
   notes: ['The exit code is 1 if there is a problem; warnings do not count.'],
   makesStore: false,
-  run: async ({ open, out, json }) => {
-    const findings = await open().doctor()
-    for (const finding of findings) {
-      if (json) out.json(finding)
-      else for (const line of renderFinding(finding, out.style)) out.line(line)
-    }
-    return findings.some(({ level }) => level === 'problem') ? EXIT.failed : EXIT.fine
-  },
+  run: async ({ open, out, json }) => showFindings(await open().doctor(), out, json),
 })
+
+/** A problem makes the exit code 1. */
+export function showFindings(findings: readonly Finding[], out: Output, json: boolean): ExitCode {
+  for (const finding of findings) {
+    if (json) out.json(finding)
+    else for (const line of renderFinding(finding, out.style)) out.line(line)
+  }
+  return findings.some(({ level }) => level === 'problem') ? EXIT.failed : EXIT.fine
+}
 
 function renderFinding({ level, what, remedy }: Finding, style: Style): string[] {
   const mark = { problem: style.red('✗'), warning: style.yellow('!'), fine: style.green('✓') }[level]
