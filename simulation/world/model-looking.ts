@@ -1,7 +1,7 @@
 /** Looking at the model: pages, counts and forecasts, each by a walk over everything. */
 import { UsageError } from '../../src/core/errors.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { isPicked, type ListQuery } from '../../src/store/shared/filters.ts'
+import { isPicked } from '../../src/store/shared/filters.ts'
 import { barOf, checkEdges } from '../../src/store/shared/forecast.ts'
 import { stateOf, storedMessage, type ModelEntry } from './model-entry.ts'
 
@@ -11,7 +11,7 @@ const SCAN_MAX = 100
 /** `deaths`: how many the store has seen so far; a walk over dead messages ends at those of before. */
 export function modelPage(
   entries: Iterable<ModelEntry>,
-  query: ListQuery,
+  query: contract.ListQuery,
   { now, deaths }: { readonly now: number; readonly deaths: number },
 ): contract.Page {
   const [after, deathsMax] = query.cursor === undefined ? [-1, deaths] : parseCursor(query.cursor)

@@ -1,7 +1,7 @@
 /** The parts that draw and read, without a process around them. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bar, sparkline } from '../../src/doors/cli/terminal/bars.ts'
+import { bar, sparkline } from '../../src/doors/cli/terminal/figures.ts'
 import { nextStart, startOf, UNITS } from '../../src/doors/shared/calendar.ts'
 import { Tally } from '../../src/doors/cli/demo/tally.ts'
 import { renderFrame } from '../../src/doors/cli/demo/view.ts'

@@ -1,4 +1,4 @@
-/** Walking a list page by page, for the commands that show or count messages. */
+/** Lists page by page: read, walked, and as the document that a program gets. */
 import type { FoundMessage, ListOptions, MessagePage, Punctual } from '../../index.ts'
 
 const PAGE_SIZE = 1_000
@@ -35,4 +35,9 @@ export async function* allPages(
     if (page.items.length > 0) yield page.items
     cursor = page.cursor
   } while (cursor !== undefined && !signal.aborted)
+}
+
+/** One page as one JSON document. */
+export function pageDocument(items: readonly FoundMessage[], cursor: string | undefined): MessagePage {
+  return { items, ...(cursor === undefined ? {} : { cursor }) }
 }

@@ -10,7 +10,7 @@ import type { Duration } from '../../../index.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { showFindings } from './doctor.ts'
 

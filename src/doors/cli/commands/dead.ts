@@ -3,10 +3,10 @@ import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/figures.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { readPage } from '../../shared/pages.ts'
+import { pageDocument, readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = '50'
 
@@ -40,7 +40,7 @@ export const dead = defineCommand({
 
 function show(call: Call, items: readonly FoundMessage[], cursor: string | undefined): void {
   const { out, err, json } = call
-  if (json) return out.json({ items, ...(cursor === undefined ? {} : { cursor }) })
+  if (json) return out.json(pageDocument(items, cursor))
   if (items.length === 0) return out.line(out.style.dim('no dead letters'))
   for (const line of renderRows(call, items)) out.line(line)
   if (cursor !== undefined) err.line(err.style.dim(`there is more: --cursor '${cursor}'`))

@@ -15,7 +15,7 @@ import { DEMO_SETTINGS, workHere, type Report } from '../demo/worker.ts'
 import { EXIT, type ExitCode } from '../../shared/failure.ts'
 import { formatCount, plural } from '../terminal/figures.ts'
 import { allPages } from '../../shared/pages.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const COUNT_DEFAULT = '300'
 const SPAN_DEFAULT = '20s'

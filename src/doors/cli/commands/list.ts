@@ -2,12 +2,13 @@ import type { FoundMessage, ListOptions } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/figures.ts'
-import { paintState, parseState } from '../message-state.ts'
+import { paintState } from '../terminal/style.ts'
+import { parseState } from '../values.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { allPages, readPage } from '../../shared/pages.ts'
+import { allPages, pageDocument, readPage } from '../../shared/pages.ts'
 import { payloadText } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 1_000
@@ -66,7 +67,7 @@ function listOptions({ state, topic, cursor, all, limit }: Values<typeof OPTIONS
 
 function show(call: Call, items: readonly FoundMessage[], cursor: string | undefined): void {
   const { out, err, json } = call
-  if (json) return out.json({ items, ...(cursor === undefined ? {} : { cursor }) })
+  if (json) return out.json(pageDocument(items, cursor))
   if (items.length === 0) return out.line(out.style.dim('no messages'))
   for (const line of renderRows(call, items)) out.line(line)
   if (cursor !== undefined) err.line(err.style.dim(`there is more: --cursor '${cursor}', or --all`))

@@ -1,9 +1,9 @@
 import type { Filter, MessageState, Punctual } from '../../../index.ts'
 import { defineCommand, type OptionSpecs, type Values } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatCount, plural } from '../terminal/figures.ts'
-import { parseState } from '../message-state.ts'
+import { parseState } from '../values.ts'
 
 const OPTIONS = {
   state: { type: 'string', value: 'STATE', help: 'all that are delayed, ready or dead' },

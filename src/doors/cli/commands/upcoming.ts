@@ -1,6 +1,6 @@
 import { describe } from '../../../core/errors.ts'
 import type { Punctual } from '../../../index.ts'
-import { bar } from '../terminal/bars.ts'
+import { bar } from '../terminal/figures.ts'
 import { nextStart, startOf, unitFor, UNITS, type Unit } from '../../shared/calendar.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
@@ -9,7 +9,7 @@ import { formatMoment } from '../../shared/moment.ts'
 import { allPages } from '../../shared/pages.ts'
 import { Progress } from '../terminal/progress.ts'
 import { pad } from '../terminal/table.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const BARS_DEFAULT = '24'
 /** How much of what is to come decides about the unit. */

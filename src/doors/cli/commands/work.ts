@@ -3,7 +3,7 @@ import type { Duration, Punctual, PunctualOptions } from '../../../index.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { gatherHandlers } from '../work/sources.ts'
 
