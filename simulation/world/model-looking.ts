@@ -1,5 +1,5 @@
 /** Looking at the model: pages, counts and forecasts, each by a walk over everything. */
-import { UsageError } from '../../src/core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../src/core/cursor.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { isPicked } from '../../src/store/shared/filters.ts'
 import { barOf, checkEdges } from '../../src/store/shared/forecast.ts'
@@ -29,16 +29,15 @@ export function modelPage(
   }
   const last = rest[scanned - 1]
   if (scanned === rest.length || last === undefined) return { items, scanned }
-  return { items, scanned, cursor: `${last.order}.${deathsMax}` }
+  return { items, scanned, cursor: encodeCursor([String(last.order), String(deathsMax)]) }
 }
+
+const NUMBER = /^\d{1,15}$/
 
 /** The order of the last message on the page before, and how many deaths there were when the walk began. */
 function parseCursor(cursor: string): readonly [after: number, deaths: number] {
-  const [, after, deaths] = /^(\d+)\.(\d+)$/.exec(cursor) ?? []
-  if (after !== undefined && deaths !== undefined) return [Number(after), Number(deaths)]
-  throw new UsageError('CURSOR_INVALID', `cursor is "${cursor}"; give the cursor of the page before.`, {
-    value: cursor,
-  })
+  const [after, deaths] = decodeCursor(cursor, [NUMBER, NUMBER])
+  return [Number(after), Number(deaths)]
 }
 
 export function modelCounts(entries: Iterable<ModelEntry>, now: number): contract.Counts {

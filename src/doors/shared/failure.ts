@@ -53,28 +53,27 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   FILTER_INVALID: [usage, 400],
   HANDLER_INVALID: [usage, 500],
   HANDLER_EXISTS: [usage, 500],
+  HEADER_INVALID: [usage, 400],
   UNSUPPORTED: [usage, 501],
 
-  // The client did nothing wrong: whoever runs the door gave it this store.
+  // The client did nothing wrong: the operator gave the door this store or broker.
   STORE_URL_INVALID: [usage, 500],
   STORE_INVALID: [usage, 500],
   STORE_FOREIGN: [usage, 500],
   STORE_TOO_NEW: [usage, 500],
   STORE_REFUSED: [usage, 500],
-  STORE_PROTOCOL: [failed, 500],
-  STORE_CORRUPT: [failed, 500],
-  STORE_FULL: [failed, 507],
-
-  // The same of the broker behind a bridge.
+  STORE_CLIENT_MISSING: [usage, 500],
   BROKER_URL_INVALID: [usage, 500],
   BROKER_CLIENT_MISSING: [usage, 500],
   BROKER_REFUSED: [usage, 500],
   BROKER_MISMATCH: [usage, 500],
-  HEADER_INVALID: [usage, 400],
+  STORE_CORRUPT: [failed, 500],
+  STORE_FULL: [failed, 507],
 
   // Trying again later helps.
-  BROKER_UNAVAILABLE: [failed, 503],
   STORE_UNAVAILABLE: [failed, 503],
+  STORE_PROTOCOL: [failed, 503],
+  BROKER_UNAVAILABLE: [failed, 503],
   STORE_UNREPLICATED: [failed, 503],
   STORE_CLOSED: [failed, 503],
   QUEUE_STOPPED: [usage, 503],

@@ -123,14 +123,15 @@ describe('a real server', () => {
     network.listen(0, '127.0.0.1')
     await once(network, 'listening')
     onTestFinished(() => void network.close())
-    const store = storeAt(`redis://127.0.0.1:${(network.address() as AddressInfo).port}`, freshQueue())
+    const { port } = network.address() as AddressInfo
+    const store = storeAt(`redis://127.0.0.1:${port}`, freshQueue(), { callTimeout: '30s' })
     onTestFinished(() => store.close())
-    const body = JSON.stringify('€\r\n'.repeat(2000))
+    const body = JSON.stringify('€\r\n'.repeat(200))
     await store.put(Array.from({ length: 50 }, (_, i) => message(`m${i}`, { body })))
     const leases = await claimDue(store, 50)
     expect(leases.map((lease) => lease.body)).toEqual(Array.from({ length: 50 }, () => body))
     expect(await store.settle(leases.map(ack))).toEqual(Array.from({ length: 50 }, () => 'settled'))
-    expect(pieces).toBeGreaterThan(10_000)
+    expect(pieces).toBeGreaterThan(1000)
   })
 
   test('a server that is full says so', async () => {

@@ -122,12 +122,17 @@ class ServerConnection implements Connection {
   #write(): void {
     const socket = this.#socket
     if (this.#unwritten.length === 0 || socket === undefined) return
-    const buffers = encodeCommands(this.#unwritten, this.#unwrittenBytes)
-    this.#unwritten = []
-    this.#unwrittenBytes = 0
-    socket.cork()
-    for (const buffer of buffers) socket.write(buffer)
-    socket.uncork()
+    try {
+      const buffers = encodeCommands(this.#unwritten, this.#unwrittenBytes)
+      this.#unwritten = []
+      this.#unwrittenBytes = 0
+      socket.cork()
+      for (const buffer of buffers) socket.write(buffer)
+      socket.uncork()
+    } catch (error) {
+      // Out of memory for a buffer. Those who wait for what was not written would get the replies of others.
+      this.#lose(error as Error)
+    }
   }
 
   #attach(socket: Socket): void {
