@@ -34,18 +34,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'retry without wake: nobody hears of a message that is due again',
     file: 'src/store/memory/store.ts',
-    find: 'return this.#waking(settlements.map((settlement) => this.#settleOne(settlement, now)))',
-    replace: 'return settlements.map((settlement) => this.#settleOne(settlement, now))',
+    find: 'return this.#waking(settlements.map((settlement) => this.#messages.settle(settlement, now)))',
+    replace: 'return settlements.map((settlement) => this.#messages.settle(settlement, now))',
   },
   {
     name: 'reschedule without wake',
     file: 'src/store/memory/store.ts',
-    find: `      return 'rescheduled'
-    })
-    return this.#waking(results)`,
-    replace: `      return 'rescheduled'
-    })
-    return results`,
+    find: 'return this.#waking(moves.map((move) => this.#messages.reschedule(move, now)))',
+    replace: 'return moves.map((move) => this.#messages.reschedule(move, now))',
   },
   {
     name: 'missing fence: a late worker settles the attempt of another',
@@ -58,6 +54,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/memory/leases.ts',
     find: 'return this.#heldFor(slot)?.token === token',
     replace: 'return this.#heldFor(slot) !== undefined && token !== undefined',
+  },
+  {
+    name: 'a retry forgets the first moment',
+    file: 'src/store/memory/table.ts',
+    find: '    this.#firstDueAt.set(slot, this.firstDueAt(slot))\n',
+    replace: '',
+  },
+  {
+    name: 'a claim is told of a moment after its own',
+    file: 'src/core/wheel-lanes.ts',
+    find: '    if (dueAt === this.#earliest[lane]) this.#stale[lane] = 1\n',
+    replace: '',
   },
   {
     name: 'a lapsed lease is taken over under its old token',
@@ -85,10 +93,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a release is counted as an attempt',
-    file: 'src/store/memory/store.ts',
-    find: `        this.#table.attempt[slot] = (this.#table.attempt[slot] as number) - 1
-        this.#beginWaiting(slot)`,
-    replace: '        this.#beginWaiting(slot)',
+    file: 'src/store/memory/messages.ts',
+    find: '        this.table.addAttempt(slot, -1)\n',
+    replace: '',
   },
   {
     name: 'one retry too many',
@@ -146,7 +153,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'stop waits for as long as it takes',
-    file: 'src/runtime/stopping.ts',
+    file: 'src/clock.ts',
     find: 'const timer = clock.schedule(capMs, () => resolve(false))',
     replace: 'const timer = clock.schedule(capMs + 1e9, () => resolve(false))',
   },
@@ -197,16 +204,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'low priority first',
-    file: 'src/store/memory/store.ts',
+    file: 'src/store/memory/claiming.ts',
     find: 'for (const priority of PRIORITIES.keys()) {',
     replace: 'for (const priority of [...PRIORITIES.keys()].reverse()) {',
   },
   {
     name: 'an extension is answered, and not kept',
     file: 'src/store/memory/leases.ts',
-    find: `    held.endsAt = endsAt
-    this.#wheel.place(number, endsAt)`,
-    replace: '    this.#wheel.place(number, held.endsAt)',
+    find: '    this.#place(number, endsAt)\n  }\n\n  end(',
+    replace: '    this.#place(number, this.#columns.dueAt[number] as number)\n  }\n\n  end(',
   },
   {
     name: 'a handler that ends after it was left behind is counted twice',
@@ -245,14 +251,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what was due stays due when the clock is set back',
-    file: 'src/store/memory/store.ts',
-    find: '      this.#waiting.restart(now)\n',
+    file: 'src/store/memory/messages.ts',
+    find: '    this.waiting.restart(now)\n',
     replace: '',
   },
   {
     name: 'a lease that had ended stays ended when the clock is set back',
-    file: 'src/store/memory/store.ts',
-    find: '      this.#leases.restart(now)\n',
+    file: 'src/store/memory/messages.ts',
+    find: '    this.leases.restart(now)\n',
     replace: '',
   },
 ]

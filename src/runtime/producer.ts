@@ -22,7 +22,7 @@ export type Draft = {
 }
 
 /** A call of `produce` that waits for its answer. */
-type Waiting = {
+type PendingProduce = {
   readonly draft: Draft
   readonly resolve: (id: string) => void
   readonly reject: (error: unknown) => void
@@ -40,7 +40,7 @@ export class Producer {
   readonly #clock: Clock
   readonly #random: Random
   readonly #limits: BatchLimits<Draft>
-  readonly #turn: Turn<Waiting>
+  readonly #turn: Turn<PendingProduce>
   readonly #budget: ByteBudget
   readonly #underWay = new Set<Promise<unknown>>()
 
@@ -98,7 +98,7 @@ export class Producer {
   }
 
   /** Never rejects: each caller hears of its own message. */
-  async #send(calls: readonly Waiting[]): Promise<void> {
+  async #send(calls: readonly PendingProduce[]): Promise<void> {
     try {
       const results = await this.#put(calls.map(({ draft }) => draft))
       for (const [i, { draft, resolve, reject }] of calls.entries()) {

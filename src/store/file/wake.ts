@@ -38,13 +38,13 @@ export function closeBells(): void {
   bells.clear()
 }
 
-type Listener = { readonly call: () => void; readonly owner: string | undefined }
+type WakeListener = { readonly call: () => void; readonly owner: string | undefined }
 
 export class WakeChannel {
   readonly #path: string
   readonly #queue: string
   readonly #logger: Logger
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<WakeListener>()
   #watcher: FSWatcher | undefined
 
   constructor(directory: string, queue: string, logger: Logger) {

@@ -53,7 +53,7 @@ export interface HostedEngine {
   close(): void
 }
 
-type Waiting = { readonly call: ThreadCall; readonly arrivedAt: number; isAlone: boolean }
+type WaitingCall = { readonly call: ThreadCall; readonly arrivedAt: number; isAlone: boolean }
 type Slow = { readonly call: ThreadCall; readonly slices: Iterator<void, unknown> }
 
 export class EngineHost {
@@ -62,8 +62,8 @@ export class EngineHost {
   readonly #standing: Int32Array
   readonly #callMs: number
   readonly #nap = new Int32Array(new SharedArrayBuffer(4))
-  #arrived: Waiting[] = []
-  #writers: Waiting[] = []
+  #arrived: WaitingCall[] = []
+  #writers: WaitingCall[] = []
   readonly #slow: Slow[] = []
   #replies: ThreadReply[] = []
   #wakes: readonly Wake[] = []
@@ -118,7 +118,7 @@ export class EngineHost {
     }
   }
 
-  #look(waiting: Waiting): void {
+  #look(waiting: WaitingCall): void {
     const { call } = waiting
     try {
       const look = this.#engine.look(call)
@@ -153,7 +153,7 @@ export class EngineHost {
     return false
   }
 
-  #write(group: readonly Waiting[]): void {
+  #write(group: readonly WaitingCall[]): void {
     try {
       const written = this.#engine.write(group.map(({ call }) => call))
       if (written.kind === 'again') {
@@ -169,7 +169,7 @@ export class EngineHost {
     this.#committedAt = systemClock.monotonic()
   }
 
-  #nextGroup(): Waiting[] {
+  #nextGroup(): WaitingCall[] {
     let size = 0
     let entries = 0
     let bytes = 0
@@ -187,7 +187,7 @@ export class EngineHost {
   #waitForOthers(): void {
     const now = systemClock.monotonic()
     this.#metOthersAt = now
-    const isOver = ({ arrivedAt }: Waiting): boolean => now - arrivedAt > this.#callMs
+    const isOver = ({ arrivedAt }: WaitingCall): boolean => now - arrivedAt > this.#callMs
     for (const { call } of [...this.#arrived, ...this.#writers].filter(isOver)) {
       const message = `another process has kept the store locked for more than ${this.#callMs} ms.`
       this.#fail(call, new UnavailableError('STORE_UNAVAILABLE', message))

@@ -32,7 +32,7 @@ export type EngineThreadOptions<T> = {
 
 export type CallRequest = Omit<ThreadCall, 'n'>
 
-type Pending = {
+type PendingCall = {
   readonly holder: object
   readonly bytes: number
   readonly resolve: (value: never) => void
@@ -49,7 +49,7 @@ const parkAll = (): void => {
 
 export class EngineThread<T> {
   readonly #options: EngineThreadOptions<T>
-  readonly #calls = new Map<number, Pending>()
+  readonly #calls = new Map<number, PendingCall>()
   readonly #idleListeners = new Set<() => void>()
   #outbox: ThreadCall[] = []
   #isFlushing = false
@@ -159,7 +159,7 @@ export class EngineThread<T> {
     return this.#options.callMs + GRACE_MS + (this.#hasStarted ? 0 : START_MS_MAX)
   }
 
-  #settle(n: number, settle: (call: Pending) => void): void {
+  #settle(n: number, settle: (call: PendingCall) => void): void {
     const call = this.#calls.get(n)
     if (call === undefined) return
     this.#calls.delete(n)

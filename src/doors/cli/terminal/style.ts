@@ -1,4 +1,5 @@
 /** Colours, on a terminal that can show them and whose owner has not said no (https://no-color.org). */
+import type { MessageState } from '../../../index.ts'
 
 const CODES = {
   bold: [1, 22],
@@ -25,9 +26,15 @@ function styleFrom(make: (codes: readonly [number, number]) => (text: string) =>
   return Object.fromEntries(entries) as Style
 }
 
-type Surroundings = { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv }
+type TerminalFacts = { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv }
 
-export function styleFor({ isTerminal, env }: Surroundings): Style {
+export function styleFor({ isTerminal, env }: TerminalFacts): Style {
   const isRefused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
   return isTerminal && !isRefused ? COLOURED : PLAIN
+}
+
+/** Each state has one colour everywhere. */
+export function paintState(state: MessageState, style: Style): string {
+  const paint = { delayed: style.blue, ready: style.yellow, running: style.green, dead: style.red }[state]
+  return paint(state)
 }

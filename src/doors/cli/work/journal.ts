@@ -7,7 +7,7 @@ import type { Output } from '../terminal/output.ts'
 import { firstLine, printable } from '../../shared/printable.ts'
 import { pad } from '../terminal/table.ts'
 
-type Line = { readonly what: string; readonly about?: string; readonly detail: string }
+type JournalLine = { readonly what: string; readonly about?: string; readonly detail: string }
 
 export type JournalOptions = {
   readonly out: Output
@@ -83,6 +83,13 @@ export class Journal {
     }
   }
 
+  note(what: string, detail: string): void {
+    this.#write(
+      { event: what, message: detail },
+      { what: this.#out.style.green(what), detail: printable(detail) },
+    )
+  }
+
   trouble(level: 'warning' | 'error', message: string): void {
     const { yellow, red } = this.#out.style
     const what = level === 'error' ? red(level) : yellow(level)
@@ -104,7 +111,7 @@ export class Journal {
     })
   }
 
-  #write(document: object, { what, about, detail }: Line): void {
+  #write(document: object, { what, about, detail }: JournalLine): void {
     const now = this.#clock.now()
     if (this.#isJson) return this.#out.json({ at: now, ...document })
     const { dim, bold } = this.#out.style

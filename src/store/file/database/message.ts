@@ -50,7 +50,7 @@ const DELETE = `DELETE FROM message WHERE ${AMONG}`
 const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
 
-export type Place = {
+export type RowPlace = {
   readonly seq: number
   readonly queue: number
   readonly topic: number
@@ -61,7 +61,7 @@ export type Place = {
 /** False: the id is taken. */
 export function insertMessage(
   db: Database,
-  { seq, queue, topic, dueAt, now }: Place,
+  { seq, queue, topic, dueAt, now }: RowPlace,
   { id, meta, body, priority }: { id: string; meta: string; body: string; priority: PriorityRank },
 ): boolean {
   const checksum = (contentSum(id, meta, body) ^ numbersSum(topic, priority, dueAt, null, now, 0, 0)) >>> 0

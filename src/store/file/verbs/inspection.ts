@@ -8,8 +8,8 @@
  */
 import { assertNever } from '../../../core/errors.ts'
 import { PRIORITIES, type MessageState } from '../../../core/message.ts'
-import type { Page, StoredMessage } from '../../contract/store.ts'
-import { isPicked, type ListQuery } from '../../shared/filters.ts'
+import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
+import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
 import { WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'

@@ -1,14 +1,12 @@
 /** How the doctors ask a server, and what they say when it does not tell. */
 import { UnavailableError } from '../../../core/errors.ts'
+import { warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import type { Link } from '../link/link.ts'
 
 export async function configOf(link: Link, name: string): Promise<string | undefined> {
   const reply = await ask(link, ['CONFIG', 'GET', name])
-  if (Array.isArray(reply)) return reply[1] as string | undefined
-  if (reply instanceof Map) return reply.get(name) as string | undefined
-  if (typeof reply === 'object' && reply !== null) return (reply as Record<string, string>)[name]
-  return undefined
+  return Array.isArray(reply) ? (reply[1] as string | undefined) : undefined
 }
 
 /** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */
@@ -22,11 +20,10 @@ export async function ask(link: Link, command: readonly string[]): Promise<unkno
 }
 
 export function hidden(command: string, what: string): Finding {
-  return {
-    level: 'warning',
-    what: `this user may not ask for ${command}, so ${what} could not be checked`,
-    remedy: `allow the command to this user, or check by hand`,
-  }
+  return warning(
+    `this user may not ask for ${command}, so ${what} could not be checked`,
+    `allow the command to this user, or check by hand`,
+  )
 }
 
 export function parseInfo(info: string): Map<string, string> {
