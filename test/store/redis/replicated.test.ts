@@ -75,7 +75,7 @@ describe('a write', () => {
     expect(isAnswered).toBe(false)
     proxy.release()
     await expect(put).resolves.toEqual(['stored'])
-    const payload = `punctual:{${queue}}:payload`
+    const payload = `punctual:2:{${queue}}:payload`
     expect(await replica.admin(['HEXISTS', payload, 'a'])).toBe(1)
   })
 
