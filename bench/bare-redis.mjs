@@ -87,6 +87,12 @@ export async function openBare(port, heard = () => {}) {
   return {
     /** Calls back with the reply. */
     send,
+    /** What is sent inside goes out in one piece. */
+    together(body) {
+      socket.cork()
+      body()
+      socket.uncork()
+    },
     call: (...command) => new Promise((resolve) => send(command, resolve)),
     close: () => socket.destroy(),
   }

@@ -290,7 +290,7 @@ local function nextStamp()
     stampUpper, stampDigit = stampUpper + 1, 0
     stampUpperText = upperText(stampUpper)
   end
-  return stampUpperText .. sub(DIGITS, stampDigit + 1, stampDigit + 1)
+  return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
 end`
 
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
@@ -358,8 +358,8 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '702e59102ca3c755c87a048fbac72653aa09f316',
-  source: [base, `local LINES_MAX = 1000
+  sha: '392b42d313b432bc8875571dad9e8bac5476074c',
+  source: [base, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
@@ -371,8 +371,12 @@ for _, line in ipairs(due) do
   ready = ready + call('ZCOUNT', line, '-inf', nowText)
 end
 local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local isExact = #due < LINES_MAX
+if not isExact then
+  ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
+end
 local first = call('ZRANGE', HEADS, 0, 0, 'WITHSCORES')[2]
-return { waiting - ready, ready, running, dead, first or '', #due < LINES_MAX and 1 or 0 }
+return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 }
 `].join('\n'),
 }
 
@@ -464,8 +468,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '6275cf4fff7d9b621b6dca26eb964881529b9dea',
-  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 1000
+  sha: '8fc67330bb31364d7db43084e11759d227f7b2d9',
+  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -893,9 +897,10 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '49c7d0310665b440fd24493a3f1f6d3dd8f4c180',
+  sha: 'bee1c34e208cdf34d63881f1302c4eaf7c45b038',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
+local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local wants = tonumber(ARGV[9])
@@ -965,17 +970,16 @@ elseif not askByMoment() then
 end
 local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
-local held, heldSize, heldLines = {}, 2, {}
+local held, heldLines = {}, {}
 local room, removals = {}, {}
-local function isOf(member, isStamped, value)
-  if isStamped then
-    return byte(value, 1) == MARK_BYTE and sub(value, 2, ID_AT - 1) == sub(member, 1, STAMP_LENGTH)
-  end
-  return byte(value, 1) ~= MARK_BYTE
+local function hasStampOf(value, member)
+  local a, b, c, d = byte(member, STAMP_LENGTH - 3, STAMP_LENGTH)
+  local w, x, y, z = byte(value, STAMP_LENGTH - 2, STAMP_LENGTH + 1)
+  return byte(value, 1) == MARK_BYTE and d == z and c == y and b == x and a == w
 end
 local function duesOf(line, found)
   local due = call('ZSCORE', line, found[1])
-  if call('ZSCORE', line, found[#found]) == due then
+  if #found == 1 or call('ZSCORE', line, found[#found]) == due then
     return due, nil
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
@@ -986,8 +990,9 @@ local function take(number, line, size)
     return 0
   end
   local sharedDue, scored = duesOf(line, found)
-  local before, looked, lineNumber, lastDue = taken, 0, #heldLines + 1, nil
-  local chunkSize = 4
+  local before, looked, lineNumber = taken, 0, #heldLines + 1
+  local lastDue, entry, stampedEntry
+  local chunkSize = CHUNK_FIRST
   while looked < #found and bytes > 0 do
     local chunk, isStamped = {}, {}
     for index = 1, math.min(chunkSize, #found - looked) do
@@ -1001,28 +1006,26 @@ local function take(number, line, size)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     local failed = hasFailures and call('HMGET', FAILURES, unpack(chunk))
     for index = 1, #chunk do
-      local id, value, member = chunk[index], read[index], found[looked + 1]
+      local value, member = read[index], found[looked + 1]
       if value and bytes < #value and taken > 0 then
         bytes = 0
         break
       end
       looked = looked + 1
-      if value and isOf(member, isStamped[index], value) then
+      local isIts = value and byte(value, 1) ~= MARK_BYTE
+      if isStamped[index] then
+        isIts = value and hasStampOf(value, member)
+      end
+      if isIts then
         local due = scored and scored[2 * looked] or sharedDue
-        bytes = bytes - #value
         if due ~= lastDue then
-          lastDue = due
+          lastDue, entry, stampedEntry = due, makeEntry(due, lineNumber, ''), due .. ' ' .. lineNumber .. ' '
           dues[#dues + 1], dues[#dues + 2] = taken, due
         end
-        taken = taken + 1
-        ids[taken], values[taken] = id, value
-        held[heldSize + 1] = id
-        if isStamped[index] or lineNumber > 1 then
-          held[heldSize + 2] = makeEntry(due, lineNumber, isStamped[index] and sub(member, 1, STAMP_LENGTH) or '')
-        else
-          held[heldSize + 2] = due
-        end
-        heldSize = heldSize + 2
+        bytes, taken = bytes - #value, taken + 1
+        ids[taken], values[taken] = chunk[index], value
+        held[2 * taken + 1] = chunk[index]
+        held[2 * taken + 2] = isStamped[index] and stampedEntry .. sub(member, 1, STAMP_LENGTH) or entry
         if failed and failed[index] then
           local attempts, lapses, firstDueAt = readFailure(failed[index])
           local row = #facts
@@ -1296,7 +1299,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '4f5a2d74c00cec460e6d09b3cd7f9697c9a5ad8f',
+  sha: '245a0f6022d5b8a8db765dbf2e6c1321c8525697',
   source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1362,9 +1365,10 @@ local function putNew()
       filled = filled + 2
     end
     for place = math.max(first, plain + 1), last do
-      local pair, stamp = firstPair + 2 * place - 2, nextStamp()
-      into[filled + 1], into[filled + 2] = due, stamp .. MARK .. ARGV[pair]
-      payloads[size + 1], payloads[size + 2] = ARGV[pair], MARK .. stamp .. ARGV[pair + 1]
+      local pair = firstPair + 2 * place - 2
+      local id, stampUpper, stampDigit = ARGV[pair], nextStamp()
+      into[filled + 1], into[filled + 2] = due, stampUpper .. stampDigit .. MARK .. id
+      payloads[size + 1], payloads[size + 2] = id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1]
       filled, size = filled + 2, size + 2
     end
   end)
@@ -1414,9 +1418,9 @@ local function putEach()
         except(place, isRunning and 'running' or 'replaced')
       end
       if not isKept and not isRunning then
-        local stamp = nextStamp()
-        call('ZADD', line, text(dueAt), stamp .. MARK .. id)
-        call('HSET', PAYLOAD, id, MARK .. stamp .. ARGV[pair + 1])
+        local stampUpper, stampDigit = nextStamp()
+        call('ZADD', line, text(dueAt), stampUpper .. stampDigit .. MARK .. id)
+        call('HSET', PAYLOAD, id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1])
         entered(line, dueAt)
       end
     end

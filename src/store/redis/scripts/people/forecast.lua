@@ -10,7 +10,7 @@
 --
 -- cost      at most COUNTS_MAX ranges of O(log n), and O(1) for each of at most LINES_MAX lines
 
-local COUNTS_MAX, LINES_MAX = 1200, 1000
+local COUNTS_MAX, LINES_MAX = 1200, 250
 
 local topic = ARGV[3]
 local bars = #ARGV - 4

@@ -21,6 +21,8 @@
 local BY_NAME_MAX = 50
 -- By moment: how many due lines, and how many lines to come, are looked at before every wanted one is asked for.
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
+-- So many bodies are read first, then more at a time: they may be large.
+local CHUNK_FIRST = 4
 
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
@@ -99,22 +101,21 @@ end
 
 local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
-local held, heldSize, heldLines = {}, 2, {}
+local held, heldLines = {}, {}
 local room, removals = {}, {}
 
--- Whether a payload belongs to the member that led to it. Not after somebody deleted a payload and its id was used
--- again: the old member must not hand out the new message.
-local function isOf(member, isStamped, value)
-  if isStamped then
-    return byte(value, 1) == MARK_BYTE and sub(value, 2, ID_AT - 1) == sub(member, 1, STAMP_LENGTH)
-  end
-  return byte(value, 1) ~= MARK_BYTE
+-- Whether a payload belongs to the stamped member that led to it. Not after somebody deleted a payload and its id was
+-- used again: the old member must not hand out the new message. The last digits tell; comparing them makes no strings.
+local function hasStampOf(value, member)
+  local a, b, c, d = byte(member, STAMP_LENGTH - 3, STAMP_LENGTH)
+  local w, x, y, z = byte(value, STAMP_LENGTH - 2, STAMP_LENGTH + 1)
+  return byte(value, 1) == MARK_BYTE and d == z and c == y and b == x and a == w
 end
 
 -- A score is dear to print. Bursts and backlogs often share theirs: then it is asked for twice, not for each.
 local function duesOf(line, found)
   local due = call('ZSCORE', line, found[1])
-  if call('ZSCORE', line, found[#found]) == due then
+  if #found == 1 or call('ZSCORE', line, found[#found]) == due then
     return due, nil
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
@@ -127,8 +128,10 @@ local function take(number, line, size)
     return 0
   end
   local sharedDue, scored = duesOf(line, found)
-  local before, looked, lineNumber, lastDue = taken, 0, #heldLines + 1, nil
-  local chunkSize = 4
+  local before, looked, lineNumber = taken, 0, #heldLines + 1
+  -- What the claim keeps of a message: the same text for all that share a moment and have no stamp.
+  local lastDue, entry, stampedEntry
+  local chunkSize = CHUNK_FIRST
   while looked < #found and bytes > 0 do
     local chunk, isStamped = {}, {}
     for index = 1, math.min(chunkSize, #found - looked) do
@@ -142,28 +145,26 @@ local function take(number, line, size)
     local read = call('HMGET', PAYLOAD, unpack(chunk))
     local failed = hasFailures and call('HMGET', FAILURES, unpack(chunk))
     for index = 1, #chunk do
-      local id, value, member = chunk[index], read[index], found[looked + 1]
+      local value, member = read[index], found[looked + 1]
       if value and bytes < #value and taken > 0 then
         bytes = 0
         break
       end
       looked = looked + 1
-      if value and isOf(member, isStamped[index], value) then
+      local isIts = value and byte(value, 1) ~= MARK_BYTE
+      if isStamped[index] then
+        isIts = value and hasStampOf(value, member)
+      end
+      if isIts then
         local due = scored and scored[2 * looked] or sharedDue
-        bytes = bytes - #value
         if due ~= lastDue then
-          lastDue = due
+          lastDue, entry, stampedEntry = due, makeEntry(due, lineNumber, ''), due .. ' ' .. lineNumber .. ' '
           dues[#dues + 1], dues[#dues + 2] = taken, due
         end
-        taken = taken + 1
-        ids[taken], values[taken] = id, value
-        held[heldSize + 1] = id
-        if isStamped[index] or lineNumber > 1 then
-          held[heldSize + 2] = makeEntry(due, lineNumber, isStamped[index] and sub(member, 1, STAMP_LENGTH) or '')
-        else
-          held[heldSize + 2] = due
-        end
-        heldSize = heldSize + 2
+        bytes, taken = bytes - #value, taken + 1
+        ids[taken], values[taken] = chunk[index], value
+        held[2 * taken + 1] = chunk[index]
+        held[2 * taken + 2] = isStamped[index] and stampedEntry .. sub(member, 1, STAMP_LENGTH) or entry
         if failed and failed[index] then
           local attempts, lapses, firstDueAt = readFailure(failed[index])
           local row = #facts

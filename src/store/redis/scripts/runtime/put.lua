@@ -83,9 +83,10 @@ local function putNew()
       filled = filled + 2
     end
     for place = math.max(first, plain + 1), last do
-      local pair, stamp = firstPair + 2 * place - 2, nextStamp()
-      into[filled + 1], into[filled + 2] = due, stamp .. MARK .. ARGV[pair]
-      payloads[size + 1], payloads[size + 2] = ARGV[pair], MARK .. stamp .. ARGV[pair + 1]
+      local pair = firstPair + 2 * place - 2
+      local id, stampUpper, stampDigit = ARGV[pair], nextStamp()
+      into[filled + 1], into[filled + 2] = due, stampUpper .. stampDigit .. MARK .. id
+      payloads[size + 1], payloads[size + 2] = id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1]
       filled, size = filled + 2, size + 2
     end
   end)
@@ -139,9 +140,9 @@ local function putEach()
         except(place, isRunning and 'running' or 'replaced')
       end
       if not isKept and not isRunning then
-        local stamp = nextStamp()
-        call('ZADD', line, text(dueAt), stamp .. MARK .. id)
-        call('HSET', PAYLOAD, id, MARK .. stamp .. ARGV[pair + 1])
+        local stampUpper, stampDigit = nextStamp()
+        call('ZADD', line, text(dueAt), stampUpper .. stampDigit .. MARK .. id)
+        call('HSET', PAYLOAD, id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1])
         entered(line, dueAt)
       end
     end
