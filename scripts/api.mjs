@@ -6,6 +6,7 @@ import { format, resolveConfig } from 'prettier'
 
 const ENTRIES = [
   { title: 'punctual', file: 'index.ts' },
+  { title: 'punctual/amqp', file: 'doors/amqp/index.ts' },
   { title: 'punctual/testing', file: 'testing/index.ts' },
 ]
 
@@ -62,7 +63,7 @@ function declarationOf(root, name, file) {
 }
 
 /** What a class needs and its user does not. */
-const INTERNAL = /^\s*(?:#private;|private |constructor\(settings: Settings)/
+const INTERNAL = /^\s*(?:#private;|private |constructor\(settings: \w*Settings)/
 
 const DECLARATION = /^export (?:declare )?(?:abstract )?(class|interface|type|const|function) (\w+)/
 

@@ -72,15 +72,19 @@ function newest(directory) {
 
 /**
  * Programs that the tests start themselves; never a running service. `without`: what happens where one can be neither
- * found nor installed: the tests cannot run at all, or those that need it are skipped and counted.
+ * found nor installed: the tests cannot run at all, or those that need it are skipped and counted. `unless`: a variable
+ * that names a server to use instead.
  */
 const PROGRAMS = [
   { program: 'redis-server', from: 'redis-server', without: 'stop' },
   { program: 'strace', from: 'strace', without: 'skip' },
+  { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]
 
 export function installPrograms() {
-  const missing = PROGRAMS.filter(({ program }) => !isThere(program))
+  const missing = PROGRAMS.filter(
+    ({ program, unless }) => !isThere(program) && process.env[unless ?? ''] === undefined,
+  )
   if (missing.length > 0 && mayInstall()) installPackages([...new Set(missing.map(({ from }) => from))])
   for (const { program, from, without } of missing) {
     if (isThere(program)) continue

@@ -1,7 +1,7 @@
 /** Looking at the model: pages, counts and forecasts, each by a walk over everything. */
-import { UsageError } from '../../src/core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../src/core/cursor.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { isPicked, type ListQuery } from '../../src/store/shared/filters.ts'
+import { isPicked } from '../../src/store/shared/filters.ts'
 import { barOf, checkEdges } from '../../src/store/shared/forecast.ts'
 import { stateOf, storedMessage, type ModelEntry } from './model-entry.ts'
 
@@ -11,7 +11,7 @@ const SCAN_MAX = 100
 /** `deaths`: how many the store has seen so far; a walk over dead messages ends at those of before. */
 export function modelPage(
   entries: Iterable<ModelEntry>,
-  query: ListQuery,
+  query: contract.ListQuery,
   { now, deaths }: { readonly now: number; readonly deaths: number },
 ): contract.Page {
   const [after, deathsMax] = query.cursor === undefined ? [-1, deaths] : parseCursor(query.cursor)
@@ -29,16 +29,15 @@ export function modelPage(
   }
   const last = rest[scanned - 1]
   if (scanned === rest.length || last === undefined) return { items, scanned }
-  return { items, scanned, cursor: `${last.order}.${deathsMax}` }
+  return { items, scanned, cursor: encodeCursor([String(last.order), String(deathsMax)]) }
 }
+
+const NUMBER = /^\d{1,15}$/
 
 /** The order of the last message on the page before, and how many deaths there were when the walk began. */
 function parseCursor(cursor: string): readonly [after: number, deaths: number] {
-  const [, after, deaths] = /^(\d+)\.(\d+)$/.exec(cursor) ?? []
-  if (after !== undefined && deaths !== undefined) return [Number(after), Number(deaths)]
-  throw new UsageError('CURSOR_INVALID', `cursor is "${cursor}"; give the cursor of the page before.`, {
-    value: cursor,
-  })
+  const [after, deaths] = decodeCursor(cursor, [NUMBER, NUMBER])
+  return [Number(after), Number(deaths)]
 }
 
 export function modelCounts(entries: Iterable<ModelEntry>, now: number): contract.Counts {

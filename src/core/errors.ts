@@ -40,9 +40,16 @@ export const ERROR_CODES = {
   STORE_TOO_NEW: 'a store that a newer version of punctual made',
   STORE_REFUSED:
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
+  STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   UNSUPPORTED: 'something that the engine of this store cannot do',
   STORE_CLOSED: 'the store was closed while the call was under way',
+  BROKER_URL_INVALID: 'a broker URL that is not like amqp://host/vhost',
+  BROKER_CLIENT_MISSING: 'the package that speaks to the broker is not installed',
+  BROKER_UNAVAILABLE: 'the broker did not answer',
+  BROKER_REFUSED: 'the broker refused the bridge: credentials, virtual host, rights',
+  BROKER_MISMATCH: 'an exchange or queue on the broker is missing, or of another kind than the bridge needs',
+  HEADER_INVALID: 'an AMQP message with a header that the bridge cannot follow or carry',
   INVARIANT: 'a rule of punctual itself was broken',
 } as const
 

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CLI_CODES } from '../../src/doors/shared/failure.ts'
+import { DOOR_CODES } from '../../src/doors/shared/failure.ts'
 import { Punctual, type FoundMessage } from '../../src/index.ts'
 import { COMMAND_LINE, SECRET, type CommandLine } from './fuzz-words.ts'
 import { runHere, type Ended } from './in-process.ts'
@@ -26,7 +26,7 @@ const STORE = 'file:store?sync=off'
 const ENV = { PUNCTUAL_STORE: STORE, TZ: 'UTC' }
 
 /** They only look: the store is as it was, whatever they are told. */
-const LOOKING = ['stats', 'list', 'get', 'dead', 'upcoming', 'doctor', 'backup']
+const LOOKING = ['stats', 'list', 'get', 'why', 'workers', 'dead', 'upcoming', 'doctor', 'backup']
 
 const home = process.cwd()
 let scratch = ''
@@ -138,7 +138,7 @@ function checkJson(words: readonly string[], code: number, stdout: string): void
   if (code === 2) expect(complaint).toBeDefined()
   if (complaint?.code === undefined) return
   expect(complaint).toEqual({ error: expect.any(String) as string, code: expect.any(String) as string })
-  expect([CLI_CODES.unexpected, 'INVARIANT']).not.toContain(complaint.code)
+  expect([DOOR_CODES.unexpected, 'INVARIANT']).not.toContain(complaint.code)
 }
 
 describe('a fuzzer at the shell', () => {

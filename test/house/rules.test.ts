@@ -71,7 +71,17 @@ const MAY_USE: Record<string, readonly string[]> = {
     'random.ts',
   ],
   'doors/shared': ['index.ts', 'core'],
-  'doors/cli': ['doors/shared', 'index.ts', 'queue', 'store/engines.ts', 'core', 'clock.ts', 'random.ts'],
+  'doors/amqp': ['index.ts', 'core', 'clock.ts', 'random.ts'],
+  'doors/cli': [
+    'doors/shared',
+    'doors/amqp',
+    'index.ts',
+    'queue',
+    'store/engines.ts',
+    'core',
+    'clock.ts',
+    'random.ts',
+  ],
   testing: ['store/contract', 'core', 'clock.ts', 'random.ts'],
 }
 

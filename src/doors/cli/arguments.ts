@@ -4,7 +4,6 @@ import { describe } from '../../core/errors.ts'
 import { DEFAULT_STORE, ENGINES } from '../../store/engines.ts'
 import type { Command, OptionSpec, OptionSpecs, Values } from './command.ts'
 import { CallError } from '../shared/failure.ts'
-import { nearest } from './nearest.ts'
 
 const STORE_URLS = ENGINES.flatMap(({ reach, urls }) => (reach === 'process' ? [] : urls))
 
@@ -74,4 +73,29 @@ function checkArity({ name, operands, arity: [min, max] }: Command, positionals:
   const extra = positionals[max]
   if (extra !== undefined)
     throw new CallError(`${describe(extra)} is one word too many; usage: ${usage}.`, name)
+}
+
+const DISTANCE_MAX = 2
+
+/** The name that was probably meant: at most two letters away. */
+export function nearest(word: string, names: readonly string[]): string | undefined {
+  const ranked = names
+    .map((name) => ({ name, distance: editDistance(word, name) }))
+    .toSorted((a, b) => a.distance - b.distance)
+  const [best] = ranked
+  return best !== undefined && best.distance <= DISTANCE_MAX ? best.name : undefined
+}
+
+/** Letters to insert, delete or change; row by row, keeping one row. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
+  for (let i = 0; i < from.length; i += 1) {
+    const next = [i + 1]
+    for (let j = 1; j <= to.length; j += 1) {
+      const changed = (row[j - 1] ?? 0) + (to[j - 1] === from[i] ? 0 : 1)
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
 }

@@ -10,7 +10,7 @@ import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
 import { CallError, describeFailure, EXIT, FailedError, type ExitCode } from '../shared/failure.ts'
 import { renderCommandHelp, renderHelp } from './help.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from './arguments.ts'
 import type { Output } from './terminal/output.ts'
 import { printable } from '../shared/printable.ts'
 
@@ -130,11 +130,15 @@ function report(
   isJson: boolean,
   { out, err }: Surroundings,
 ): ExitCode {
-  const command = name !== undefined && isCommandName(name) ? name : undefined
-  const { code, line, errorCode } = describeFailure(error, command)
-  if (isJson) out.json({ error: line, code: errorCode })
+  const { exit, code, line: what } = describeFailure(error)
+  const line = error instanceof CallError ? `${what} See "${helpFor(error.command ?? name)}".` : what
+  if (isJson) out.json({ error: line, code })
   else err.line(`${err.style.red('punctual:')} ${line}`)
-  return code
+  return exit
+}
+
+function helpFor(command: string | undefined): string {
+  return command !== undefined && isCommandName(command) ? `punctual ${command} --help` : 'punctual --help'
 }
 
 function readVersion(): string {

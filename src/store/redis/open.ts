@@ -1,9 +1,9 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
-import { UsageError, describe } from '../../core/errors.ts'
 import type { Store } from '../contract/store.ts'
 import type { QueuesContext, StoreContext } from '../engine.ts'
-import { isExistingClient, type ExistingClient } from './address/client.ts'
-import { connectLike, connectTo, type Connect } from './link/connection.ts'
+import type { ExistingClient } from './address/client.ts'
+import { endpointLike } from './address/client-settings.ts'
+import { connectBy, connectTo, type Connect } from './link/connection.ts'
 import { Link } from './link/link.ts'
 import { readDurability } from './replicated/durability.ts'
 import { connectToPrimary } from './sentinel/primary-connection.ts'
@@ -65,31 +65,18 @@ function locate(target: string | ExistingClient): Target {
 function fromUrl(url: string): Target {
   if (!isSentinelUrl(url)) {
     const { address, settings } = parseRedisUrl(url)
-    const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
-      connect: connectTo(address, connectTimeoutMs),
-    })
-    return { server: describeAddress(address), settings, reach }
+    return { server: describeAddress(address), settings, reach: () => ({ connect: connectTo(address) }) }
   }
   const { group, settings } = parseSentinelUrl(url)
   const reach = (timeouts: Timeouts, context: QueuesContext): Reach => {
-    const { connectTimeoutMs } = timeouts
-    const sentinels = new Sentinels(group, connectTimeoutMs, context.clock)
+    const sentinels = new Sentinels(group, timeouts.connectTimeoutMs, context.clock)
     const watch = new PrimaryWatch(group, { ...context, ...timeouts })
-    return { connect: connectToPrimary({ sentinels, watch, connectTimeoutMs }), sentinels, watch }
+    return { connect: connectToPrimary({ sentinels, watch }), sentinels, watch }
   }
   return { server: describeGroup(group), settings, reach }
 }
 
 function fromClient(client: ExistingClient): Target {
-  if (!isExistingClient(client)) {
-    throw new UsageError(
-      'STORE_INVALID',
-      `a Redis store is made from a redis:// URL or from a client of the package "redis"; this is ${describe(client)}.`,
-      { value: client },
-    )
-  }
-  const reach = ({ connectTimeoutMs }: Timeouts): Reach => ({
-    connect: connectLike(client, connectTimeoutMs),
-  })
-  return { server: 'the Redis of the given client', settings: {}, reach }
+  const { server, ...endpoint } = endpointLike(client)
+  return { server, settings: {}, reach: () => ({ connect: connectBy(endpoint) }) }
 }

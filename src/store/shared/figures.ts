@@ -4,6 +4,7 @@
  *
  * Cost: a row is about 100 bytes of text; recording O(1) for each topic; a page reads at most `PAGE_ROWS` rows.
  */
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
 import {
   FIGURES_KEPT_MS,
   FIGURE_TOPICS_MAX,
@@ -13,7 +14,6 @@ import {
   addCounts,
   type EndedCounts,
 } from '../../core/figures.ts'
-import { UsageError } from '../../core/errors.ts'
 import type { FiguresPage, FiguresQuery, MinuteFigures, TopicFigures } from '../contract/store.ts'
 
 const PAGE_ROWS = 1_000
@@ -72,7 +72,7 @@ export class FiguresBook {
         row += 1
         if (minuteAt === fromMinute && row < fromRow) continue
         if (query.topic !== undefined && query.topic !== topic) continue
-        if (rows.length === PAGE_ROWS) return { rows, cursor: `${minuteAt}.${row}` }
+        if (rows.length === PAGE_ROWS) return { rows, cursor: encodeCursor([String(minuteAt), String(row)]) }
         rows.push({ minuteAt, topic, ...decodeCounts(text) })
       }
     }
@@ -87,12 +87,11 @@ export class FiguresBook {
   }
 }
 
+const NUMBER = /^\d{1,15}$/
+
 /** A row's place in its minute does not change: rows are only ever added behind it. */
 function parseCursor(cursor: string | undefined): readonly [minuteAt: number, row: number] {
   if (cursor === undefined) return [-Infinity, 0]
-  const [, minuteAt, row] = /^(\d+)\.(\d+)$/.exec(cursor) ?? []
-  if (minuteAt !== undefined && row !== undefined) return [Number(minuteAt), Number(row)]
-  throw new UsageError('CURSOR_INVALID', 'this cursor did not come from figures(); start without one.', {
-    value: cursor,
-  })
+  const [minuteAt, row] = decodeCursor(cursor, [NUMBER, NUMBER])
+  return [Number(minuteAt), Number(row)]
 }

@@ -1,7 +1,5 @@
 /** Whether a message fits the filters of a page. */
-import type { InspectQuery, StoredMessage } from '../contract/store.ts'
-
-export type ListQuery = Exclude<InspectQuery, { ids: unknown }>
+import type { ListQuery, StoredMessage } from '../contract/store.ts'
 
 export function isPicked(
   { topic, dueFrom, dueUntil, idPrefix, text }: ListQuery,

@@ -1,12 +1,10 @@
 /** P10: looking at what is there, page by page. */
 import assert from 'node:assert/strict'
 import { MESSAGE_STATES } from '../../core/message.ts'
-import type { InspectQuery, Store, StoredMessage } from '../../store/contract/store.ts'
+import type { ListQuery, Store, StoredMessage } from '../../store/contract/store.ts'
 import { takeCensus } from '../census.ts'
 import { TOPIC, claimDue, claimOne, dead, idsOf, message } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
-
-type ListQuery = Exclude<InspectQuery, { ids: unknown }>
 
 async function pages(store: Store, query: ListQuery): Promise<StoredMessage[][]> {
   const all: StoredMessage[][] = []

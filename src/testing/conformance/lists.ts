@@ -1,6 +1,6 @@
 /** P10: lists that are hard to page through: moments that differ, ids that begin alike, filters, deaths on the way. */
 import assert from 'node:assert/strict'
-import type { InspectQuery, Store, StoredMessage } from '../../store/contract/store.ts'
+import type { ListQuery, Store, StoredMessage } from '../../store/contract/store.ts'
 import {
   TOPIC,
   claim,
@@ -15,8 +15,6 @@ import {
   stored,
 } from './stand.ts'
 import { test, testWith, type ConformanceTest } from './test.ts'
-
-type ListQuery = Exclude<InspectQuery, { ids: unknown }>
 
 /** Ids of which one begins another, in no order at all. */
 const ALIKE = ['m1', 'm10', 'm', 'm100', 'm2', 'M', 'm1 ', 'm11', 'mm', 'm01', ' m']

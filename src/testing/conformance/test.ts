@@ -9,9 +9,9 @@ export type ConformanceTest = {
   readonly run: (subject: ConformanceSubject) => Promise<void>
 }
 
-type Run = ConformanceTest['run']
+type ConformanceRun = ConformanceTest['run']
 
-export function test(name: string, run: Run): ConformanceTest {
+export function test(name: string, run: ConformanceRun): ConformanceTest {
   return { name, run }
 }
 
@@ -29,7 +29,7 @@ export function has(store: Store, feature: Feature): boolean {
 }
 
 /** Where the feature is absent, the case is that its verbs are refused with UNSUPPORTED. */
-export function testWith(feature: Feature, name: string, run: Run): ConformanceTest {
+export function testWith(feature: Feature, name: string, run: ConformanceRun): ConformanceTest {
   return test(name, async (subject) => {
     if (has(subject.store, feature)) return run(subject)
     for (const verb of VERBS_OF[feature])

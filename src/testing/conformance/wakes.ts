@@ -39,13 +39,13 @@ function nextWake(store: Store, owner?: string): Promise<void> {
 const SLEEPER = 'sleeper'
 
 /** Prepares, and answers what is to wake the sleeper. */
-type Scene = (subject: ConformanceSubject) => Promise<() => Promise<unknown>>
+type WakeScene = (subject: ConformanceSubject) => Promise<() => Promise<unknown>>
 
 /**
  * The sleeper asks, is told to wait, and must hear of the cause: in the caller's own process, and in another one where
  * the engine is shared. An engine may wake one of many sleepers only; here there is one.
  */
-function wakes(name: string, scene: Scene, topics?: readonly string[]): readonly ConformanceTest[] {
+function wakes(name: string, scene: WakeScene, topics?: readonly string[]): readonly ConformanceTest[] {
   const check = async (subject: ConformanceSubject, sleeper: Store): Promise<void> => {
     const cause = await scene(subject)
     const { leases, next } = await claim(sleeper, {

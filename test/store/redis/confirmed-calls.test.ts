@@ -18,7 +18,7 @@ afterAll(() => server?.stop())
 
 test('P10: of more calls than there is room for, those that are too many are refused, and the others confirmed', async () => {
   const timeouts = { connectTimeoutMs: TIMEOUT_MS, callTimeoutMs: TIMEOUT_MS }
-  const connect = connectTo(parseRedisUrl(server.url).address, TIMEOUT_MS)
+  const connect = connectTo(parseRedisUrl(server.url).address)
   const common = { ...context(), ...timeouts, server: server.url }
   const link = new Link({ ...common, name: 'test', connect })
   // No replica is needed to confirm it: this is about numbers.

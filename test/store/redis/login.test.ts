@@ -1,16 +1,15 @@
-/** Who may connect, and how: passwords, ACL users, TLS, and clients that the user has already. */
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+/** Who may connect, and how: passwords, ACL users, TLS. */
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { createClient } from 'redis'
+import { createServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
+import { makeCertificates, tlsConfig } from './certificates.ts'
+import { FakeServer, HELLO } from './fake-server.ts'
 import { SentinelServer } from './sentinel-server.ts'
 import { RedisServer, freePort } from './server.ts'
 import { context, freshQueue, storeAt } from './stores.ts'
@@ -18,6 +17,7 @@ import { until } from './until.ts'
 
 const PASSWORD = 's3cret%/@:x'
 const ENCODED = encodeURIComponent(PASSWORD)
+const HASTY = { callTimeout: '2s', connectTimeout: '2s' } as const
 
 let server: RedisServer
 let certificates: string
@@ -26,20 +26,7 @@ beforeAll(async () => {
   certificates = await makeCertificates()
   tlsPort = await freePort()
   server = await RedisServer.start({
-    config: [
-      '--requirepass',
-      PASSWORD,
-      '--tls-port',
-      String(tlsPort),
-      '--tls-cert-file',
-      file('server.pem'),
-      '--tls-key-file',
-      file('server.key'),
-      '--tls-ca-cert-file',
-      file('ca.pem'),
-      '--tls-auth-clients',
-      'no',
-    ],
+    config: ['--requirepass', PASSWORD, '--tls-auth-clients', 'no', ...tlsConfig(certificates, tlsPort)],
     login: `:${ENCODED}@`,
   })
 })
@@ -50,40 +37,6 @@ afterAll(async () => {
 
 function file(name: string): string {
   return join(certificates, name)
-}
-
-/** An authority, and a certificate for localhost that it signed. */
-async function makeCertificates(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'punctual-tls-'))
-  const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: directory })
-  const key = ['-newkey', 'rsa:2048', '-nodes', '-days', '2']
-  await openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.pem',
-    '-subj',
-    '/CN=punctual test authority',
-  )
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
-  await openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-keyout',
-    'server.key',
-    '-out',
-    'server.pem',
-    ...names,
-    '-CA',
-    'ca.pem',
-    '-CAkey',
-    'ca.key',
-  )
-  return directory
 }
 
 async function walksThrough(store: Store): Promise<void> {
@@ -197,29 +150,53 @@ describe('TLS', () => {
     await store.close()
   })
 
+  test('a file that holds no certificate is refused, not tried for ever', async () => {
+    const store = storeAt(
+      at(`?tlsCa=${file('server.key')}&tlsCert=${file('server.key')}&tlsKey=${file('ca.pem')}`),
+    )
+    await expect(store.open()).rejects.toMatchObject({ code: 'STORE_REFUSED', name: 'UsageError' })
+    await store.close()
+  })
+
+  test('a server that asks for our certificate gets it', async () => {
+    const port = await freePort()
+    const strict = await RedisServer.start({ config: tlsConfig(certificates, port) })
+    onTestFinished(() => strict.stop())
+    const ours = `tlsCa=${file('ca.pem')}&tlsCert=${file('server.pem')}&tlsKey=${file('server.key')}`
+    await walksThrough(storeAt(`rediss://127.0.0.1:${port}?${ours}`))
+    const without = storeAt(`rediss://127.0.0.1:${port}?tlsCa=${file('ca.pem')}`, freshQueue(), HASTY)
+    await expect(without.open()).rejects.toMatchObject({ code: expect.stringMatching(/^STORE_/) as string })
+    await without.close()
+  })
+
+  test.each([
+    ['localhost', '', 'localhost'],
+    ['127.0.0.1', '&tlsServername=localhost', 'localhost'],
+    ['127.0.0.1', '', undefined],
+  ])('the server at %s with "%s" is called %s', async (host, option, name) => {
+    const asked: (string | undefined)[] = []
+    const [key, cert] = await Promise.all([readFile(file('server.key')), readFile(file('server.pem'))])
+    const listener = createServer({ key, cert }, (socket) => asked.push(socket.servername || undefined))
+    const fake = await FakeServer.start(([word]) => (word === 'HELLO' ? HELLO : '+none\r\n'), listener)
+    onTestFinished(() => fake.stop())
+    const store = storeAt(`rediss://${host}:${fake.port}?tlsCa=${file('ca.pem')}${option}`)
+    await store.open()
+    await store.close()
+    expect(asked).toEqual([name])
+  })
+
+  test('a certificate for another name is refused', async () => {
+    const store = storeAt(at(`?tlsCa=${file('ca.pem')}&tlsServername=example.com`))
+    await expect(store.open()).rejects.toMatchObject({ code: 'STORE_REFUSED' })
+    await store.close()
+  })
+
   test('TLS to a port that speaks none is refused, not retried for ever', async () => {
     const store = storeAt(`rediss://:${ENCODED}@127.0.0.1:${server.port}`, freshQueue(), {
       callTimeout: '2s',
     })
     await expect(store.open()).rejects.toMatchObject({ code: expect.stringMatching(/^STORE_/) as string })
     await store.close()
-  })
-})
-
-describe('a client that the user has already', () => {
-  test('lends its settings, and stays as it was', async () => {
-    const client = createClient({ url: server.url, keyPrefix: 'theirs:' })
-    await client.connect()
-    await walksThrough(openRedisStore(client, context()))
-    await expect(client.ping()).resolves.toBe('PONG')
-    client.destroy()
-  })
-
-  test('need not be connected', () =>
-    walksThrough(openRedisStore(createClient({ url: server.url }), context())))
-
-  test('something else is refused', () => {
-    expect(() => openRedisStore({ duplicate: 1 } as never, context())).toThrow(UsageError)
   })
 })
 

@@ -1,6 +1,7 @@
 /** A server that says no: each refusal is an error that says what to do, and changes nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
+import { ErrorReply } from '../../../src/store/redis/link/parser.ts'
 import { toPunctualError } from '../../../src/store/redis/link/refusals.ts'
 import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import { ack, claimDue, claimLapsed, message } from '../../../src/testing/conformance/stand.ts'
@@ -148,12 +149,28 @@ describe('the words of Redis', () => {
       'UnavailableError',
     ],
     ['ERR user_script:12: attempt to index a nil value', 'INVARIANT', 'InvariantError'],
-    ['connect ECONNREFUSED 127.0.0.1:1', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['NOQUORUM 1 usable Sentinels', 'STORE_UNAVAILABLE', 'UnavailableError'],
+    ['a refusal without a word of Redis', 'STORE_REFUSED', 'UsageError'],
   ]
   test.each(CASES)('%s', (text, code, name) => {
-    const error = toPunctualError(new Error(text), 'redis://host:6379')
+    const error = toPunctualError(new ErrorReply(text), 'redis://host:6379')
     expect(error).toMatchObject({ code, name })
     expect(error.message).toContain('redis://host:6379')
     expect(error.cause).toBeInstanceOf(Error)
+  })
+
+  test('are looked for in replies only: what a socket says is an outage, whatever its words', () => {
+    for (const text of ['connect ECONNREFUSED 127.0.0.1:1', 'NOAUTH Authentication required.']) {
+      expect(toPunctualError(new Error(text), 'redis://host:6379')).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining(text) as string,
+      })
+    }
+  })
+
+  test('a name with several addresses: the error says what each of them said', () => {
+    const causes = [new Error('connect ECONNREFUSED ::1:1'), new Error('connect ECONNREFUSED 127.0.0.1:1')]
+    const error = toPunctualError(new AggregateError(causes), 'redis://localhost:1')
+    for (const cause of causes) expect(error.message).toContain(cause.message)
   })
 })

@@ -16,6 +16,8 @@ export type ServerOptions = {
   readonly config?: readonly string[]
   /** As a client of this very server would authenticate, where the configuration asks for it. */
   readonly login?: string
+  /** The protocol to ask it in, where it does not know HELLO. */
+  readonly protocol?: 2
   /** Its files go here, and stay here when it ends. Default: a directory that ends with it. */
   readonly directory?: string
 }
@@ -99,12 +101,15 @@ export class RedisServer {
 
   /** One command on a connection of its own, so that nothing of the store under test is involved. */
   admin(command: readonly string[]): Promise<unknown> {
-    return sendOnce({ url: this.url, socket: { reconnectStrategy: false } }, command)
+    const { protocol = 3 } = this.#options
+    return sendOnce({ url: this.url, RESP: protocol, socket: { reconnectStrategy: false } }, command)
   }
 }
 
-export async function sendOnce(options: RedisClientOptions, command: readonly string[]): Promise<unknown> {
-  const client = createClient({ ...options, disableOfflineQueue: true })
+type AdminOptions = Omit<RedisClientOptions, 'RESP'> & { readonly RESP?: 2 | 3 }
+
+export async function sendOnce(options: AdminOptions, command: readonly string[]): Promise<unknown> {
+  const client = createClient({ ...options, disableOfflineQueue: true } as RedisClientOptions)
   client.on('error', () => undefined)
   await client.connect()
   try {

@@ -1,12 +1,14 @@
+import { fstatSync } from 'node:fs'
 import { describe } from '../../../core/errors.ts'
 import type { Duration, IfExists, Priority, ProduceOptions } from '../../../index.ts'
-import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
-import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
+import { defineCommand, type Call, type Input, type OptionSpecs, type Values } from '../command.ts'
+import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/figures.ts'
-import { importLines, parseEntry } from '../import.ts'
+import { importLines, parseEntry, type LineImport } from '../../shared/line-import.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
-import { parseWhen, WHEN_OPTIONS } from '../when.ts'
+import { Progress } from '../terminal/progress.ts'
+import { parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const OPTIONS = {
   ...WHEN_OPTIONS,
@@ -77,10 +79,7 @@ async function produceOne(call: ProduceCall, topic: string, payload: unknown): P
 async function producePayloads(call: ProduceCall, topic: string): Promise<ExitCode> {
   if (call.values.id !== undefined) throw new CallError('--id names one message; lines are many.')
   const options = produceOptions(call.values)
-  return reportStored(
-    call,
-    await importLines(call, call.open(), ({ value }) => ({ ...options, topic, payload: value })),
-  )
+  return storeLines(call, ({ value }) => ({ ...options, topic, payload: value }))
 }
 
 async function produceEntries(call: ProduceCall): Promise<ExitCode> {
@@ -88,10 +87,23 @@ async function produceEntries(call: ProduceCall): Promise<ExitCode> {
     throw new CallError(`${describe(call.positionals[1])} after "-": topics stand in the lines.`)
   const [given] = Object.keys(OPTIONS).filter((name) => Object.hasOwn(call.values, name))
   if (given !== undefined) throw new CallError(`--${given} cannot be given here: it stands in the lines.`)
-  return reportStored(call, await importLines(call, call.open(), parseEntry))
+  return storeLines(call, parseEntry)
 }
 
-function reportStored({ out, json }: ProduceCall, stored: number): ExitCode {
+async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Promise<ExitCode> {
+  const { input, out, err, json, clock } = call
+  const bytesTotal = bytesOf(input)
+  const progress = new Progress(err, clock)
+  const stored = await importLines({
+    input,
+    queue: call.open(),
+    toEntry,
+    onStored: ({ stored: done, bytesRead }) =>
+      progress.update({
+        done,
+        ...(bytesTotal === undefined ? {} : { share: Math.min(1, bytesRead / bytesTotal) }),
+      }),
+  }).finally(() => progress.end())
   if (json) out.json({ stored })
   else out.line(`${plural(stored, 'message')} stored`)
   return EXIT.fine
@@ -119,4 +131,15 @@ function parsePayload(text: string | undefined): unknown {
       `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
     )
   }
+}
+
+/**
+ * Undefined for a pipe, whose end is not known. Node makes an empty input of what it cannot read: a directory must not
+ * pass for that.
+ */
+function bytesOf(input: Input): number | undefined {
+  if (input !== process.stdin) return undefined
+  const stat = fstatSync(0)
+  if (stat.isDirectory()) throw new FailedError('standard input cannot be read: it is a directory.')
+  return stat.isFile() && stat.size > 0 ? stat.size : undefined
 }

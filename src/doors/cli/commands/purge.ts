@@ -1,9 +1,9 @@
 import type { Filter, MessageState, Punctual } from '../../../index.ts'
 import { defineCommand, type OptionSpecs, type Values } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatCount, plural } from '../terminal/figures.ts'
-import { parseState } from '../message-state.ts'
+import { parseState } from '../values.ts'
 
 const OPTIONS = {
   state: { type: 'string', value: 'STATE', help: 'all that are delayed, ready or dead' },
@@ -57,7 +57,7 @@ function parseTarget(ids: readonly string[], { state, topic }: Values<typeof OPT
 async function describeTarget(queue: Punctual, filter: Filter): Promise<string> {
   if ('ids' in filter) return plural(filter.ids.length, 'message')
   const { state, topic } = filter
-  const { counts, topics } = await queue.stats()
+  const { counts, topics } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
   if (topic === undefined)
     return `${formatCount(counts[state])} ${state} message${counts[state] === 1 ? '' : 's'}`
   const number = state === 'dead' ? `${formatCount(topics[topic]?.dead ?? 0)} ` : 'all '

@@ -3,7 +3,7 @@ import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/figures.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
-import { parseWhen, WHEN_OPTIONS } from '../when.ts'
+import { parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const REFUSAL = {
   running: 'runs right now: too late to move',

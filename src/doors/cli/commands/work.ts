@@ -3,7 +3,7 @@ import type { Duration, Punctual, PunctualOptions } from '../../../index.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
-import { parseWholeNumber } from '../whole-number.ts'
+import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { gatherHandlers } from '../work/sources.ts'
 
@@ -80,7 +80,7 @@ export const work = defineCommand({
   },
 })
 
-/** Once a minute, when something was started in it. */
+/** Once a minute, when something was started lately: by all workers, where the engine keeps figures. */
 async function watchLateness(
   { clock }: Call<typeof OPTIONS>,
   queue: Punctual,
@@ -90,7 +90,7 @@ async function watchLateness(
   await sleep(clock, LATENESS_EVERY_MS, signal)
   while (!signal.aborted) {
     try {
-      const { latenessMs } = await queue.stats()
+      const { latenessMs } = await queue.stats({ topics: [] })
       if (latenessMs !== undefined) journal.lateness(latenessMs)
     } catch {
       // The store does not answer: the worker itself says so.

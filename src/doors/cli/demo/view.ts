@@ -1,5 +1,5 @@
 /** The demo as a picture: one frame from the books, for a terminal of a given size. */
-import { bar, gauge, sparkline } from '../terminal/bars.ts'
+import { bar, gauge, sparkline } from '../terminal/figures.ts'
 import { formatCount, formatSpan } from '../terminal/figures.ts'
 import { formatClock } from '../../shared/moment.ts'
 import type { Style } from '../terminal/style.ts'

@@ -1,6 +1,6 @@
 /** A progress bar on one line of a terminal that is repainted in place; elsewhere it shows nothing. */
 import type { Clock } from '../../../clock.ts'
-import { gauge } from './bars.ts'
+import { gauge } from './figures.ts'
 import { formatCount } from './figures.ts'
 import type { Output } from './output.ts'
 

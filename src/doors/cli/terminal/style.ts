@@ -1,4 +1,5 @@
 /** Colours, on a terminal that can show them and whose owner has not said no (https://no-color.org). */
+import type { MessageState } from '../../../index.ts'
 
 const CODES = {
   bold: [1, 22],
@@ -30,4 +31,10 @@ type TerminalFacts = { readonly isTerminal: boolean; readonly env: NodeJS.Proces
 export function styleFor({ isTerminal, env }: TerminalFacts): Style {
   const isRefused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
   return isTerminal && !isRefused ? COLOURED : PLAIN
+}
+
+/** Each state has one colour everywhere. */
+export function paintState(state: MessageState, style: Style): string {
+  const paint = { delayed: style.blue, ready: style.yellow, running: style.green, dead: style.red }[state]
+  return paint(state)
 }

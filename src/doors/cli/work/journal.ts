@@ -83,6 +83,13 @@ export class Journal {
     }
   }
 
+  note(what: string, detail: string): void {
+    this.#write(
+      { event: what, message: detail },
+      { what: this.#out.style.green(what), detail: printable(detail) },
+    )
+  }
+
   trouble(level: 'warning' | 'error', message: string): void {
     const { yellow, red } = this.#out.style
     const what = level === 'error' ? red(level) : yellow(level)

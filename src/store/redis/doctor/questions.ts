@@ -6,10 +6,7 @@ import type { Link } from '../link/link.ts'
 
 export async function configOf(link: Link, name: string): Promise<string | undefined> {
   const reply = await ask(link, ['CONFIG', 'GET', name])
-  if (Array.isArray(reply)) return reply[1] as string | undefined
-  if (reply instanceof Map) return reply.get(name) as string | undefined
-  if (typeof reply === 'object' && reply !== null) return (reply as Record<string, string>)[name]
-  return undefined
+  return Array.isArray(reply) ? (reply[1] as string | undefined) : undefined
 }
 
 /** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */

@@ -9,7 +9,8 @@
  * Calls made while there is no connection wait for one, at most `callTimeoutMs` and at most CALLS_MAX of them. Each
  * call is sent once: when the connection breaks before its reply, it fails, and whether it took effect is unknown.
  * A call that was sent and got no reply in time condemns the connection: replies come in order, so whatever stands
- * behind it is stuck too, and a half-open socket looks exactly like this.
+ * behind it is stuck too, and a half-open socket looks exactly like this. Time in which this process stood still does
+ * not count: `deadline`.
  *
  * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
  * connections and refuses every call is not hammered.
@@ -19,7 +20,8 @@ import { UnavailableError, UsageError, type PunctualError } from '../../../core/
 import type { Logger } from '../../../core/log.ts'
 import type { Random } from '../../../random.ts'
 import type { Connect, Connection } from './connection.ts'
-import { DEMOTED, refusalWord, toPunctualError } from './refusals.ts'
+import { startDeadline } from './deadline.ts'
+import { DEMOTED, refusalWord, toOpeningError, toPunctualError } from './refusals.ts'
 
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 2000
@@ -49,13 +51,13 @@ type State =
   | { readonly name: 'closed' }
 
 /** A connection in the making: given up by whoever is first, the deadline or `close`. */
-type Attempt = { abandoned: boolean; connection?: Connection }
+type Attempt = { abandoned: boolean; readonly connection: Connection }
 
 type Call = {
   readonly command: readonly string[]
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
-  timer: Timer
+  readonly deadline: Timer
   sentOn?: Connection
 }
 
@@ -81,8 +83,8 @@ export class Link {
       return Promise.reject(this.#unavailable(`${CALLS_MAX} calls wait already`))
     this.start()
     return new Promise((resolve, reject) => {
-      const timer = this.#options.clock.schedule(timeoutMs, () => this.#expire(call, timeoutMs))
-      const call: Call = { command, resolve, reject, timer }
+      const deadline = startDeadline(this.#options.clock, timeoutMs, () => this.#expire(call, timeoutMs))
+      const call: Call = { command, resolve, reject, deadline }
       this.#calls.add(call)
       if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
     })
@@ -104,29 +106,28 @@ export class Link {
   }
 
   #attempt(): void {
-    const attempt: Attempt = { abandoned: false }
+    const { clock, connect, connectTimeoutMs, name } = this.#options
+    const connection: Connection = connect(name, (error) => this.#lost(connection, error))
+    const attempt: Attempt = { abandoned: false, connection }
     this.#state = { name: 'connecting', attempt }
-    const { clock, connectTimeoutMs } = this.#options
-    const deadline = clock.schedule(connectTimeoutMs, () => {
+    const deadline = startDeadline(clock, connectTimeoutMs, () => {
       abandon(attempt)
       this.#failed(attempt, this.#unavailable(`no connection within ${connectTimeoutMs} ms`))
     })
     void this.#establish(attempt)
-      .then((connection) => (attempt.abandoned ? connection.destroy() : this.#become(connection)))
+      .then(() => {
+        if (!attempt.abandoned) this.#become(connection)
+      })
       .catch((error: unknown) => {
         abandon(attempt)
-        this.#failed(attempt, toPunctualError(error, this.#options.server))
+        this.#failed(attempt, toOpeningError(error, this.#options.server))
       })
       .finally(() => deadline.cancel())
   }
 
-  async #establish(attempt: Attempt): Promise<Connection> {
-    const { connect, name, prepare } = this.#options
-    const connection = await connect(name, (error) => this.#lost(connection, error))
-    attempt.connection = connection
-    if (!attempt.abandoned) await connection.open()
-    if (!attempt.abandoned) await prepare?.(connection)
-    return connection
+  async #establish({ connection }: Attempt): Promise<void> {
+    await connection.open()
+    await this.#options.prepare?.(connection)
   }
 
   #become(connection: Connection): void {
@@ -209,7 +210,7 @@ export class Link {
   }
 
   #finish(call: Call): boolean {
-    call.timer.cancel()
+    call.deadline.cancel()
     return this.#calls.delete(call)
   }
 
@@ -235,5 +236,5 @@ export class Link {
 
 function abandon(attempt: Attempt): void {
   attempt.abandoned = true
-  attempt.connection?.destroy()
+  attempt.connection.destroy()
 }

@@ -12,6 +12,7 @@ import {
   UsageError,
   type ErrorCode,
 } from '../../../core/errors.ts'
+import { ErrorReply, ProtocolError } from './parser.ts'
 
 type Advice = { readonly code: ErrorCode; readonly say: string }
 
@@ -71,18 +72,35 @@ const TLS_REFUSALS: ReadonlySet<string> = new Set([
   'EPROTO',
 ])
 
+/** What OpenSSL says of a file that is no certificate or key. */
+const BAD_CERTIFICATE_FILE = 'ERR_OSSL_'
+
 /** The word by which Redis names an error, '' for errors that are not Redis’s. */
 export function refusalWord(error: unknown): string {
-  if (!(error instanceof Error)) return ''
+  if (!(error instanceof ErrorReply)) return ''
   const inner = / -([A-Z]{2,}) /.exec(error.message)?.[1]
-  return inner ?? /^([A-Z]{2,}) /.exec(error.message)?.[1] ?? ''
+  return inner ?? /^([A-Z]{2,})(?: |$)/.exec(error.message)?.[1] ?? 'ERR'
 }
 
 /** Any failure of a call or a connection, as an error of ours. */
 export function toPunctualError(error: unknown, server: string): PunctualError {
   if (error instanceof PunctualError) return error
+  return error instanceof ErrorReply ? fromReply(error, server) : fromSocket(error, server)
+}
+
+/** The same while a connection is being opened: who answers with something else there is not Redis, and stays so. */
+export function toOpeningError(error: unknown, server: string): PunctualError {
+  if (!(error instanceof ProtocolError)) return toPunctualError(error, server)
+  return new UsageError(
+    'STORE_REFUSED',
+    `${server} does not speak the protocol of Redis (${error.message}); is this the port of something else?`,
+    { cause: error },
+  )
+}
+
+function fromReply(error: ErrorReply, server: string): PunctualError {
   const word = refusalWord(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const text = error.message
   const passing = UNAVAILABLE[word]
   if (passing !== undefined) {
     return new UnavailableError(passing.code, `${server}: ${passing.say} (${text}).`, { cause: error })
@@ -95,12 +113,20 @@ export function toPunctualError(error: unknown, server: string): PunctualError {
     return new InvariantError(`a script failed on ${server}: ${text}`, { cause: error })
   }
   if (word === 'ERR') return new UsageError('STORE_REFUSED', `${server} refuses: ${text}.`, { cause: error })
-  return fromSocket(error, text, server)
+  return new UnavailableError('STORE_UNAVAILABLE', `${server} refuses for now: ${text}.`, { cause: error })
 }
 
-function fromSocket(error: unknown, text: string, server: string): PunctualError {
+function fromSocket(error: unknown, server: string): PunctualError {
+  if (error instanceof ProtocolError) {
+    return new UnavailableError(
+      'STORE_PROTOCOL',
+      `${server} sent what is not an answer of Redis (${error.message}), and the connection is given up.`,
+      { cause: error },
+    )
+  }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (TLS_REFUSALS.has(code)) {
+  const text = textOf(error, code)
+  if (TLS_REFUSALS.has(code) || code.startsWith(BAD_CERTIFICATE_FILE)) {
     return new UsageError(
       'STORE_REFUSED',
       `${server}: no trusted TLS connection (${text}). Give the authority with ?tlsCa=FILE, and rediss:// only where the server speaks TLS.`,
@@ -108,4 +134,13 @@ function fromSocket(error: unknown, text: string, server: string): PunctualError
     )
   }
   return new UnavailableError('STORE_UNAVAILABLE', `${server} is not reachable: ${text}.`, { cause: error })
+}
+
+/** A name with several addresses fails with an error for each, and without a text of its own. */
+function textOf(error: unknown, code: string): string {
+  if (error instanceof AggregateError && error.message === '') {
+    const texts = error.errors.map((one) => (one instanceof Error ? one.message : String(one)))
+    return texts.length === 0 ? code : texts.join(', ')
+  }
+  return error instanceof Error ? error.message : String(error)
 }

@@ -12,11 +12,10 @@ import { hostAndPort } from '../address/url.ts'
 export type WayToPrimary = {
   readonly sentinels: Sentinels
   readonly watch: PrimaryWatch
-  readonly connectTimeoutMs: number
 }
 
 export function connectToPrimary(way: WayToPrimary): Connect {
-  return async (name, lost) => new PrimaryConnection(way, name, lost)
+  return (name, lost) => new PrimaryConnection(way, name, lost)
 }
 
 class PrimaryConnection implements Connection {
@@ -35,10 +34,10 @@ class PrimaryConnection implements Connection {
   }
 
   async open(): Promise<void> {
-    const { sentinels, watch, connectTimeoutMs } = this.#way
+    const { sentinels, watch } = this.#way
     const place = await sentinels.findPrimary((connection) => this.#hold(connection))
     const address = { ...sentinels.group.primary, ...place }
-    const connection = await connectTo(address, connectTimeoutMs)(this.#name, this.#lost)
+    const connection = connectTo(address)(this.#name, this.#lost)
     this.#hold(connection)
     await connection.open()
     refuseReplica(place, await connection.send(['ROLE']))
@@ -59,7 +58,7 @@ class PrimaryConnection implements Connection {
     this.#current?.destroy()
   }
 
-  /** Whoever gave us up meanwhile finds nothing opened behind his back. */
+  /** If this connection was destroyed while it was being made, nothing more is opened. */
   #hold(connection: Connection): void {
     if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'given up while connecting.')
     this.#current = connection

@@ -39,7 +39,7 @@ export class PrimaryWatch {
         ...options,
         name: CLIENT_NAME,
         server: describeSentinel(address),
-        connect: connectTo(address, options.connectTimeoutMs),
+        connect: connectTo(address),
         channel: CHANNEL,
         heard: (message) => this.#heard(message),
         subscribed: () => void this.#ask(subscription),

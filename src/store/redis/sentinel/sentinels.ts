@@ -5,6 +5,7 @@
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError, type PunctualError } from '../../../core/errors.ts'
 import { connectTo, type Connection } from '../link/connection.ts'
+import { startDeadline } from '../link/deadline.ts'
 import { toPunctualError } from '../link/refusals.ts'
 import { describeGroup, type SentinelGroup } from '../address/sentinel-url.ts'
 import { describeAddress, hostAndPort, type Address } from '../address/url.ts'
@@ -51,10 +52,10 @@ export class Sentinels {
   }
 
   async ask(address: Address, command: readonly string[], hold: Holder = () => undefined): Promise<unknown> {
-    const connection = await connectTo(address, this.#patienceMs)(CLIENT_NAME, () => undefined)
+    const connection = connectTo(address)(CLIENT_NAME, () => undefined)
     hold(connection)
     let isLate = false
-    const timer = this.#clock.schedule(this.#patienceMs, () => {
+    const deadline = startDeadline(this.#clock, this.#patienceMs, () => {
       isLate = true
       connection.destroy()
     })
@@ -64,7 +65,7 @@ export class Sentinels {
     } catch (error) {
       throw isLate ? noAnswer(address, this.#patienceMs, error) : error
     } finally {
-      timer.cancel()
+      deadline.cancel()
       connection.destroy()
     }
   }

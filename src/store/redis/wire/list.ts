@@ -1,8 +1,7 @@
 /** Looking at messages: what `inspect` asks, what it shows, and where a page ended. */
 import { decodeCursor, encodeCursor } from '../../../core/cursor.ts'
 import type { MessageState } from '../../../core/message.ts'
-import type { Page, StoredMessage } from '../../contract/store.ts'
-import type { ListQuery } from '../../shared/filters.ts'
+import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
 import { momentOf } from './moments.ts'
 import { decodePayload } from './payload.ts'
 

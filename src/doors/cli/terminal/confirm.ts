@@ -1,7 +1,7 @@
 /** A question before something is destroyed. Only a person at a terminal can answer; scripts say --yes. */
 import { createInterface } from 'node:readline/promises'
-import type { Input } from './command.ts'
-import { CallError } from '../shared/failure.ts'
+import type { Input } from '../command.ts'
+import { CallError } from '../../shared/failure.ts'
 
 export async function confirm(question: string, input: Input): Promise<boolean> {
   if (input.isTTY !== true) {

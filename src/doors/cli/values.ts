@@ -1,0 +1,52 @@
+/** What several commands take as the value of an option, checked before anything is opened. */
+import { describe } from '../../core/errors.ts'
+import { parseDuration } from '../../core/input/duration.ts'
+import { MESSAGE_STATES } from '../../core/message.ts'
+import type { Duration, MessageState, When } from '../../index.ts'
+import type { OptionSpecs } from './command.ts'
+import { CallError } from '../shared/failure.ts'
+import { parseMomentText } from '../shared/moment.ts'
+
+/** `--delay` and `--at`. */
+export const WHEN_OPTIONS = {
+  delay: { type: 'string', value: 'DURATION', help: 'after this time: 250ms, 30s, 5m, 48h, 7d' },
+  at: {
+    type: 'string',
+    value: 'MOMENT',
+    help: '2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds',
+  },
+} as const satisfies OptionSpecs
+
+type WhenValues = { readonly delay?: string; readonly at?: string }
+
+/** The library checks the delay itself; a text that it refuses is named there. */
+export function parseWhen({ delay, at }: WhenValues): When {
+  if (delay !== undefined && at !== undefined) throw new CallError('--delay and --at together; give one.')
+  if (at !== undefined) return { at: parseMomentText(at, '--at') }
+  return delay === undefined ? {} : { delay: delay as Duration }
+}
+
+const DURATION = /^[\d.]+(?:ms|s|m|h|d)$/
+
+/** A moment, or a time from now: `--due-until 1h`. */
+export function parseAheadText(text: string, name: string, now: number): number {
+  return DURATION.test(text) ? now + parseDuration(text, name) : parseMomentText(text, name)
+}
+
+/** `--limit 20`: a whole number in its range. */
+export function parseWholeNumber(
+  text: string,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number {
+  const number = Number(text)
+  if (/^\d+$/.test(text) && number >= min && number <= max) return number
+  throw new CallError(`${name} is ${describe(text)}; give a whole number from ${min} to ${max}.`)
+}
+
+/** `--state dead`. */
+export function parseState(text: string, allowed: readonly MessageState[] = MESSAGE_STATES): MessageState {
+  const found = allowed.find((state) => state === text)
+  if (found !== undefined) return found
+  throw new CallError(`--state is ${describe(text)}; give one of: ${allowed.join(', ')}.`)
+}
