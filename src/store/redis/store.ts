@@ -118,7 +118,9 @@ export class RedisStore implements contract.Store {
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
     const { all, types, oldPayload } = this.#keys
-    const found = await Promise.all([...all, oldPayload].map((key) => this.#link.call(['TYPE', key])))
+    const asked = [...all, oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    // A user that may not ask for the time hears of it at its first put.
+    const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     if (found.pop() !== 'none') {
       throw new UsageError(
         'STORE_REFUSED',
@@ -135,7 +137,6 @@ export class RedisStore implements contract.Store {
       )
     }
     await this.#confirmed?.open()
-    await this.#askNow()
   }
 
   async close(): Promise<void> {
@@ -148,7 +149,7 @@ export class RedisStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
     if (messages.length === 0) return []
-    const call = putCall(this.#keys, messages, this.#now() ?? (await this.#askNow()))
+    const call = putCall(this.#keys, messages, this.#now() ?? (await this.#learnNow()))
     const { now, results } = putReply(messages.length, await this.#write(scripts.PUT_SCRIPT, call))
     this.#serverClock.hear(now)
     return results
@@ -198,11 +199,11 @@ export class RedisStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
-    const storable = settlements.filter(isStorable)
+    const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
     const call = settleCall(this.#keys, storable)
     const results = settleResults(call, await this.#write(scripts.SETTLE_SCRIPT, call))
-    if (storable.length === settlements.length) return results
+    if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
   }
@@ -278,9 +279,11 @@ export class RedisStore implements contract.Store {
   }
 
   /** Asks the server for its time, so that the first put knows it. */
-  async #askNow(): Promise<number> {
-    const [seconds, micros] = list(await this.#link.call(['TIME']))
-    const now = Number(seconds) * 1000 + Number(micros) / 1000
+  async #learnNow(): Promise<number> {
+    const reply = await this.#link.call(['TIME'])
+    const [seconds, micros] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : []
+    if (seconds === undefined || micros === undefined) return this.#context.clock.now()
+    const now = seconds * 1000 + micros / 1000
     this.#serverClock.hear(now)
     return now
   }

@@ -12,6 +12,7 @@ import {
   dead,
   find,
   lapse,
+  lapsedReply,
   message,
   release,
   retry,
@@ -399,7 +400,8 @@ describe('extend', () => {
         claims: { 'test/n': '33000' },
       })
       at(31_500)
-      expect(await claimLapsed(store)).toEqual([])
+      const own = await lapsedReply(store, 'test')
+      expect([own.leases, own.isOwnLapsed, own.next]).toEqual([[], undefined, { state: 'NO_TASK' }])
       expect((await look())['claims']).toEqual({ 'test/n': '33000' })
     }))
 

@@ -87,7 +87,7 @@ end
 local function close(claim)
   local size = call('HLEN', claim)
   if size == 0 or (size == 1 and call('HEXISTS', claim, '') == 1) then
-    call('DEL', claim)
+    call('HDEL', claim, '')
     call('ZREM', CLAIMS, claim)
   end
 end
@@ -533,7 +533,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '217027ccb954f3a9dd1c07bbfa47dff20f775ef4',
+  sha: '4f8f3c28b9a184382a1a9c35dd768bf79fb63951',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -589,7 +589,7 @@ return { found, owners }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '483244c879fc56590e5c32c56f4963d3a9fa0236',
+  sha: '7df00f5a3afb17c559cb24f61aa436dd88e7219a',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -897,7 +897,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bee1c34e208cdf34d63881f1302c4eaf7c45b038',
+  sha: 'f1ac7d7c59d1a96369d40453e50c167e9ff02ea1',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1083,7 +1083,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'bd6966edb1b4cc6801e33636bd4a15a94f6e81b8',
+  sha: '73b1511c0bba4081370b4e3b34bf3310d4f319fe',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1106,6 +1106,15 @@ local function grant(id, value, line, due, stamp)
   held[#held + 1] = id
   held[#held + 1] = makeEntry(due, placeIn(line), stamp)
 end
+local function holdsAny(entries, ownEnd)
+  for index = 1, #entries, 2 do
+    local _, _, _, itsEnd = readEntry(entries[index + 1])
+    if entries[index] ~= '' and itsEnd == ownEnd then
+      return true
+    end
+  end
+  return false
+end
 local function takeOver(claim, entries, ownEnd)
   local record, all = nil, {}
   for index = 1, #entries, 2 do
@@ -1122,9 +1131,9 @@ local function takeOver(claim, entries, ownEnd)
     return a.at < b.at or (a.at == b.at and isBefore(a.member, b.member))
   end)
   local claimLines = linesIn(record)
-  for index, message in ipairs(all) do
+  for _, message in ipairs(all) do
     if #lapsesOf >= limit or bytes <= 0 then
-      return index > #all
+      return false
     end
     local id = message.id
     local value = call('HGET', PAYLOAD, id)
@@ -1147,24 +1156,32 @@ local function takeOver(claim, entries, ownEnd)
   end
   return true
 end
+local function done(claim, entry)
+  if entry ~= claim then
+    call('ZREM', CLAIMS, entry)
+  end
+  close(claim)
+end
 local lapsed = call('ZRANGEBYSCORE', CLAIMS, '-inf', string.format('%.3f', now), 'LIMIT', 0, LOOK_MAX)
 if #lapsed > 0 then
   writeEvenWhenFull()
 end
 for _, entry in ipairs(lapsed) do
   local claim, ownEnd = claimIn(entry)
-  if ownerOf(claim) == asker then
-    isOwn = 1
-  elseif #lapsesOf >= limit or bytes <= 0 then
-    isMore = true
-    break
-  else
+  local isAskers = ownerOf(claim) == asker
+  if isOwn == 0 or not isAskers then
     local entries = redis.pcall('HGETALL', claim)
     if entries.err then
-      call('ZREM', CLAIMS, entry) -- Not a claim any more: there is nothing to take over.
+      call('ZREM', CLAIMS, entry) -- No claim any more.
+    elseif not holdsAny(entries, ownEnd) then
+      done(claim, entry) -- Settled or extended meanwhile.
+    elseif isAskers then
+      isOwn = 1
+    elseif #lapsesOf >= limit or bytes <= 0 then
+      isMore = true
+      break
     elseif takeOver(claim, entries, ownEnd) then
-      call('ZREM', CLAIMS, entry)
-      close(claim)
+      done(claim, entry)
     else
       isMore = true
     end
@@ -1193,7 +1210,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '6c005a3db1f23f18b54bcda867b676a8d1257720',
+  sha: 'c7d25b4a224ec6b1155070a183617c524829fd25',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1258,7 +1275,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'a9496a29c0db4ee92c2a775e7964264b4148b399',
+  sha: '183f62922038af3c74f23f9c14d453c7e8bca9d5',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1299,7 +1316,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '245a0f6022d5b8a8db765dbf2e6c1321c8525697',
+  sha: '55ddab4bdf31095d49e2d123908e7cd7f3c2a897',
   source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1366,9 +1383,9 @@ local function putNew()
     end
     for place = math.max(first, plain + 1), last do
       local pair = firstPair + 2 * place - 2
-      local id, stampUpper, stampDigit = ARGV[pair], nextStamp()
-      into[filled + 1], into[filled + 2] = due, stampUpper .. stampDigit .. MARK .. id
-      payloads[size + 1], payloads[size + 2] = id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1]
+      local id, digits, lastDigit = ARGV[pair], nextStamp()
+      into[filled + 1], into[filled + 2] = due, digits .. lastDigit .. MARK .. id
+      payloads[size + 1], payloads[size + 2] = id, MARK .. digits .. lastDigit .. ARGV[pair + 1]
       filled, size = filled + 2, size + 2
     end
   end)
@@ -1399,37 +1416,35 @@ local function discard(id)
   forget(id)
   return true
 end
-local function putEach()
-  local isReserved = false
-  eachRun(function(line, ifExists, dueAt, first, last)
-    for place = first, last do
-      local pair = firstPair + 2 * place - 2
-      local id = ARGV[pair]
-      local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-      local isKept = isTaken and ifExists == 'keep'
-      if isKept then
-        except(place, 'duplicate')
-      elseif not isReserved then
-        reserveStamps(messageCount)
-        isReserved = true
-      end
-      local isRunning = isTaken and not isKept and not discard(id)
-      if isTaken and not isKept then
-        except(place, isRunning and 'running' or 'replaced')
-      end
-      if not isKept and not isRunning then
-        local stampUpper, stampDigit = nextStamp()
-        call('ZADD', line, text(dueAt), stampUpper .. stampDigit .. MARK .. id)
-        call('HSET', PAYLOAD, id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1])
-        entered(line, dueAt)
-      end
-    end
-  end)
+local isReserved = false
+local function putOne(line, ifExists, dueAt, place)
+  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
+  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  if isTaken and ifExists == 'keep' then
+    return except(place, 'duplicate')
+  end
+  if not isReserved then
+    reserveStamps(messageCount)
+    isReserved = true
+  end
+  if isTaken and not discard(id) then
+    return except(place, 'running')
+  elseif isTaken then
+    except(place, 'replaced')
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  entered(line, dueAt)
 end
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
-  putEach()
+  eachRun(function(line, ifExists, dueAt, first, last)
+    for place = first, last do
+      putOne(line, ifExists, dueAt, place)
+    end
+  end)
 end
 wake('')
 return exceptions
@@ -1438,7 +1453,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b44a26f9441ad0ee34b037229b89912d9cf5e58d',
+  sha: 'b24afb3418f8425e5acdcda272722421181b9307',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1469,6 +1484,7 @@ local function add(figures, at)
   end
 end
 local known = call('HLEN', minute)
+local isNew = known == 0
 for at = 5, #ARGV, NUMBERS + 2 do
   local topic = ARGV[at]
   if call('HEXISTS', minute, topic) == 0 then
@@ -1482,7 +1498,7 @@ for at = 5, #ARGV, NUMBERS + 2 do
   add(figures, at)
   call('HSET', minute, topic, cjson.encode(figures))
 end
-if call('TTL', minute) < 0 then
+if isNew then
   call('EXPIRE', minute, keptS)
 end
 return 1
@@ -1491,62 +1507,9 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '604ce2e0a166f82edeb77ceeed3a296012733e3d',
+  sha: '4dbedceb98d83ba4d568310aa1458b0ba5d2f1b8',
   source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
-local function countEnded(record, entries, first, last, wasHeld)
-  local lines = linesIn(record)
-  for index = first, last do
-    if wasHeld == nil or wasHeld[index] then
-      local _, number = readEntry(entries[index])
-      if lines[number] then
-        countRunning(lines[number], -1)
-      end
-    end
-  end
-end
-local function acknowledge(claim, first, count)
-  local last = first + count - 1
-  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
-  local record, isAll = held[1], true
-  for index = 2, count + 1 do
-    if not held[index] then
-      isAll = false
-      break
-    end
-  end
-  if isAll and call('HDEL', claim, unpack(ARGV, first, last)) == count then
-    call('HDEL', PAYLOAD, unpack(ARGV, first, last))
-    if hasFailures then
-      call('HDEL', FAILURES, unpack(ARGV, first, last))
-    end
-    local ends = string.find(record or '', '\\n', 1, true)
-    if ends and byte(record, ends + 1) == 32 then
-      countRunning(sub(record, 1, ends - 1), -count)
-    else
-      countEnded(record, held, 2, count + 1)
-    end
-    return
-  end
-  local done, wasHeld, isDone = {}, {}, {}
-  for index = 2, count + 1 do
-    local id = ARGV[first + index - 2]
-    if held[index] and not isDone[id] then
-      isDone[id], wasHeld[index] = true, true
-      done[#done + 1] = id
-    else
-      exceptions[#exceptions + 1] = place + index - 1
-    end
-  end
-  if #done > 0 then
-    call('HDEL', claim, unpack(done))
-    call('HDEL', PAYLOAD, unpack(done))
-    if hasFailures then
-      call('HDEL', FAILURES, unpack(done))
-    end
-    countEnded(record, held, 2, count + 1, wasHeld)
-  end
-end
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
   local into = waitingAgain[line] or {}
@@ -1578,7 +1541,10 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'release' then
+  if kind == 'ack' then
+    call('HDEL', PAYLOAD, id)
+    return forget(id)
+  elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     return await(line, due, memberOf(id, stamp))
@@ -1599,12 +1565,47 @@ local function settle(claim, kind, id, operand)
     countDied(line, 1)
   end
 end
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
 while at <= #ARGV do
   local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   at = at + 3
   if kind == 'ack' then
     acknowledge(claim, at + 1, count)
-    place, at = place + count, at + 1 + count
+    at = at + 1 + count
   else
     for _ = 1, count do
       place = place + 1

@@ -54,7 +54,7 @@ end
 local function close(claim)
   local size = call('HLEN', claim)
   if size == 0 or (size == 1 and call('HEXISTS', claim, '') == 1) then
-    call('DEL', claim)
+    call('HDEL', claim, '')
     call('ZREM', CLAIMS, claim)
   end
 end

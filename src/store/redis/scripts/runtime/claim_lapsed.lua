@@ -35,6 +35,16 @@ local function grant(id, value, line, due, stamp)
   held[#held + 1] = makeEntry(due, placeIn(line), stamp)
 end
 
+local function holdsAny(entries, ownEnd)
+  for index = 1, #entries, 2 do
+    local _, _, _, itsEnd = readEntry(entries[index + 1])
+    if entries[index] ~= '' and itsEnd == ownEnd then
+      return true
+    end
+  end
+  return false
+end
+
 -- Takes what has this end out of a claim, as far as limit and bytes go. Returns whether that was all.
 local function takeOver(claim, entries, ownEnd)
   local record, all = nil, {}
@@ -52,9 +62,9 @@ local function takeOver(claim, entries, ownEnd)
     return a.at < b.at or (a.at == b.at and isBefore(a.member, b.member))
   end)
   local claimLines = linesIn(record)
-  for index, message in ipairs(all) do
+  for _, message in ipairs(all) do
     if #lapsesOf >= limit or bytes <= 0 then
-      return index > #all
+      return false
     end
     local id = message.id
     local value = call('HGET', PAYLOAD, id)
@@ -78,24 +88,34 @@ local function takeOver(claim, entries, ownEnd)
   return true
 end
 
+-- The entry of an own end goes when nothing has it; that of a claim stays as long as the claim holds anything.
+local function done(claim, entry)
+  if entry ~= claim then
+    call('ZREM', CLAIMS, entry)
+  end
+  close(claim)
+end
+
 local lapsed = call('ZRANGEBYSCORE', CLAIMS, '-inf', string.format('%.3f', now), 'LIMIT', 0, LOOK_MAX)
 if #lapsed > 0 then
   writeEvenWhenFull()
 end
 for _, entry in ipairs(lapsed) do
   local claim, ownEnd = claimIn(entry)
-  if ownerOf(claim) == asker then
-    isOwn = 1
-  elseif #lapsesOf >= limit or bytes <= 0 then
-    isMore = true
-    break
-  else
+  local isAskers = ownerOf(claim) == asker
+  if isOwn == 0 or not isAskers then
     local entries = redis.pcall('HGETALL', claim)
     if entries.err then
-      call('ZREM', CLAIMS, entry) -- Not a claim any more: there is nothing to take over.
+      call('ZREM', CLAIMS, entry) -- No claim any more.
+    elseif not holdsAny(entries, ownEnd) then
+      done(claim, entry) -- Settled or extended meanwhile.
+    elseif isAskers then
+      isOwn = 1
+    elseif #lapsesOf >= limit or bytes <= 0 then
+      isMore = true
+      break
     elseif takeOver(claim, entries, ownEnd) then
-      call('ZREM', CLAIMS, entry)
-      close(claim)
+      done(claim, entry)
     else
       isMore = true
     end

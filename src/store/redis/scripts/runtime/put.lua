@@ -84,9 +84,9 @@ local function putNew()
     end
     for place = math.max(first, plain + 1), last do
       local pair = firstPair + 2 * place - 2
-      local id, stampUpper, stampDigit = ARGV[pair], nextStamp()
-      into[filled + 1], into[filled + 2] = due, stampUpper .. stampDigit .. MARK .. id
-      payloads[size + 1], payloads[size + 2] = id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1]
+      local id, digits, lastDigit = ARGV[pair], nextStamp()
+      into[filled + 1], into[filled + 2] = due, digits .. lastDigit .. MARK .. id
+      payloads[size + 1], payloads[size + 2] = id, MARK .. digits .. lastDigit .. ARGV[pair + 1]
       filled, size = filled + 2, size + 2
     end
   end)
@@ -121,38 +121,36 @@ local function discard(id)
 end
 
 -- One by one: an id may be there already, or twice in this batch.
-local function putEach()
-  local isReserved = false
-  eachRun(function(line, ifExists, dueAt, first, last)
-    for place = first, last do
-      local pair = firstPair + 2 * place - 2
-      local id = ARGV[pair]
-      local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-      local isKept = isTaken and ifExists == 'keep'
-      if isKept then
-        except(place, 'duplicate')
-      elseif not isReserved then
-        reserveStamps(messageCount)
-        isReserved = true
-      end
-      local isRunning = isTaken and not isKept and not discard(id)
-      if isTaken and not isKept then
-        except(place, isRunning and 'running' or 'replaced')
-      end
-      if not isKept and not isRunning then
-        local stampUpper, stampDigit = nextStamp()
-        call('ZADD', line, text(dueAt), stampUpper .. stampDigit .. MARK .. id)
-        call('HSET', PAYLOAD, id, MARK .. stampUpper .. stampDigit .. ARGV[pair + 1])
-        entered(line, dueAt)
-      end
-    end
-  end)
+local isReserved = false
+local function putOne(line, ifExists, dueAt, place)
+  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
+  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  if isTaken and ifExists == 'keep' then
+    return except(place, 'duplicate')
+  end
+  if not isReserved then
+    reserveStamps(messageCount)
+    isReserved = true
+  end
+  if isTaken and not discard(id) then
+    return except(place, 'running')
+  elseif isTaken then
+    except(place, 'replaced')
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  entered(line, dueAt)
 end
 
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
-  putEach()
+  eachRun(function(line, ifExists, dueAt, first, last)
+    for place = first, last do
+      putOne(line, ifExists, dueAt, place)
+    end
+  end)
 end
 wake('')
 return exceptions

@@ -44,6 +44,7 @@ local function add(figures, at)
 end
 
 local known = call('HLEN', minute)
+local isNew = known == 0
 for at = 5, #ARGV, NUMBERS + 2 do
   local topic = ARGV[at]
   if call('HEXISTS', minute, topic) == 0 then
@@ -57,7 +58,7 @@ for at = 5, #ARGV, NUMBERS + 2 do
   add(figures, at)
   call('HSET', minute, topic, cjson.encode(figures))
 end
-if call('TTL', minute) < 0 then
+if isNew then
   call('EXPIRE', minute, keptS)
 end
 return 1

@@ -15,63 +15,6 @@
 local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 
--- Some of the entries of a claim, all unless `wasHeld` tells which, run no more.
-local function countEnded(record, entries, first, last, wasHeld)
-  local lines = linesIn(record)
-  for index = first, last do
-    if wasHeld == nil or wasHeld[index] then
-      local _, number = readEntry(entries[index])
-      if lines[number] then
-        countRunning(lines[number], -1)
-      end
-    end
-  end
-end
-
-local function acknowledge(claim, first, count)
-  local last = first + count - 1
-  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
-  local record, isAll = held[1], true
-  for index = 2, count + 1 do
-    if not held[index] then
-      isAll = false
-      break
-    end
-  end
-  if isAll and call('HDEL', claim, unpack(ARGV, first, last)) == count then
-    call('HDEL', PAYLOAD, unpack(ARGV, first, last))
-    if hasFailures then
-      call('HDEL', FAILURES, unpack(ARGV, first, last))
-    end
-    local ends = string.find(record or '', '\n', 1, true)
-    if ends and byte(record, ends + 1) == 32 then
-      countRunning(sub(record, 1, ends - 1), -count)
-    else
-      countEnded(record, held, 2, count + 1)
-    end
-    return
-  end
-  -- Some are lost, or there twice: of those the first counts.
-  local done, wasHeld, isDone = {}, {}, {}
-  for index = 2, count + 1 do
-    local id = ARGV[first + index - 2]
-    if held[index] and not isDone[id] then
-      isDone[id], wasHeld[index] = true, true
-      done[#done + 1] = id
-    else
-      exceptions[#exceptions + 1] = place + index - 1
-    end
-  end
-  if #done > 0 then
-    call('HDEL', claim, unpack(done))
-    call('HDEL', PAYLOAD, unpack(done))
-    if hasFailures then
-      call('HDEL', FAILURES, unpack(done))
-    end
-    countEnded(record, held, 2, count + 1, wasHeld)
-  end
-end
-
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
   local into = waitingAgain[line] or {}
@@ -107,7 +50,10 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'release' then
+  if kind == 'ack' then
+    call('HDEL', PAYLOAD, id)
+    return forget(id)
+  elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     return await(line, due, memberOf(id, stamp))
@@ -129,12 +75,49 @@ local function settle(claim, kind, id, operand)
   end
 end
 
+-- Those of a claim that are done go together if all of them are held, else one by one.
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
+
 while at <= #ARGV do
   local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
   at = at + 3
   if kind == 'ack' then
     acknowledge(claim, at + 1, count)
-    place, at = place + count, at + 1 + count
+    at = at + 1 + count
   else
     for _ = 1, count do
       place = place + 1
