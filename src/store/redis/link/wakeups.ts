@@ -8,11 +8,11 @@ import { Subscription } from './subscription.ts'
 
 export type WakeupsOptions = Omit<LinkOptions, 'prepare' | 'ready'> & { readonly channel: string }
 
-type WakeListener = { readonly call: () => void; readonly isConcerned: (message: string) => boolean }
+type ConcernedListener = { readonly call: () => void; readonly isConcerned: (message: string) => boolean }
 
 export class Wakeups {
   readonly #subscription: Subscription
-  readonly #listeners = new Set<WakeListener>()
+  readonly #listeners = new Set<ConcernedListener>()
 
   constructor(options: WakeupsOptions) {
     const heard = (message: string): void => {
@@ -26,7 +26,7 @@ export class Wakeups {
 
   /** Each subscription counts on its own, even of the same function. */
   listen(call: () => void, isConcerned: (message: string) => boolean): () => void {
-    const entry: WakeListener = { call, isConcerned }
+    const entry: ConcernedListener = { call, isConcerned }
     this.#listeners.add(entry)
     this.#subscription.start()
     return () => void this.#listeners.delete(entry)
