@@ -107,44 +107,72 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'leased ahead is taken for due',
     file: 'src/runtime/consumers.ts',
-    find: 'else if (lease.latenessMs < 0) this.#holding.hold(run)',
-    replace: 'else if (lease.latenessMs < -1e9) this.#holding.hold(run)',
+    find: 'const isAhead = lease.latenessMs < 0',
+    replace: 'const isAhead = lease.latenessMs < -1e9',
   },
   {
     name: 'a message is started on a lease that is over',
     file: 'src/runtime/consumers.ts',
-    find: "if (!this.#isLeased(run)) return this.#settle(run, { kind: 'release' })",
+    find: "if (now >= run.leaseEndsAt) return this.#feed(run, { kind: 'give back' })",
     replace: '',
   },
   {
     name: 'room is not given back by what never started',
     file: 'src/runtime/consumers.ts',
-    find: `    this.#pump()
+    find: `    this.#pump.run()
     // One that was lost`,
-    replace: `    this.#pump()
+    replace: `    this.#pump.run()
     return
     // One that was lost`,
   },
   {
     name: 'the slot of a handler that hangs is never free again',
-    file: 'src/runtime/consumers.ts',
-    find: `    if (this.#parts.lanes.freeSlot(run)) this.#endedCount += 1
-    this.#pump()
-    if (this.running`,
-    replace: `    this.#pump()
-    if (this.running`,
+    file: 'src/core/run.ts',
+    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    replace: "return why === 'timeout' ? [SETTLING, [isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
   },
   {
     name: 'a handler that hangs keeps its message for ever',
-    file: 'src/runtime/consumers.ts',
-    find: "if (run.phase === 'running' && run.isTimedOut) this.#conclude(run, timedOut(run))",
-    replace: '',
+    file: 'src/core/run.ts',
+    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    replace: 'return [state, NONE]',
+  },
+  {
+    name: 'cut-off work is taken for completed work',
+    file: 'src/core/run.ts',
+    find: "if (why === 'timeout') return TIME_OUT",
+    replace: "if (why === 'timeout') return ending.kind === 'returned' ? COMPLETE : TIME_OUT",
+  },
+  {
+    name: 'a return after a stop told it to end is taken for completed work',
+    file: 'src/core/run.ts',
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
+    replace: "return ending.kind === 'returned' ? COMPLETE : RELEASE",
+  },
+  {
+    name: 'what a handler throws because we told it to end counts against the message',
+    file: 'src/core/run.ts',
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
+    replace:
+      "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+  },
+  {
+    name: 'complete() is forgotten at the timeout',
+    file: 'src/core/run.ts',
+    find: "      return abort('timeout', isComplete)\n    case 'stop':",
+    replace: "      return abort('timeout', false)\n    case 'stop':",
+  },
+  {
+    name: 'a lease that is known to be lost is settled all the same',
+    file: 'src/core/run.ts',
+    find: "return state.why === 'lost' ? stepLost(state, event) : stepAborting(state, state.why, event)",
+    replace: "return stepAborting(state, state.why === 'lost' ? 'stop' : state.why, event)",
   },
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "if (run.phase !== 'held' && run.phase !== 'queued') continue",
-    replace: "if (run.phase !== 'over') continue",
+    find: "name === 'held' || name === 'queued')",
+    replace: "name === 'over')",
   },
   {
     name: 'stop waits for as long as it takes',
@@ -162,8 +190,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/keeper.ts',
-    find: 'run.leaseEndsAt < soon && !run.isBeingExtended',
-    replace: 'run.leaseEndsAt < soon - 1e9 && !run.isBeingExtended',
+    find: 'run.leaseEndsAt < soon && holdsLease(run.state)',
+    replace: 'run.leaseEndsAt < soon - 1e9 && holdsLease(run.state)',
   },
   {
     name: 'of more leases than one call takes, only the first are extended',
@@ -227,7 +255,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a handler starts however long its schema took',
     file: 'src/runtime/runs/attempt.ts',
-    find: "if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler",
+    find: "if (run.state.name === 'running' && isLeased(run)) callHandler",
     replace: 'if (isLeased !== undefined) callHandler',
   },
   {

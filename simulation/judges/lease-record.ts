@@ -42,6 +42,8 @@ export type LeaseRecord = LeaseRef & {
   startedAt: number | undefined
   endedAt: number | undefined
   ended: HandlerEnd | undefined
+  /** The handler said that it has completed. */
+  isComplete: boolean
   /** The handler asked for more time. */
   hasExtended: boolean
   /** Simulated time when the handler's signal aborted. */

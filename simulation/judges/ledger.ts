@@ -255,6 +255,7 @@ export class Ledger {
       startedAt: undefined,
       endedAt: undefined,
       ended: undefined,
+      isComplete: false,
       hasExtended: false,
       abortedAt: undefined,
       settledAs: undefined,

@@ -2,10 +2,10 @@
  * Which settlement is the right one for what happened to a message (P2, P6). Judged from outside: from the lease, and
  * from what its handler was seen doing.
  *
- *   ack      the handler returned
+ *   ack      the handler returned before it was told to end, or said that it has completed
  *   retry    it threw, or had its time; or nobody answered for the lease. Only while attempts are left
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
- *   release  it was never started, or its worker stops
+ *   release  it was never started, or its worker stops, or was in doubt about the lease and told it to end
  */
 import { assertNever } from '../../src/core/errors.ts'
 import type { Settlement } from '../../src/store/contract/store.ts'
@@ -22,7 +22,7 @@ export function judgeSettlement(
   if (lease.holder !== holder) return `${holder.name} settles the lease of ${lease.holder.name}`
   switch (settlement.kind) {
     case 'ack':
-      return lease.ended === 'returned' ? undefined : `its handler ${handlerOf(lease)}`
+      return judgeAck(lease)
     case 'lapse':
       return lease.from === 'lapsed' ? undefined : 'its lease had not lapsed'
     case 'retry':
@@ -34,6 +34,13 @@ export function judgeSettlement(
     default:
       return assertNever(settlement)
   }
+}
+
+function judgeAck(lease: LeaseRecord): string | undefined {
+  const { ended, endedAt = 0, abortedAt = Infinity, isComplete } = lease
+  if (isComplete) return undefined
+  if (ended !== 'returned') return `its handler ${handlerOf(lease)}`
+  return abortedAt < endedAt ? 'its handler was told to end, and only then returned' : undefined
 }
 
 function judgeRetry(lease: LeaseRecord, elapsed: number): string | undefined {
@@ -59,18 +66,22 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
     : `attempt ${attempt} has retries left (${reason})`
 }
 
-function judgeRelease({ from, startedAt, endedAt, ended, holder }: LeaseRecord): string | undefined {
+function judgeRelease(lease: LeaseRecord): string | undefined {
+  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete } = lease
   if (from === 'lapsed') return 'a lapse counts as an attempt'
   if (startedAt === undefined) return undefined
-  if (holder.stopBeganAt === undefined) return 'its handler started, and its worker does not stop'
-  if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt)
+  if (isComplete) return 'its handler said that it has completed'
+  if (holder.stopBeganAt === undefined)
+    return abortedAt === undefined ? 'its handler started, and nobody told it to end' : undefined
+  if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt && abortedAt === undefined)
     return `its handler ${ended} before its worker began to stop`
   return undefined
 }
 
 /** A handler that returned in time did not fail, whatever became of its settlement; nor did one that still has time. */
 function failedFairly(lease: LeaseRecord, elapsed: number): string | undefined {
-  const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended } = lease
+  const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended, isComplete } = lease
+  if (isComplete) return 'its handler said that it has completed'
   if (hasExtended || endedAt - startedAt >= policy.timeoutMs || hadItsTime(lease, endedAt)) return undefined
   if (ended === 'returned') return 'its handler returned in time'
   return ended === undefined ? 'its handler still runs, and has time' : undefined

@@ -20,6 +20,7 @@ export type HandlerKind =
   | 'ignores its signal'
   | 'never ends'
   | 'asks for more time'
+  | 'completes early'
 
 const SOON_MS = 40
 
@@ -29,6 +30,11 @@ type Scene = {
   readonly chance: Chance
   readonly message: Message
   readonly lease: LeaseRecord
+}
+
+/** On a good day handlers end well, and within their time. */
+export function calmKind({ policy: { timeoutMs } }: LeaseRecord): HandlerKind {
+  return timeoutMs > 2 * SOON_MS ? 'returns soon' : 'returns at once'
 }
 
 /** May throw at once, return at once, or take its time. */
@@ -57,6 +63,8 @@ export function perform(kind: HandlerKind, scene: Scene): unknown {
       return never()
     case 'asks for more time':
       return askForMore(scene)
+    case 'completes early':
+      return completeEarly(scene)
     default:
       return assertNever(kind)
   }
@@ -90,4 +98,16 @@ async function askForMore(scene: Scene): Promise<void> {
     process.link.rate.allow(1)
     if (!(await message.extend().catch(() => true))) return
   }
+}
+
+/** Says that it is done, and then does whatever it likes. */
+async function completeEarly(scene: Scene): Promise<void> {
+  const { chance, lease, message } = scene
+  await pass(scene, chance.next() * SOON_MS)
+  // What is over when it speaks is not completed by it.
+  lease.isComplete = lease.settledAs === undefined && lease.abortedAt === undefined
+  if (!lease.isComplete) return
+  message.complete()
+  await pass(scene, chance.spread(1, longMs(scene)))
+  if (chance.happens(0.5)) throw new Error('too late to matter')
 }

@@ -11,7 +11,7 @@ import type { Message } from '../../src/runtime/handler.ts'
 import { parseSettings } from '../../src/queue/settings.ts'
 import type { LeaseRef, Settlement } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
-import { perform } from './handlers.ts'
+import { calmKind, perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from '../judges/lease-record.ts'
 import { Link } from './link.ts'
 import { never } from './never.ts'
@@ -168,7 +168,7 @@ export class SimulatedProcess implements Holder {
     this.#running.add(lease)
     message.signal.addEventListener('abort', () => (lease.abortedAt = timeline.now))
     this.#checkConcurrency(message.topic)
-    const kind = weather.isCalm ? 'returns soon' : this.#chance.weighted(plan.handlerKinds)
+    const kind = weather.isCalm ? calmKind(lease) : this.#chance.weighted(plan.handlerKinds)
     history.note(this.name, () => `handles ${lease.id} attempt ${lease.attempt}: ${kind}`)
     return this.#watch(lease, () =>
       perform(kind, { world: this.#world, process: this, chance: this.#chance, message, lease }),

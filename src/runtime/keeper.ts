@@ -9,6 +9,7 @@
  * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
  */
 import type { Clock, Timer } from '../clock.ts'
+import { holdsLease } from '../core/run.ts'
 import type { Store } from '../store/contract/store.ts'
 import { leaseEnd, type Run } from './runs/run.ts'
 
@@ -19,6 +20,7 @@ export type KeeperParts = {
   readonly clock: Clock
   readonly store: Store
   readonly leaseMs: number
+  /** All that are not over. */
   readonly runs: () => ReadonlySet<Run>
   readonly onLost: (run: Run) => void
   readonly onDoubt: (run: Run) => void
@@ -31,6 +33,8 @@ export class Keeper {
   /** Monotonic; when the timer is due. */
   #ticksAt = Infinity
   #isRunning = false
+  /** More time was asked for, and no answer came yet. */
+  readonly #asked = new Set<Run>()
 
   constructor(parts: KeeperParts) {
     this.#parts = parts
@@ -54,7 +58,7 @@ export class Keeper {
   /** Extends one lease at once. */
   async renew(run: Run): Promise<boolean> {
     await this.#extend([run])
-    return run.phase === 'running'
+    return run.state.name === 'running'
   }
 
   /** The timer only ever moves earlier: batches that fail one after the other must not put the tick off. */
@@ -72,14 +76,14 @@ export class Keeper {
 
   #tick(): void {
     const { clock, leaseMs, runs, store } = this.#parts
-    const unanswered = [...runs()].filter((run) => run.isBeingExtended)
+    const unanswered = [...this.#asked]
     const needy = this.#needy()
     const { batchMax } = store.capabilities
     for (let from = 0; from < needy.length; from += batchMax)
       void this.#send(needy.slice(from, from + batchMax))
     // Timers come before what lies in the sockets: after a standstill the answers are there, and are heard first.
     if (unanswered.length > 0)
-      clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => run.isBeingExtended)))
+      clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => this.#asked.has(run))))
     if (runs().size > 0) this.#plan(leaseMs / 3)
   }
 
@@ -87,7 +91,7 @@ export class Keeper {
   async #send(batch: readonly Run[]): Promise<void> {
     const { clock, leaseMs, onFailure, runs } = this.#parts
     const sentAt = clock.monotonic()
-    for (const run of batch) run.isBeingExtended = true
+    for (const run of batch) this.#asked.add(run)
     try {
       await this.#extend(batch)
       // A late answer has used up much of what it grants, and a tick in between passed these over.
@@ -97,7 +101,7 @@ export class Keeper {
       this.#doubtTheOverdue(batch)
       if (runs().size > 0) this.#plan(Math.max(RETRY_MS_MIN, leaseMs / 10))
     } finally {
-      for (const run of batch) run.isBeingExtended = false
+      for (const run of batch) this.#asked.delete(run)
     }
   }
 
@@ -109,22 +113,24 @@ export class Keeper {
       leaseMs,
     )
     for (const [i, run] of runs.entries()) {
-      if (run.phase === 'over') continue
+      if (!holdsLease(run.state)) continue
       if (results[i] === 'extended') run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
       // One that is just being settled is gone because of that, most likely; the settler hears what is true.
-      else if (run.phase !== 'settling') onLost(run)
+      else if (run.state.name !== 'settling') onLost(run)
     }
   }
 
   #needy(): Run[] {
     const { clock, leaseMs, runs } = this.#parts
     const soon = clock.monotonic() + (leaseMs * 3) / 4
-    return [...runs()].filter((run) => run.leaseEndsAt < soon && !run.isBeingExtended)
+    return [...runs()].filter(
+      (run) => run.leaseEndsAt < soon && holdsLease(run.state) && !this.#asked.has(run),
+    )
   }
 
   #doubtTheOverdue(runs: readonly Run[]): void {
     const { clock, onDoubt } = this.#parts
     const now = clock.monotonic()
-    for (const run of runs) if (run.phase === 'running' && run.leaseEndsAt <= now) onDoubt(run)
+    for (const run of runs) if (run.leaseEndsAt <= now) onDoubt(run)
   }
 }

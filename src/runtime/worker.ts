@@ -67,7 +67,7 @@ export class Runtime {
       clock,
       store,
       leaseMs,
-      runs: () => this.consumers.live,
+      runs: () => this.consumers.runs,
       onLost: (run) => this.consumers.lose(run),
       onDoubt: (run) => this.consumers.doubt(run),
       onFailure: report('extending leases failed, trying again'),

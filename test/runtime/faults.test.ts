@@ -243,29 +243,41 @@ describe('leases', () => {
     expect((await memory.inspect({ ids: [id] })).items[0]).toMatchObject({ state: 'running', attempt: 1 })
   })
 
-  it('P2: an outage longer than the lease makes the handler stop, and what it then returns still counts if nobody else came', async () => {
-    const { clock, memory, store, queue: make } = makeWorld()
-    const queue = make({ lease: '10s' })
-    let isAborted = false
-    const end = gate()
-    queue.handle('t', async ({ signal }) => {
-      signal.addEventListener('abort', () => (isAborted = true))
-      await end.opened
-    })
-    await queue.start()
-    await queue.produce('t', null)
-    await clock.settle()
-    store.fate = () => ({ kind: 'refuse' })
-    await clock.advance('9s')
-    expect(isAborted).toBe(false)
-    await clock.advance('3s')
-    expect(isAborted).toBe(true)
-    end.open()
-    await clock.settle()
-    store.fate = () => undefined
-    await clock.advance('3s')
-    expect((await takeCensus(memory)).total).toBe(0)
-  })
+  it.each([
+    ['returns', 'gone', () => Promise.resolve()],
+    ['throws', 'ready', () => Promise.reject(new Error('cut off'))],
+  ] as const)(
+    'P6: an outage longer than the lease makes the handler stop; one that then %s leaves its message %s',
+    async (how, place, leave) => {
+      const { clock, memory, store, queue: make } = makeWorld()
+      const queue = make({ lease: '10s' })
+      const seen = record(queue)
+      const end = gate()
+      let isAborted = false
+      queue.handle('t', async (message) => {
+        if (how === 'throws') message.signal.addEventListener('abort', () => (isAborted = true))
+        await end.opened
+        return leave()
+      })
+      await queue.start()
+      await queue.produce('t', null, { id: 'x' })
+      await clock.settle()
+      store.fate = () => ({ kind: 'refuse' })
+      await clock.advance('9s')
+      expect(isAborted).toBe(false)
+      await clock.advance('3s')
+      expect(isAborted).toBe(how === 'throws')
+      expect(seen.filter(({ name }) => name === 'lost')).toHaveLength(1)
+      end.open()
+      await clock.settle()
+      store.fate = (verb) => (verb === 'claim' ? { kind: 'refuse' } : undefined)
+      await clock.advance('3s')
+      const { places, messages } = await takeCensus(memory)
+      expect(places.get('x') ?? 'gone').toBe(place)
+      expect(messages.map(({ attempt }) => attempt)).toEqual(place === 'ready' ? [0] : [])
+      expect(seen.map(({ name }) => name)).not.toContain('failed')
+    },
+  )
 
   it('P6, P8: a worker that dies is noticed, its attempt counted, and its message run by another', async () => {
     const { clock, memory, queue: make } = makeWorld()

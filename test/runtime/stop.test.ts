@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StopReport } from '../../src/index.ts'
+import type { Message, StopReport } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
 import { gate, makeWorld, record } from './world.ts'
 
@@ -152,6 +152,34 @@ describe('stop', () => {
     expect(report).toMatchObject({ finished: 0, released: 0, abandoned: 1 })
   })
 
+  it.each([
+    [
+      'had asked for its signal',
+      'ready',
+      (message: Message, end: Promise<void>) => (void message.signal, end),
+    ],
+    ['never looked at its signal', 'gone', (_: Message, end: Promise<void>) => end],
+    [
+      'said complete()',
+      'gone',
+      (message: Message, end: Promise<void>) => (void message.signal, message.complete(), end),
+    ],
+  ] as const)(
+    'P6: cut off by a stop, a return of a handler that %s leaves its message %s',
+    async (_, place, work) => {
+      const world = makeWorld()
+      const queue = world.queue()
+      queue.handle('t', (message) => work(message, new Promise((end) => world.clock.schedule(1_500, end))))
+      await queue.start()
+      await queue.produce('t', null, { id: 'x' })
+      await world.clock.settle()
+      expect(await stopWithin(world, queue, { timeout: '1s' })).toMatchObject({ finished: 1, abandoned: 0 })
+      const { places, messages } = await takeCensus(world.memory)
+      expect(places.get('x') ?? 'gone').toBe(place)
+      expect(messages.map(({ attempt }) => attempt)).toEqual(place === 'ready' ? [0] : [])
+    },
+  )
+
   it('timeout 0 aborts at once', async () => {
     const world = makeWorld()
     const queue = world.queue()
@@ -167,7 +195,7 @@ describe('stop', () => {
       abandoned: 0,
       durationMs: 0,
     })
-    expect((await takeCensus(world.memory)).total).toBe(0)
+    expect((await world.memory.count()).states).toMatchObject({ ready: 1, running: 0 })
   })
 
   it.each(['claim', 'settle', 'extend', 'everything'] as const)(

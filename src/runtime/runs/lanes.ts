@@ -8,7 +8,9 @@
  */
 import type { HandleSettings } from '../../core/input/options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
+import { PRIORITIES } from '../../core/message.ts'
 import type { Handler } from '../handler.ts'
+import { Line } from './line.ts'
 import type { Run } from './run.ts'
 
 /** How far ahead a lane may fill its line: what it can run within this time. */
@@ -31,8 +33,8 @@ export class Lane {
   /** Leased, and waiting for its moment. */
   held = 0
   #averageMs: number | undefined
-  readonly #line: (Run | undefined)[] = []
-  #head = 0
+  /** By priority: what was fetched later and matters more starts first. */
+  readonly #lines = PRIORITIES.map(() => new Line())
 
   constructor(topic: string, handler: Handler, settings: HandleSettings, schema: StandardSchema | undefined) {
     this.topic = topic
@@ -41,24 +43,25 @@ export class Lane {
     this.schema = schema
   }
 
+  /** Due, and waiting for a slot. */
   get queued(): number {
-    return this.#line.length - this.#head
+    let queued = 0
+    for (const line of this.#lines) queued += line.length
+    return queued
+  }
+
+  /** The one that starts next. */
+  get first(): Run | undefined {
+    for (const line of this.#lines) if (line.first !== undefined) return line.first
+    return undefined
   }
 
   enqueue(run: Run): void {
-    this.#line.push(run)
+    this.#lines[run.lease.priority]?.push(run)
   }
 
-  dequeue(): Run | undefined {
-    const run = this.#line[this.#head]
-    if (run === undefined) return undefined
-    this.#line[this.#head] = undefined
-    this.#head += 1
-    if (this.#head === this.#line.length) {
-      this.#line.length = 0
-      this.#head = 0
-    }
-    return run
+  leaveLine(run: Run): void {
+    this.#lines[run.lease.priority]?.remove(run)
   }
 
   ended(durationMs: number): void {
@@ -115,21 +118,16 @@ export class Lanes {
     return lane.running === 0 ? this.#running < this.#slots : this.#unreserved(lane) > 0
   }
 
-  takeSlot(run: Run): void {
-    if (run.lane.running === 0) this.#idle -= 1
-    run.lane.running += 1
+  takeSlot(lane: Lane): void {
+    if (lane.running === 0) this.#idle -= 1
+    lane.running += 1
     this.#running += 1
-    run.hasSlot = true
   }
 
-  /** False when it had none. */
-  freeSlot(run: Run): boolean {
-    if (!run.hasSlot) return false
-    run.hasSlot = false
-    run.lane.running -= 1
+  freeSlot(lane: Lane): void {
+    lane.running -= 1
     this.#running -= 1
-    if (run.lane.running === 0) this.#idle += 1
-    return true
+    if (lane.running === 0) this.#idle += 1
   }
 
   /** How many more of this topic can be run soon. */
