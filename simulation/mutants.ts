@@ -138,6 +138,42 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'return [state, NONE]',
   },
   {
+    name: 'what cannot start is never given back',
+    file: 'src/runtime/consumers.ts',
+    find: 'this.#setDeadline(run, now + HOLD_MS_MAX, now)',
+    replace: 'this.#setDeadline(run, now + 1e9, now)',
+  },
+  {
+    name: 'no slot is kept for the topics of which nothing runs',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'return free - (lane.running === 0 ? this.#idle - 1 : this.#idle)',
+    replace: 'return free',
+  },
+  {
+    name: 'what waits for one topic takes the room of all others',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'const now = Math.max(0, this.#slots - this.#running - starting)',
+    replace: 'const now = Math.max(0, this.#slots - this.#running - starting - 2 * waitingAhead - ahead)',
+  },
+  {
+    name: 'a free slot of an idle lane is not counted as room',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0',
+    replace: 'const atLeast = 0',
+  },
+  {
+    name: 'of more topics than one claim takes, only the first are asked for',
+    file: 'src/runtime/dispatcher.ts',
+    find: 'from < wants.length && !this.#isStopped',
+    replace: 'from < Math.min(1, wants.length) && !this.#isStopped',
+  },
+  {
+    name: 'the next of several claims goes out although the worker has stopped',
+    file: 'src/runtime/dispatcher.ts',
+    find: 'from < wants.length && !this.#isStopped',
+    replace: 'from < wants.length',
+  },
+  {
     name: 'cut-off work is taken for completed work',
     file: 'src/core/run.ts',
     find: "if (why === 'timeout') return TIME_OUT",

@@ -22,12 +22,18 @@ export type Known = {
   dueAt: number
   attempt: number
   lease: LeaseRecord | undefined
+  /** Since when it waits, and from when on it could be handed out unless the clock of the store is set; simulated time. */
+  wait: Wait
 }
+
+type Wait = { readonly since: number; readonly readyAt: number }
 
 export type LedgerParts = {
   readonly violations: Violations
   /** Simulated time. */
   readonly elapsed: () => number
+  /** A message that was due since `readyAt`, in simulated time, is handed out. */
+  readonly onGranted: (topic: string, id: string, readyAt: number) => void
   /** Simulated time when the store's clock was last set; -1 for never. */
   readonly jumpedAt: () => number
   /** By how much the store's clock was set back so far. */
@@ -84,6 +90,7 @@ export class Ledger {
         dueAt,
         attempt: 0,
         lease: undefined,
+        wait: this.#wait(dueAt, now),
       })
       this.#produced += 1
       this.#stored.add(message.id)
@@ -109,8 +116,9 @@ export class Ledger {
       const place = known?.place ?? 'dead'
       const expected = place === 'dead' ? 'missing' : place === 'running' ? 'running' : 'rescheduled'
       this.#expect('P2', `reschedule ${id}`, results[i], expected)
-      if (known !== undefined && results[i] === 'rescheduled')
-        known.dueAt = 'at' in when ? when.at : now + when.delayMs
+      if (known === undefined || results[i] !== 'rescheduled') continue
+      known.dueAt = 'at' in when ? when.at : now + when.delayMs
+      known.wait = this.#wait(known.dueAt, now)
     }
   }
 
@@ -122,6 +130,7 @@ export class Ledger {
       known.place = 'waiting'
       known.attempt = 0
       known.dueAt = now
+      known.wait = this.#wait(now, now)
     }
   }
 
@@ -134,8 +143,11 @@ export class Ledger {
         this.#parts.violations.add('P2', `${lease.id} is handed out, but gone`)
         continue
       }
-      if (request.from === 'due') this.#checkDue(known, request, now)
-      else this.#checkLapsed(known, now)
+      if (request.from === 'due') {
+        this.#checkDue(known, request, now)
+        if (this.#parts.jumpedAt() < known.wait.since)
+          this.#parts.onGranted(known.message.topic, lease.id, known.wait.readyAt)
+      } else this.#checkLapsed(known, now)
       this.#checkCarried(known, lease)
       this.#grant(known, lease, { holder, from: request.from, endsAt: now + request.leaseMs })
     }
@@ -203,6 +215,7 @@ export class Ledger {
     if (known.lease !== undefined) known.lease.settledAs = settlement.kind
     known.lease = undefined
     known.place = 'waiting'
+    known.wait = this.#wait(known.dueAt, now)
     switch (settlement.kind) {
       case 'ack':
         this.#known.delete(settlement.id)
@@ -210,6 +223,7 @@ export class Ledger {
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs
+        known.wait = this.#wait(known.dueAt, now)
         return
       case 'lapse':
         return
@@ -219,6 +233,11 @@ export class Ledger {
       case 'dead':
         known.place = 'dead'
     }
+  }
+
+  #wait(dueAt: number, now: number): Wait {
+    const since = this.#parts.elapsed()
+    return { since, readyAt: since + Math.max(0, dueAt - now) }
   }
 
   #grant(

@@ -37,6 +37,8 @@ export class SimulatedProcess implements Holder {
   frozenAt = -1
   /** How many handlers have been started. */
   starts = 0
+  /** Simulated time since when its queue has started. */
+  worksSince = Infinity
   stopBeganAt: number | undefined
   stopEndedAt: number | undefined
   readonly #world: World
@@ -50,6 +52,8 @@ export class SimulatedProcess implements Holder {
   /** Delivered here and not started, by id and attempt. */
   readonly #unstarted = new Map<string, LeaseRecord>()
   readonly #running = new Set<LeaseRecord>()
+  /** Simulated time since when nothing of a topic runs or waits here; absent before it has a handler. */
+  readonly #idleSince = new Map<string, number>()
 
   constructor(world: World, plan: HostPlan, life: number) {
     this.#world = world
@@ -60,6 +64,7 @@ export class SimulatedProcess implements Holder {
     this.clock = new ProcessClock(world, this, this.#chance.stream('clock'))
     this.link = new Link(world, this, this.#chance.stream('link'))
     this.queue = this.#makeQueue(plan)
+    world.fairness.watch(this)
   }
 
   /** Handlers that have started and not ended. */
@@ -115,7 +120,32 @@ export class SimulatedProcess implements Holder {
     const key = `${lease.id} ${lease.attempt}`
     this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
-    if (lease.from === 'due') this.#unstarted.set(key, lease)
+    if (lease.from !== 'due') return
+    this.#unstarted.set(key, lease)
+    this.#idleSince.set(lease.topic, Infinity)
+    this.#world.fairness.delivered(lease, this)
+  }
+
+  /** It settles a lease for the first time. */
+  answered(lease: LeaseRecord): void {
+    const key = `${lease.id} ${lease.attempt}`
+    if (this.#unstarted.get(key) === lease) this.#unstarted.delete(key)
+    this.#noteIdle(lease.topic)
+  }
+
+  /** Simulated time; Infinity while it has something of this topic, or no handler for it. */
+  idleSince(topic: string): number {
+    return this.#idleSince.get(topic) ?? Infinity
+  }
+
+  get hasSlotsForAll(): boolean {
+    return this.#plan.concurrency >= this.#plan.topics.length
+  }
+
+  #noteIdle(topic: string): void {
+    if (!this.#idleSince.has(topic)) return // It settles what others left behind.
+    const isBusy = [...this.#unstarted.values(), ...this.#running].some((lease) => lease.topic === topic)
+    if (!isBusy) this.#idleSince.set(topic, this.#world.timeline.now)
   }
 
   #makeQueue(plan: HostPlan): Queue {
@@ -141,6 +171,7 @@ export class SimulatedProcess implements Holder {
       const handle = (): void => {
         if (this.stopBeganAt !== undefined) return
         queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
+        this.#idleSince.set(topic, this.#world.timeline.now)
       }
       // Some are added to a queue that already runs.
       if (this.#chance.happens(LATE_TOPICS))
@@ -202,6 +233,7 @@ export class SimulatedProcess implements Holder {
     lease.ended = end
     lease.endedAt = timeline.now
     this.#running.delete(lease)
+    this.#noteIdle(lease.topic)
     this.link.rate.allow(1)
     if (end !== 'returned') tally.handlersFailed += 1
     history.note(this.name, () => `${lease.id} attempt ${lease.attempt} ${end}`)

@@ -18,7 +18,7 @@ import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
 import { Holding } from './runs/holding.ts'
-import type { Lanes } from './runs/lanes.ts'
+import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
 import { aboutRun, leaseEnd, retryOf, Run } from './runs/run.ts'
 import { Settlements } from './runs/settlement.ts'
@@ -27,6 +27,9 @@ import { StoreClock } from './runs/store-clock.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
+
+/** What was handed to us, and cannot start within this time of its moment, goes back (P12). */
+const HOLD_MS_MAX = 250
 
 /** A retry cannot help. */
 const UNREADABLE: Outcome = {
@@ -124,7 +127,7 @@ export class Consumers {
       })
       this.#runs.add(run)
       if (isAhead) this.#holding.hold(run)
-      else this.#enqueue(run)
+      else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
       else if (this.#isClosed) this.#feed(run, { kind: 'give back' })
     }
@@ -223,6 +226,9 @@ export class Consumers {
   }
 
   #reachDeadline(run: Run): void {
+    // After a standstill a slot may be free that nobody has looked at.
+    if (run.state.name === 'queued') this.#pump.run()
+    if (run.deadlineAt > this.#parts.clock.monotonic()) return
     run.deadlineAt = Infinity
     this.#feed(run, { kind: 'deadline' })
     this.#goOn()
@@ -242,13 +248,14 @@ export class Consumers {
   #perform(run: Run, effect: RunEffect): void {
     switch (effect.kind) {
       case 'enqueue':
-        return this.#enqueue(run)
+        return this.#enqueue(run, this.#parts.clock.monotonic())
       case 'leave holding':
         return this.#holding.remove(run)
       case 'leave line':
+        run.deadlineAt = Infinity
         return run.lane.leaveLine(run)
       case 'clear line':
-        return undefined
+        return this.#clearLine(run.lane)
       case 'call':
         return this.#call(run)
       case 'abort':
@@ -270,8 +277,15 @@ export class Consumers {
     }
   }
 
-  #enqueue(run: Run): void {
+  #enqueue(run: Run, now: number): void {
     run.lane.enqueue(run)
+    this.#setDeadline(run, now + HOLD_MS_MAX, now)
+  }
+
+  /** None of them can start sooner than the one that did not start in time. */
+  #clearLine(lane: Lane): void {
+    lane.bar()
+    for (let run = lane.first; run !== undefined; run = lane.first) this.#feed(run, { kind: 'give back' })
   }
 
   #call(run: Run): void {

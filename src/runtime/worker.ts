@@ -37,6 +37,7 @@ export class Runtime {
   readonly #settler: Settler
   readonly #keeper: Keeper
   readonly #reaper: Reaper
+  readonly #dispatcher: Dispatcher
   readonly #scheduler: Scheduler
   #endWakes: (() => void) | undefined
 
@@ -49,7 +50,7 @@ export class Runtime {
       random,
       store,
       onFailure: report('settling failed, trying again'),
-      onRecovered: () => dispatcher.noteRoom(),
+      onRecovered: () => this.#dispatcher.noteRoom(),
     })
     this.consumers = new Consumers({
       clock,
@@ -61,7 +62,7 @@ export class Runtime {
       lateAfterMs,
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),
-      onRoom: () => dispatcher.noteRoom(),
+      onRoom: () => this.#dispatcher.noteRoom(),
     })
     this.#keeper = new Keeper({
       clock,
@@ -83,7 +84,7 @@ export class Runtime {
       settler: this.#settler,
       onFailure: report('looking for lapsed leases failed, trying again'),
     })
-    const dispatcher = new Dispatcher({
+    this.#dispatcher = new Dispatcher({
       clock,
       store,
       lanes,
@@ -103,7 +104,7 @@ export class Runtime {
         fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
         slackMs: store.capabilities.leadMs / 2,
       },
-      read: () => dispatcher.fetch(),
+      read: () => this.#dispatcher.fetch(),
       onFailure: report('claiming failed, trying again'),
     })
   }
@@ -123,6 +124,7 @@ export class Runtime {
 
   async quiet(): Promise<void> {
     this.#endWakes?.()
+    this.#dispatcher.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 

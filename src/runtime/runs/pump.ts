@@ -31,10 +31,12 @@ export class Pump {
     this.#state = 'at work'
     const { clock } = this.#parts
     const beganAt = clock.monotonic()
-    for (let now = beganAt; this.#startOne(now); now = clock.monotonic()) {
-      if (now - beganAt < TURN_MS) continue
-      this.#pause()
-      return
+    let now = beganAt
+    while (this.#startOne(now)) {
+      const startedAt = now
+      now = clock.monotonic()
+      this.#servedLast?.blocked(now - startedAt)
+      if (now - beganAt >= TURN_MS) return this.#pause()
     }
     if (this.#state === 'at work') this.#state = 'idle'
   }
