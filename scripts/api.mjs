@@ -26,14 +26,15 @@ function renderEntry(root, title, file) {
   return [`## \`${title}\``, ...sections].join('\n\n')
 }
 
-/** `export { a, b } from './x.ts'`, `export type { c } from ...` and `export type * from ...`. */
+/** `export { a, b } from './x.ts'`, `export type { c } from ...` and `export type * from ...`, which passes on types. */
 function exportsOf(root, file) {
   const text = readFileSync(join(root, 'src', file), 'utf8')
   const found = []
   for (const [, names, from] of text.matchAll(/export (?:type )?(?:\{([^}]*)\}|\*) from '([^']+)'/g)) {
     const path = join(file, '..', from)
     if (names === undefined) {
-      found.push(...declarationsIn(root, path).map(({ name }) => ({ name, from: path })))
+      const types = declarationsIn(root, path).filter(({ isType }) => isType)
+      found.push(...types.map(({ name }) => ({ name, from: path })))
       found.push(...exportsOf(root, path))
     } else {
       for (const name of names.split(',').map((item) => item.trim()))
@@ -63,16 +64,17 @@ function declarationOf(root, name, file) {
 /** What a class needs and its user does not. */
 const INTERNAL = /^\s*(?:#private;|private |constructor\(settings: Settings)/
 
-const DECLARATION = /^export (?:declare )?(?:abstract )?(?:class|interface|type|const|function) (\w+)/
+const DECLARATION = /^export (?:declare )?(?:abstract )?(class|interface|type|const|function) (\w+)/
 
 /** Every exported declaration of a file, with the comment before it. tsc starts each at the beginning of a line. */
 function declarationsIn(root, file) {
   const lines = readFileSync(join(root, 'dist', file.replace(/\.ts$/, '.d.ts')), 'utf8').split('\n')
   const found = []
   for (const [i, line] of lines.entries()) {
-    const name = DECLARATION.exec(line)?.[1]
-    if (name !== undefined)
-      found.push({ name, text: [...commentBefore(lines, i), ...bodyFrom(lines, i)].join('\n') })
+    const [, kind, name] = DECLARATION.exec(line) ?? []
+    if (name === undefined) continue
+    const text = [...commentBefore(lines, i), ...bodyFrom(lines, i)].join('\n')
+    found.push({ name, isType: kind !== 'const' && kind !== 'function', text })
   }
   return found
 }

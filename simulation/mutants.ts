@@ -34,20 +34,18 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'retry without wake: nobody hears of a message that is due again',
     file: 'src/store/memory/store.ts',
-    find: `    const results = settlements.map((settlement) => this.#settleOne(settlement, now))
-    this.#wakeSleepers()`,
-    replace: `    const results = settlements.map((settlement) => this.#settleOne(settlement, now))
-    this.#waiting.takeWake()`,
+    find: 'return this.#waking(settlements.map((settlement) => this.#settleOne(settlement, now)))',
+    replace: 'return settlements.map((settlement) => this.#settleOne(settlement, now))',
   },
   {
     name: 'reschedule without wake',
     file: 'src/store/memory/store.ts',
     find: `      return 'rescheduled'
     })
-    this.#wakeSleepers()`,
+    return this.#waking(results)`,
     replace: `      return 'rescheduled'
     })
-    this.#waiting.takeWake()`,
+    return results`,
   },
   {
     name: 'missing fence: a late worker settles the attempt of another',
@@ -64,8 +62,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a lapsed lease is taken over under its old token',
     file: 'simulation/world/model-store.ts',
-    find: 'entry.held = { token: String(this.#granted), endsAt: now + leaseMs }',
-    replace: 'entry.held = { token: entry.held?.token ?? String(this.#granted), endsAt: now + leaseMs }',
+    find: 'const token = String(this.#granted)',
+    replace: 'const token = entry.held?.token ?? String(this.#granted)',
   },
   {
     name: 'two-step recovery: a lapsed message is taken out, then put back',
@@ -257,8 +255,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'produce resolves before the store has the message',
     file: 'src/runtime/producer.ts',
-    find: '      this.#calls.push({ draft, resolve, reject })',
-    replace: `      this.#calls.push({ draft, resolve, reject })
+    find: '      this.#turn.add({ draft, resolve, reject })',
+    replace: `      this.#turn.add({ draft, resolve, reject })
       resolve(draft.message.id)`,
   },
   {

@@ -62,3 +62,20 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     signal.addEventListener('abort', wake)
   })
 }
+
+/** True once `work` is done, false if that takes longer than `capMs`; the work then goes on. Rejects as `work` does. */
+export function endsWithin(clock: Clock, capMs: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.schedule(capMs, () => resolve(false))
+    work.then(
+      () => {
+        timer.cancel()
+        resolve(true)
+      },
+      (error: unknown) => {
+        timer.cancel()
+        reject(error instanceof Error ? error : new Error(String(error)))
+      },
+    )
+  })
+}

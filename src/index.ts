@@ -1,5 +1,5 @@
 export { Punctual } from './queue/punctual.ts'
-export type { PunctualOptions } from './queue/settings.ts'
+export type { PunctualOptions, QueueOptions } from './queue/settings.ts'
 export type { CancelResult, ProduceEntry } from './queue/queue.ts'
 export type { FoundMessage, MessagePage } from './queue/inspection.ts'
 export type { Stats } from './queue/stats.ts'
@@ -24,4 +24,5 @@ export type { Clock, Timer } from './clock.ts'
 export type { Random } from './random.ts'
 /** For engine authors; the suite that goes with it is in `punctual/testing`. */
 export type * from './store/contract/store.ts'
-export type { StoreContext } from './store/engine.ts'
+export type { QueueList, StoreContext } from './store/engine.ts'
+export type * from './store/engines.ts'

@@ -1,7 +1,7 @@
 /** Producers and a worker on one queue, in this process, that go on while servers die and return. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Punctual } from '../../src/index.ts'
-import type { DurabilityOption } from '../../src/queue/settings.ts'
+import type { DurabilityOption } from '../../src/store/engines.ts'
 import { Ledger, type Purpose } from './ledger.ts'
 
 const PRODUCERS = 6

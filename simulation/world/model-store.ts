@@ -3,43 +3,43 @@
  * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
-import { UnavailableError, UsageError, assertNever } from '../../src/core/errors.ts'
-import { MESSAGE_STATES, type MessageState } from '../../src/core/message.ts'
-import { admitEntries } from '../../src/store/shared/admission.ts'
+import { UnavailableError, assertNever } from '../../src/core/errors.ts'
+import { MESSAGE_STATES } from '../../src/core/message.ts'
+import { admitClaim, admitEntries } from '../../src/store/shared/admission.ts'
+import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
 import { topicsPage } from '../../src/store/shared/topics-page.ts'
-import { FeaturelessStore } from '../../src/store/shared/unsupported.ts'
+import { unsupported } from '../../src/store/shared/unsupported.ts'
+import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
+import { byTurn, freshEntry, storedMessage, type ModelEntry } from './model-entry.ts'
+import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 
-type Held = { readonly token: string; endsAt: number }
+const OWNED_PAGE = 10
 
-type Entry = {
-  readonly message: contract.NewMessage
-  readonly order: number
-  place: 'waiting' | 'running' | 'dead'
-  dueAt: number
-  attempt: number
-  held: Held | undefined
-  error: string
-  reason: string
-  diedAt: number
+export type ModelOptions = {
+  readonly batchMax: number
+  readonly leadMs: number
+  readonly wantsMax?: number
 }
 
-export class ModelStore extends FeaturelessStore implements contract.Store {
-  protected readonly engine = 'model'
+export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
-  readonly #entries = new Map<string, Entry>()
-  readonly #listeners = new Set<() => void>()
+  readonly #entries = new Map<string, ModelEntry>()
+  readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  readonly #workers = new WorkerList()
+  readonly #figures = new FiguresBook()
   #produced = 0
   #granted = 0
-  /** The latest moment until which a claimer may sleep: what is due before it must wake them. */
-  #promisedAt = Infinity
-  #mustWake = false
+  #deaths = 0
+  /** By topic, the latest moment until which a claimer may sleep: what is due before it must wake them. */
+  readonly #promisedAt = new Map<string, number>()
+  /** Why sleepers must be woken: for each change the owner who released, undefined for all other changes. */
+  #wakesFor: (string | undefined)[] = []
   #isClosed = false
-  #topicCounts: Readonly<Record<string, contract.TopicCounts>> = {}
 
-  constructor(now: () => number, { batchMax, leadMs }: { batchMax: number; leadMs: number }) {
-    super()
+  constructor(now: () => number, { batchMax, leadMs, wantsMax = 1_000 }: ModelOptions) {
     this.#now = now
     this.capabilities = {
       engine: 'model',
@@ -48,9 +48,9 @@ export class ModelStore extends FeaturelessStore implements contract.Store {
       wakes: 'hint',
       batchMax,
       batchBytesMax: 64 * 1024 * 1024,
-      wantsMax: batchMax,
+      wantsMax,
       leadMs,
-      features: [],
+      features: ['owners', 'workers', 'forecast', 'figures'],
     }
   }
 
@@ -84,14 +84,31 @@ export class ModelStore extends FeaturelessStore implements contract.Store {
         const entry = this.#entries.get(id)
         if (entry === undefined || entry.place === 'dead') return 'missing'
         if (entry.place === 'running') return 'running'
-        this.#wait(entry, this.#dueAt(when))
+        this.#setMoment(entry, dueAtOf(when, this.#now()))
         return 'rescheduled'
       }),
     )
   }
 
+  async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
+    this.#admit(ids.length)
+    return this.#changing(() =>
+      ids.map((id) => {
+        const entry = this.#entries.get(id)
+        if (entry?.place !== 'dead') return 'missing'
+        entry.attempt = 0
+        entry.lapses = 0
+        entry.error = ''
+        entry.reason = ''
+        this.#setMoment(entry, this.#now())
+        return 'revived'
+      }),
+    )
+  }
+
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    this.#admit(request.limit)
+    this.#admit(0)
+    admitClaim(request, this.capabilities)
     return request.from === 'due' ? this.#claimDue(request) : this.#claimLapsed(request)
   }
 
@@ -111,142 +128,146 @@ export class ModelStore extends FeaturelessStore implements contract.Store {
     return this.#changing(() => settlements.map((settlement) => this.#settleOne(settlement)))
   }
 
-  async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    this.#admit(ids.length)
-    return this.#changing(() =>
-      ids.map((id) => {
-        const entry = this.#entries.get(id)
-        if (entry?.place !== 'dead') return 'missing'
-        entry.attempt = 0
-        entry.error = ''
-        entry.reason = ''
-        this.#wait(entry, this.#now())
-        return 'revived'
-      }),
-    )
+  async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    this.#admit(0)
+    const after = cursor === undefined ? -1 : Number(cursor)
+    const rest = this.#running()
+      .filter(({ entry, held }) => held.owner === owner && entry.order > after)
+      .toSorted((a, b) => a.entry.order - b.entry.order)
+    const page = rest.slice(0, OWNED_PAGE)
+    const leases = page.map(({ entry: { message }, held }) => ({
+      id: message.id,
+      token: held.token,
+      topic: message.topic,
+    }))
+    return rest.length === page.length ? { leases } : { leases, cursor: String(page.at(-1)?.entry.order) }
+  }
+
+  async leave(owner: string): Promise<void> {
+    this.#admit(0)
+    this.#workers.leave(owner, this.#now())
+  }
+
+  async workers(): Promise<contract.WorkersReply> {
+    this.#admit(0)
+    return { now: this.#now(), workers: this.#workers.list(this.#now()) }
+  }
+
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    this.#admit(figures.length)
+    this.#figures.record(figures, this.#now())
+  }
+
+  async figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    this.#admit(0)
+    return this.#figures.read(query, this.#now())
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    if ('ids' in query) {
-      this.#admit(query.ids.length)
-      const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
-      return { items: found.map((entry) => this.#stored(entry)), scanned: found.length }
+    const now = this.#now()
+    if (!('ids' in query)) {
+      this.#admit(query.limit)
+      return modelPage(this.#entries.values(), query, { now, deaths: this.#deaths })
     }
-    this.#admit(query.limit)
-    const { state, topic, limit, cursor } = query
-    const from = cursor === undefined ? -1 : parseCursor(cursor)
-    const rest = [...this.#entries.values()]
-      .filter((entry) => entry.order > from && this.#stateOf(entry) === state)
-      .filter(({ message }) => topic === undefined || message.topic === topic)
-      .toSorted((a, b) => a.order - b.order)
-    const page = rest.slice(0, limit)
-    const last = page.at(-1)
-    const items = page.map((entry) => this.#stored(entry))
-    const scanned = rest.length
-    if (rest.length === page.length || last === undefined) return { items, scanned }
-    return { items, scanned, cursor: String(last.order) }
+    this.#admit(query.ids.length)
+    const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
+    return { items: found.map((entry) => storedMessage(entry, now)), scanned: query.ids.length }
   }
 
   async count(): Promise<contract.Counts> {
     this.#admit(0)
-    const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
-    const topics = new Map<string, { waiting: number; running: number; dead: number }>()
-    let nextDueAt = Infinity
-    for (const entry of this.#entries.values()) {
-      states[this.#stateOf(entry)] += 1
-      const counts = topics.get(entry.message.topic) ?? { waiting: 0, running: 0, dead: 0 }
-      topics.set(entry.message.topic, counts)
-      counts[entry.place] += 1
-      if (entry.place === 'waiting') nextDueAt = Math.min(nextDueAt, entry.dueAt)
-    }
-    this.#topicCounts = Object.fromEntries(topics)
-    return { states, isExact: true, ...(nextDueAt === Infinity ? {} : { nextDueAt }) }
+    return modelCounts([...this.#entries.values()], this.#now())
   }
 
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
-    await this.count()
-    return topicsPage(this.#topicCounts, query)
+    this.#admit('topics' in query ? query.topics.length : query.limit)
+    return topicsPage(modelTopics(this.#entries.values()), query)
+  }
+
+  async forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    this.#admit(0)
+    return modelForecast(this.#entries.values(), query)
   }
 
   async doctor(): Promise<contract.Finding[]> {
     return [{ level: 'fine', what: `a model; it knows ${MESSAGE_STATES.length} states` }]
   }
 
-  onWake(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  backup(): Promise<void> {
+    return unsupported('model', 'backup', 'a model lives as long as its test')
+  }
+
+  onWake(listener: () => void, owner?: string): () => void {
+    const entry = { call: listener, owner }
+    this.#listeners.add(entry)
+    return () => this.#listeners.delete(entry)
   }
 
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
     if (existing !== undefined && message.ifExists === 'keep') return 'duplicate'
     if (existing?.place === 'running') return 'running'
-    const entry: Entry = {
-      message,
-      order: this.#produced,
-      place: 'waiting',
-      dueAt: 0,
-      attempt: 0,
-      held: undefined,
-      error: '',
-      reason: '',
-      diedAt: 0,
-    }
+    const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
     this.#entries.set(message.id, entry)
-    this.#wait(entry, this.#dueAt(message.when))
+    this.#setMoment(entry, dueAtOf(message.when, this.#now()))
     return existing === undefined ? 'stored' : 'replaced'
   }
 
-  #claimDue({ wants, limit, leaseMs, leadMs }: contract.ClaimDue): contract.ClaimReply {
+  #claimDue(request: contract.ClaimDue): contract.ClaimReply {
+    const { owner, facts, wants, limit, bytesMax, leadMs } = request
     const now = this.#now()
+    this.#workers.see(owner, facts, now)
     const until = now + Math.min(leadMs, this.capabilities.leadMs)
     const left = new Map(wants.map((want) => [want.topic, want.limit]))
+    const wanted = (): ModelEntry[] =>
+      [...this.#entries.values()].filter(
+        ({ place, message }) => place === 'waiting' && left.has(message.topic),
+      )
+    const due = (): ModelEntry[] => wanted().filter(({ dueAt }) => dueAt <= until)
     const leases: contract.Lease[] = []
-    for (const entry of this.#waiting(until).toSorted((a, b) => byTurn(a, b, wants))) {
+    let bytes = 0
+    for (const entry of due().toSorted((a, b) => byTurn(a, b, wants))) {
       const room = left.get(entry.message.topic) ?? 0
       if (room === 0 || leases.length === limit) continue
+      bytes += entry.message.body.length
+      if (bytes > bytesMax && leases.length > 0) break
       left.set(entry.message.topic, room - 1)
       entry.place = 'running'
       entry.attempt += 1
-      leases.push(this.#lease(entry, now, leaseMs))
+      leases.push(this.#lease(entry, now, request))
     }
-    const isMoreDue = this.#waiting(until).some(({ message }) => left.has(message.topic))
-    return { leases, next: isMoreDue ? { state: 'EXPIRED' } : this.#promise(until) }
+    if (due().length > 0) return { leases, next: { state: 'EXPIRED' } }
+    const at = Math.min(Infinity, ...wanted().map(({ dueAt }) => dueAt))
+    for (const topic of left.keys()) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
+    return { leases, next: nextAt(at, until) }
   }
 
-  #claimLapsed({ limit, leaseMs }: contract.ClaimLapsed): contract.ClaimReply {
+  #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
     const now = this.#now()
-    const lapsed = this.#running().filter(({ endsAt }) => endsAt <= now)
-    const leases = lapsed.slice(0, limit).map(({ entry }) => this.#lease(entry, now, leaseMs))
-    const first = this.#running()[0]
-    if (first === undefined) return { leases, next: { state: 'NO_TASK' } }
-    if (first.endsAt <= now) return { leases, next: { state: 'EXPIRED' } }
-    return { leases, next: { state: 'WAITING', ms: first.endsAt - now } }
+    const others = this.#running().filter(({ held }) => held.owner !== request.owner)
+    const lapsed = others.filter(({ held }) => held.endsAt <= now)
+    const isOwnLapsed = this.#running().some(({ held }) => held.owner === request.owner && held.endsAt <= now)
+    const leases = lapsed.slice(0, request.limit).map(({ entry }) => this.#lease(entry, now, request))
+    const next = nextAt(others[leases.length]?.held.endsAt, now)
+    return isOwnLapsed ? { leases, next, isOwnLapsed } : { leases, next }
   }
 
-  #lease(entry: Entry, now: number, leaseMs: number): contract.Lease {
+  #lease(entry: ModelEntry, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
     const { id, topic, body, meta, priority } = entry.message
+    const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
-    entry.held = { token: String(this.#granted), endsAt: now + leaseMs }
-    return {
-      id,
-      topic,
-      body,
-      meta,
-      priority,
-      token: entry.held.token,
-      dueAt: entry.dueAt,
-      firstDueAt: entry.dueAt,
-      lapses: 0,
-      attempt: entry.attempt,
-      latenessMs: now - entry.dueAt,
-    }
+    const token = String(this.#granted)
+    entry.held = { token, owner, endsAt: now + leaseMs }
+    const latenessMs = now - dueAt
+    return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }
 
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
     const entry = this.#heldBy(settlement)
     if (entry === undefined) return 'lost'
+    if (!isStorable(settlement)) return 'refused'
+    const owner = entry.held?.owner
     entry.held = undefined
     switch (settlement.kind) {
       case 'ack':
@@ -254,21 +275,25 @@ export class ModelStore extends FeaturelessStore implements contract.Store {
         break
       case 'retry':
         entry.error = settlement.error
+        entry.lapses = settlement.isLapse === true ? entry.lapses + 1 : 0
         this.#wait(entry, this.#now() + settlement.delayMs)
         break
       case 'lapse':
         entry.error = settlement.error
+        entry.lapses += 1
         this.#wait(entry, entry.dueAt)
         break
       case 'release':
         entry.attempt -= 1
-        this.#wait(entry, entry.dueAt)
+        this.#wait(entry, entry.dueAt, owner)
         break
       case 'dead':
         entry.place = 'dead'
         entry.error = settlement.error
         entry.reason = settlement.reason
         entry.diedAt = this.#now()
+        entry.deathsBefore = this.#deaths
+        this.#deaths += 1
         break
       default:
         return assertNever(settlement)
@@ -276,98 +301,48 @@ export class ModelStore extends FeaturelessStore implements contract.Store {
     return 'settled'
   }
 
-  #wait(entry: Entry, dueAt: number): void {
-    entry.place = 'waiting'
-    entry.dueAt = dueAt
-    if (dueAt >= this.#promisedAt) return
-    this.#promisedAt = dueAt
-    this.#mustWake = true
+  #setMoment(entry: ModelEntry, dueAt: number): void {
+    entry.firstDueAt = dueAt
+    this.#wait(entry, dueAt)
   }
 
-  /** Tells a claimer how long it may sleep, and remembers it. `until`: what is due up to there it has or does not want. */
-  #promise(until: number): contract.Next {
-    const later = [...this.#entries.values()].filter(
-      ({ place, dueAt }) => place === 'waiting' && dueAt > until,
-    )
-    const at = later.reduce((earliest, { dueAt }) => Math.min(earliest, dueAt), Infinity)
-    this.#promisedAt = Math.max(this.#promisedAt, at)
-    return at === Infinity ? { state: 'NO_TASK' } : { state: 'WAITING', ms: at - until }
+  #wait(entry: ModelEntry, dueAt: number, releasedBy?: string): void {
+    entry.place = 'waiting'
+    entry.dueAt = dueAt
+    const { topic } = entry.message
+    if (dueAt >= this.#promised(topic)) return
+    this.#wakesFor.push(releasedBy)
+    // One that released is not woken, and still sleeps as long as it was told.
+    if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
+  }
+
+  #promised(topic: string): number {
+    return this.#promisedAt.get(topic) ?? Infinity
   }
 
   #changing<T>(change: () => T): T {
     const result = change()
-    if (this.#mustWake) for (const listener of this.#listeners) listener()
-    this.#mustWake = false
+    const causes = this.#wakesFor
+    this.#wakesFor = []
+    for (const { call, owner } of this.#listeners)
+      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call()
     return result
   }
 
-  #waiting(until: number): Entry[] {
-    return [...this.#entries.values()].filter(({ place, dueAt }) => place === 'waiting' && dueAt <= until)
-  }
-
   /** By the end of their leases. */
-  #running(): { entry: Entry; endsAt: number }[] {
-    const running: { entry: Entry; endsAt: number }[] = []
-    for (const entry of this.#entries.values())
-      if (entry.held !== undefined) running.push({ entry, endsAt: entry.held.endsAt })
-    return running.toSorted((a, b) => a.endsAt - b.endsAt)
+  #running(): { readonly entry: ModelEntry; readonly held: NonNullable<ModelEntry['held']> }[] {
+    return [...this.#entries.values()]
+      .flatMap((entry) => (entry.held === undefined ? [] : [{ entry, held: entry.held }]))
+      .toSorted((a, b) => a.held.endsAt - b.held.endsAt)
   }
 
-  #heldBy({ id, token }: contract.LeaseRef): Entry | undefined {
+  #heldBy({ id, token }: contract.LeaseRef): ModelEntry | undefined {
     const entry = this.#entries.get(id)
     return entry?.held?.token === token ? entry : undefined
-  }
-
-  #dueAt(when: contract.DueTime): number {
-    return 'at' in when ? when.at : this.#now() + when.delayMs
-  }
-
-  #stateOf({ place, dueAt }: Entry): MessageState {
-    if (place !== 'waiting') return place
-    return dueAt <= this.#now() ? 'ready' : 'delayed'
-  }
-
-  #stored(entry: Entry): contract.StoredMessage {
-    const { id, topic, body, meta, priority } = entry.message
-    const { dueAt, attempt, error, reason, held, diedAt } = entry
-    const until = held?.endsAt ?? (entry.place === 'dead' ? diedAt : 0)
-    return {
-      id,
-      topic,
-      body,
-      meta,
-      priority,
-      state: this.#stateOf(entry),
-      dueAt,
-      firstDueAt: dueAt,
-      producedAt: 0,
-      lapses: 0,
-      owner: '',
-      attempt,
-      error,
-      reason,
-      until,
-    }
   }
 
   #admit(entries: number): void {
     if (this.#isClosed) throw new UnavailableError('STORE_CLOSED', 'the model is closed; make a new one.')
     admitEntries(entries, this.capabilities.batchMax)
   }
-}
-
-/** The order of the last message on the page before. */
-function parseCursor(cursor: string): number {
-  if (/^\d+$/.test(cursor)) return Number(cursor)
-  throw new UsageError('CURSOR_INVALID', `cursor is "${cursor}"; give the cursor of the page before.`, {
-    value: cursor,
-  })
-}
-
-/** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */
-function byTurn(a: Entry, b: Entry, wants: readonly contract.Want[]): number {
-  const place = ({ message }: Entry): number => wants.findIndex(({ topic }) => topic === message.topic)
-  return (
-    a.message.priority - b.message.priority || place(a) - place(b) || a.dueAt - b.dueAt || a.order - b.order
-  )
 }

@@ -8,12 +8,8 @@ import { UsageError, describe, invariant } from '../core/errors.ts'
 import { makeId } from '../core/id.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId, checkTopic } from '../core/message.ts'
-import {
-  checkRecord,
-  parseHandleOptions,
-  type HandleOptions,
-  type HandleSettings,
-} from '../core/input/options.ts'
+import { checkRecord } from '../core/input/checks.ts'
+import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/options.ts'
 import {
   checkEntries,
   checkIds,
@@ -27,7 +23,6 @@ import {
   type When,
 } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
-import { backup } from './backup.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
@@ -36,7 +31,7 @@ import { Lane, Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
-import { isStore, type Settings } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
@@ -62,7 +57,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
     this.#settings = settings
-    this.#opening = new Opening(makeStore, !isStore(settings.store), (store) => {
+    this.#opening = new Opening(makeStore, settings.store.kind === 'made', (store) => {
       this.#producer = new Producer(store, settings.clock, settings.random)
     })
     this.#events = new Events(settings.logger)
@@ -99,7 +94,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       const { topic, payload, ...options } = entry
       return this.#draft(topic, payload, options)
     })
-    await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    if (this.#settings.schemas !== undefined) {
+      await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    }
     return (await this.#openProducer()).produceMany(drafts)
   }
 
@@ -146,9 +143,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return (await this.#open()).doctor()
   }
 
-  /** Copies a file store to a new directory while it is in use. */
+  /** Copies the store to a new directory while it is in use, where its engine can. */
   async backup(directory: string): Promise<void> {
-    await backup(await this.#open(), directory)
+    await (await this.#open()).backup(directory)
   }
 
   /** Says what to do with the messages of a topic. Before or after `start()`. */

@@ -6,10 +6,9 @@ import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/inpu
 import { UsageError, describe } from '../core/errors.ts'
 import type { Logger } from '../core/log.ts'
 import { checkTopic, isName } from '../core/message.ts'
+import { checkRecord, parseInteger } from '../core/input/checks.ts'
 import {
-  checkRecord,
   parseConcurrency,
-  parseInteger,
   parseRetry,
   parseTimeout,
   RETRY_DEFAULT,
@@ -18,29 +17,22 @@ import {
 import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
 import { systemRandom, type Random } from '../random.ts'
 import type { Store } from '../store/contract/store.ts'
+import { STORE_VERBS } from '../store/contract/verbs.ts'
+import type { Engine, EngineOptionValues } from '../store/engine.ts'
+import {
+  DEFAULT_STORE,
+  ENGINES,
+  engineForClient,
+  engineForUrl,
+  exampleUrls,
+  type EngineOptions,
+} from '../store/engines.ts'
 
-/** A client of the package `redis`: its settings are used, on connections of punctual's own. */
-export type ExistingClient = { duplicate(overrides?: object): unknown; sendCommand: unknown }
+/** What every queue has, and what the engines add: the store, and options of their own. */
+export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = QueueOptions<Schemas> &
+  EngineOptions
 
-/** What an acknowledged write has reached; see docs/redis.md. */
-export type DurabilityOption =
-  | 'primary'
-  | 'replicated'
-  | {
-      /** How many replicas must have it. Default 1. */
-      replicas?: number
-      /** How long to wait for them; then the call fails, its effect unknown. Default `1s`. */
-      timeout?: Duration
-    }
-
-export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
-  /**
-   * A URL (`memory:`, `file:PATH`, `redis://...`, `redis+sentinel://...`), a client of the package `redis`, or a store object, which its maker
-   * closes. Default `file:.punctual`.
-   */
-  store?: string | ExistingClient | Store
-  /** Redis only. `replicated`: a write is acknowledged when a replica has it too. Default `primary`. */
-  durability?: DurabilityOption
+export type QueueOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   /** Queues of one store share nothing. Default `default`. */
   queue?: string
   /** How many handlers run at once in this process. Default 100. */
@@ -69,16 +61,19 @@ export type PunctualOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   random?: Random
 }
 
-export type DurabilitySettings = {
-  readonly durability: 'primary' | 'replicated'
-  readonly replicas?: number
-  readonly replicationTimeout?: Duration
-}
+/** A store that the user made, or an engine that makes one. */
+export type StoreChoice =
+  | { readonly kind: 'given'; readonly store: Store }
+  | {
+      readonly kind: 'made'
+      readonly engine: Engine
+      /** A URL, or an object that the engine accepts. */
+      readonly target: string | object
+      readonly options: EngineOptionValues
+    }
 
 export type Settings = {
-  readonly store: string | ExistingClient | Store
-  /** What was said in code; a URL may say it too. */
-  readonly durability: DurabilitySettings | undefined
+  readonly store: StoreChoice
   readonly queue: string
   readonly concurrency: number
   readonly leaseMs: number
@@ -96,7 +91,6 @@ export type Settings = {
 
 const OPTION_NAMES = [
   'store',
-  'durability',
   'queue',
   'concurrency',
   'lease',
@@ -112,17 +106,15 @@ const OPTION_NAMES = [
   'random',
 ] as const
 
-export const DEFAULT_STORE = 'file:.punctual'
+export const DEFAULT_QUEUE = 'default'
 const QUEUE_BYTES_MAX = 100
 const PAYLOAD_LIMIT_MAX = 256 * 1024 * 1024
-const STORE_VERBS = ['open', 'close', 'put', 'claim', 'settle', 'extend', 'inspect', 'onWake'] as const
 
 export function parseSettings(options: unknown): Settings {
-  const given = checkRecord(
-    typeof options === 'string' ? { store: options } : (options ?? {}),
-    'options',
-    OPTION_NAMES,
-  )
+  const given = checkRecord(typeof options === 'string' ? { store: options } : (options ?? {}), 'options', [
+    ...OPTION_NAMES,
+    ...ENGINES.flatMap(({ options: own }) => Object.keys(own)),
+  ])
   const duration = (
     name: 'lease' | 'fallback' | 'stopTimeout' | 'lateAfter',
     preset: Duration,
@@ -133,9 +125,8 @@ export function parseSettings(options: unknown): Settings {
       max: name === 'lateAfter' ? DAY_MS * 365 : TIMER_MS_MAX,
     })
   return {
-    store: parseStore(given.store ?? DEFAULT_STORE),
-    durability: given.durability === undefined ? undefined : parseDurability(given.durability),
-    queue: parseQueue(given.queue ?? 'default'),
+    store: chooseStore(given.store ?? DEFAULT_STORE, given),
+    queue: parseQueue(given.queue ?? DEFAULT_QUEUE),
     concurrency: parseConcurrency(given.concurrency ?? 100),
     leaseMs: duration('lease', '30s', 1_000),
     fallbackMs: duration('fallback', '5s', 100),
@@ -154,58 +145,58 @@ export function parseSettings(options: unknown): Settings {
   }
 }
 
-export function isStore(value: unknown): value is Store {
-  return hasMethods<Store>(value, STORE_VERBS) && 'capabilities' in value
+/** Refuses an option that the chosen engine would not look at. */
+export function chooseStore(value: unknown, given: EngineOptionValues = {}): StoreChoice {
+  const choice = readStore(value)
+  const engine = choice.kind === 'made' ? choice.engine : undefined
+  const options: Record<string, unknown> = {}
+  for (const { name, options: specs } of ENGINES) {
+    for (const [option, spec] of Object.entries(specs)) {
+      if (given[option] === undefined) continue
+      if (name !== engine?.name) throw foreignOption(option, given[option], name, engine)
+      options[option] = spec.parse(given[option])
+    }
+  }
+  return choice.kind === 'made' ? { ...choice, options } : choice
 }
 
-function parseStore(value: unknown): string | ExistingClient | Store {
-  if (typeof value === 'string' || isStore(value)) return value
-  refuseManyServers(value)
-  if (hasMethods<ExistingClient>(value, ['duplicate', 'sendCommand'])) return value
+function readStore(value: unknown): StoreChoice {
+  if (typeof value === 'string')
+    return { kind: 'made', engine: engineForUrl(value), target: value, options: {} }
+  if (isStore(value)) return { kind: 'given', store: value }
+  if (typeof value === 'object' && value !== null) {
+    const engine = engineForClient(value)
+    if (engine !== undefined) return { kind: 'made', engine, target: value, options: {} }
+  }
+  const urls = exampleUrls().map((url) => `"${url}"`)
+  const clients = ENGINES.flatMap(({ client }) => client?.what ?? [])
   throw new UsageError(
     'STORE_INVALID',
-    `store is ${describe(value)}; give a URL like "file:.punctual" or "redis://localhost:6379", a client of "redis", or a store.`,
+    `store is ${describe(value)}; give a URL like ${urls.join(' or ')}, ${[...clients, 'or a store'].join(', ')}.`,
     { value },
   )
 }
 
-/** Clients of the same package that send a call again by themselves, and keep their settings to themselves. */
-function refuseManyServers(value: unknown): void {
-  const isSentinel = hasMethods<{ getMasterNode: unknown }>(value, ['getMasterNode'])
-  if (!isSentinel && !hasMethods<{ nodeClient: unknown }>(value, ['nodeClient'])) return
-  const remedy = isSentinel
-    ? 'give a URL instead: redis+sentinel://host1,host2,host3/mymaster'
-    : 'give a URL or a client of one server instead'
-  throw new UsageError(
-    'STORE_INVALID',
-    `store is a client made by ${isSentinel ? 'createSentinel' : 'createCluster'}, whose settings cannot be read; ${remedy}.`,
+function foreignOption(
+  option: string,
+  value: unknown,
+  owner: string,
+  engine: Engine | undefined,
+): UsageError {
+  const where = engine === undefined ? 'a store object' : `a ${engine.name} store`
+  return new UsageError(
+    'OPTION_INVALID',
+    `${option} is given with ${where}; only a ${owner} store has this option, so leave it out.`,
     { value },
   )
 }
 
-function parseDurability(value: unknown): DurabilitySettings {
-  if (value === 'primary' || value === 'replicated') return { durability: value }
-  if (typeof value !== 'object' || value === null) {
-    throw new UsageError(
-      'OPTION_INVALID',
-      `durability is ${describe(value)}; give "primary", "replicated" or { replicas, timeout }.`,
-      { value },
-    )
-  }
-  const { replicas, timeout } = checkRecord(value, 'durability', ['replicas', 'timeout'])
-  return {
-    durability: 'replicated',
-    ...(replicas === undefined
-      ? {}
-      : { replicas: parseInteger(replicas, 'durability.replicas', { min: 1, max: 100 }) }),
-    ...(timeout === undefined
-      ? {}
-      : { replicationTimeout: parseDuration(timeout, 'durability.timeout', { min: 50, max: 600_000 }) }),
-  }
+function isStore(value: unknown): value is Store {
+  return hasMethods<Store>(value, [...STORE_VERBS, 'onWake']) && 'capabilities' in value
 }
 
 function parseQueue(value: unknown): string {
-  // Braces mark the part of a Redis key that decides its cluster slot.
+  // Braces have a meaning of their own in the keys of some stores.
   if (isName(value, QUEUE_BYTES_MAX) && !/[{}]/.test(value)) return value
   throw new UsageError(
     'OPTION_INVALID',
@@ -260,7 +251,7 @@ function hasMethods<T>(value: unknown, names: readonly (keyof T & string)[]): va
   return names.every((name) => typeof record[name] === 'function')
 }
 
-const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 const consoleLogger: Logger = {
   ...silentLogger,

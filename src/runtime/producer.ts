@@ -1,6 +1,7 @@
 /**
  * Hands new messages to the store. Calls made in the same turn of the event loop share one `put`; a lone call waits
- * for nobody.
+ * for nobody. Batches are cut by bytes too, and only so many bytes are on their way at once: what is too much for one
+ * call, or for the time that the store has for a call, waits here.
  *
  * A generated id that turns out to be taken by another message is drawn again: 54 bits of chance per millisecond
  * make that rare, and this makes it harmless.
@@ -9,7 +10,9 @@ import type { Clock } from '../clock.ts'
 import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/id.ts'
 import type { IfExists } from '../core/input/request.ts'
+import { cutBatches, Turn, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
+import { sizeOfMessage } from '../store/contract/sizes.ts'
 import type { NewMessage, PutResult, Store } from '../store/contract/store.ts'
 
 export type Draft = {
@@ -18,7 +21,8 @@ export type Draft = {
   readonly hasOwnId: boolean
 }
 
-type Call = {
+/** A call of `produce` that waits for its answer. */
+type PendingProduce = {
   readonly draft: Draft
   readonly resolve: (id: string) => void
   readonly reject: (error: unknown) => void
@@ -26,45 +30,57 @@ type Call = {
 
 /** So many clashes are no chance. */
 const CLASHES_MAX = 10
-/** How many batches of one `produceMany` are on their way at once. */
+/** How many batches of one `produceMany`, and how many times the bytes of the largest batch, are on their way at once. */
 const PARALLEL_BATCHES = 4
+/** The produce with this number in a turn sends: the store begins while the turn goes on. */
+const EARLY_AT = 50
 
 export class Producer {
   readonly #store: Store
   readonly #clock: Clock
   readonly #random: Random
-  #calls: Call[] = []
+  readonly #limits: BatchLimits<Draft>
+  readonly #turn: Turn<PendingProduce>
+  readonly #budget: ByteBudget
   readonly #underWay = new Set<Promise<unknown>>()
 
   constructor(store: Store, clock: Clock, random: Random) {
     this.#store = store
     this.#clock = clock
     this.#random = random
+    const { batchMax: entriesMax, batchBytesMax: bytesMax } = store.capabilities
+    this.#limits = { entriesMax, bytesMax, sizeOf: ({ message }) => sizeOfMessage(message) }
+    this.#budget = new ByteBudget(bytesMax * PARALLEL_BATCHES)
+    this.#turn = new Turn({
+      ...this.#limits,
+      sizeOf: ({ draft }) => sizeOfMessage(draft.message),
+      earlyAt: EARLY_AT,
+      atTurnEnd: (run) => process.nextTick(run),
+      send: (calls) => void this.#track(this.#send(calls)),
+    })
   }
 
   produce(draft: Draft): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#calls.push({ draft, resolve, reject })
-      // After everything that this turn still has to say, but before the event loop goes on.
-      if (this.#calls.length === 1) process.nextTick(() => this.#flush())
+      this.#turn.add({ draft, resolve, reject })
     })
   }
 
   /** Resolves to the ids in order. Rejects if any was refused; the others are stored all the same. */
   async produceMany(drafts: readonly Draft[]): Promise<string[]> {
-    const ids: string[] = drafts.map(({ message }) => message.id)
+    const ids: string[] = []
     const refusals: UsageError[] = []
-    const { batchMax } = this.#store.capabilities
+    const batches = drafts.length === 0 ? [] : cutBatches(drafts, this.#limits)
+    let next = 0
     let from = 0
     const work = async (): Promise<void> => {
-      while (from < drafts.length) {
+      for (let batch = batches[next]; batch !== undefined; batch = batches[next]) {
         const start = from
-        from += batchMax
-        const batch = drafts.slice(start, start + batchMax)
+        next += 1
+        from += batch.length
         const results = await this.#put(batch)
         for (const [i, draft] of batch.entries()) {
-          if (results[i] === 'stored') continue
-          const id = await this.#conclude(draft, results[i])
+          const id = results[i] === 'stored' ? draft.message.id : await this.#conclude(draft, results[i])
           if (typeof id === 'string') ids[start + i] = id
           else refusals.push(id)
         }
@@ -77,21 +93,12 @@ export class Producer {
 
   /** Resolves when everything handed over so far was answered. */
   async drain(): Promise<void> {
-    this.#flush()
+    this.#turn.flush()
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
-  #flush(): void {
-    const { batchMax } = this.#store.capabilities
-    const calls = this.#calls
-    this.#calls = []
-    for (let from = 0; from < calls.length; from += batchMax) {
-      void this.#track(this.#send(calls.length <= batchMax ? calls : calls.slice(from, from + batchMax)))
-    }
-  }
-
   /** Never rejects: each caller hears of its own message. */
-  async #send(calls: readonly Call[]): Promise<void> {
+  async #send(calls: readonly PendingProduce[]): Promise<void> {
     try {
       const results = await this.#put(calls.map(({ draft }) => draft))
       for (const [i, { draft, resolve, reject }] of calls.entries()) {
@@ -108,8 +115,15 @@ export class Producer {
     }
   }
 
-  #put(drafts: readonly Draft[]): Promise<PutResult[]> {
-    return this.#store.put(drafts.map(({ message }) => message))
+  async #put(drafts: readonly Draft[]): Promise<PutResult[]> {
+    const messages = drafts.map(({ message }) => message)
+    const bytes = messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+    if (!this.#budget.take(bytes)) await this.#budget.waitFor(bytes)
+    try {
+      return await this.#store.put(messages)
+    } finally {
+      this.#budget.giveBack(bytes)
+    }
   }
 
   /** The id under which the message is known, or why it was refused. */
@@ -155,6 +169,45 @@ export class Producer {
     const forget = (): boolean => this.#underWay.delete(work)
     work.then(forget, forget)
     return work
+  }
+}
+
+/** So many bytes at once, in the order in which they were asked for; more only for one that finds nothing under way. */
+class ByteBudget {
+  readonly #max: number
+  #taken = 0
+  readonly #waiting: { readonly bytes: number; readonly go: () => void }[] = []
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** False: the caller must wait its turn. */
+  take(bytes: number): boolean {
+    if (this.#waiting.length > 0 || !this.#fits(bytes)) return false
+    this.#taken += bytes
+    return true
+  }
+
+  waitFor(bytes: number): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push({ bytes, go: resolve }))
+  }
+
+  giveBack(bytes: number): void {
+    this.#taken -= bytes
+    for (
+      let [first] = this.#waiting;
+      first !== undefined && this.#fits(first.bytes);
+      [first] = this.#waiting
+    ) {
+      this.#waiting.shift()
+      this.#taken += first.bytes
+      first.go()
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#taken === 0 || this.#taken + bytes <= this.#max
   }
 }
 

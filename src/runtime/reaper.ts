@@ -65,7 +65,9 @@ export class Reaper {
   async #reap(): Promise<Reading> {
     const { clock, leaseMs, settler, store } = this.#parts
     const limit = Math.min(REAP_MAX, store.capabilities.batchMax)
-    const { leases, next } = await store.claim({ from: 'lapsed', owner: 'worker', limit, leaseMs })
+    // A name of its own for each call: what lapsed here is taken over like that of anybody else.
+    const owner = `reaper ${this.#parts.random.next()}`
+    const { leases, next } = await store.claim({ from: 'lapsed', owner, limit, leaseMs })
     const givesUpAt = clock.monotonic() + 2 * leaseMs
     for (const lease of leases)
       settler.add(new LapseSettlement(lease, this.#decide(lease), givesUpAt, this.#parts.events))

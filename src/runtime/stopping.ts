@@ -12,7 +12,7 @@
  *
  * So `stop` ends at most `timeout` + 5 s after it began, whatever handlers, store or network do (P11).
  */
-import type { Clock } from '../clock.ts'
+import { endsWithin, type Clock } from '../clock.ts'
 import { formatDuration } from '../core/input/duration.ts'
 import { ABORT_GRACE_MS, type Consumers } from './consumers.ts'
 
@@ -60,7 +60,7 @@ export async function stopInOrder(
   const errors: string[] = []
   const guard = async (step: string, capMs: number, action: () => Promise<unknown>): Promise<void> => {
     try {
-      const isDone = await within(clock, capMs, action())
+      const isDone = await endsWithin(clock, capMs, action())
       if (!isDone) errors.push(`${step}: not done within ${formatDuration(Math.round(capMs))}`)
     } catch (error) {
       errors.push(`${step}: ${error instanceof Error ? error.message : String(error)}`)
@@ -73,10 +73,10 @@ export async function stopInOrder(
   let finished = 0
   if (consumers !== undefined) {
     const leftMs = Math.max(0, timeoutMs - (clock.monotonic() - startedAt))
-    await within(clock, leftMs, Promise.race([consumers.whenIdle(), whenAborted(hurry)]))
+    await endsWithin(clock, leftMs, Promise.race([consumers.whenIdle(), whenAborted(hurry)]))
     if (consumers.running > 0) {
       consumers.abortAll()
-      await within(clock, ABORT_GRACE_MS, consumers.whenIdle())
+      await endsWithin(clock, ABORT_GRACE_MS, consumers.whenIdle())
     }
     abandoned = consumers.abandonAll()
     finished = consumers.ended - endedBefore // Now: one that was left behind and ends later counts as left behind.
@@ -91,23 +91,6 @@ export async function stopInOrder(
     errors,
     durationMs: clock.monotonic() - startedAt,
   }
-}
-
-/** False when the cap came first. */
-function within(clock: Clock, capMs: number, work: Promise<unknown>): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.schedule(capMs, () => resolve(false))
-    work.then(
-      () => {
-        timer.cancel()
-        resolve(true)
-      },
-      (error: unknown) => {
-        timer.cancel()
-        reject(error instanceof Error ? error : new Error(String(error)))
-      },
-    )
-  })
 }
 
 export function whenAborted(signal: AbortSignal): Promise<void> {

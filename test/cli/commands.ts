@@ -1,6 +1,6 @@
 /** Each command as a shell runs it, on whichever engine: a file per engine calls this, so that they run side by side. */
 import { afterAll, describe, expect, it, type TestContext } from 'vitest'
-import type { FoundMessage, Stats } from '../../src/index.ts'
+import type { FoundMessage, QueueList, Stats } from '../../src/index.ts'
 import type { Engine } from './engines.ts'
 import { makePlace, type Place } from './punctual.ts'
 
@@ -136,6 +136,21 @@ export function describeCommands(engine: Engine): void {
       await watching.says('"delayed":2')
       watching.signal('SIGINT')
       expect((await watching.ended).code).toBe(0)
+    })
+
+    it('queues: which there are; stats of one that is not there says so', async (context) => {
+      const shell = await place(context)
+      await shell.run(on('mail', 'produce', 't', '1', '--delay', '1h'))
+      await shell.run(on('orders', 'produce', 't', '1', '--delay', '1h'))
+      const { names, isComplete } = (await shell.json(['queues'])) as QueueList
+      expect(names).toEqual(expect.arrayContaining(['mail', 'orders']))
+      expect(isComplete).toBe(true)
+      expect((await shell.run(['queues'])).stdout).toMatch(/^mail\n(?:.*\n)*orders$/m)
+
+      const typo = await shell.run(on('ordres', 'stats'))
+      expect(typo.code).toBe(1)
+      expect(typo.stderr).toMatch(/there is no queue "ordres" in this store; there are: .*mail.*orders/)
+      expect(((await shell.json(['queues'])) as QueueList).names).not.toContain('ordres') // Asking made none.
     })
 
     it('backup: a store that can be looked into, or the way to get one', async (context) => {

@@ -10,40 +10,68 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => ({ path: file.replaceAll('\\', '/'), text: readFileSync(join(SRC, file), 'utf8') }))
 
+/** Every folder of `store/` with a registration is an engine. */
+const ENGINES = files.flatMap(({ path }) => /^store\/(\w+)\/engine\.ts$/.exec(path)?.[1] ?? [])
+
+/** Types that still share their name with another; each is to be renamed with the rewriting of its folder. */
+const SHARED_TYPE_NAMES: readonly string[] = [
+  'runtime/scheduler.ts Reading',
+  'runtime/settler.ts Entry',
+  'store/file/inspection.ts ListQuery',
+  'store/file/keys.ts Range',
+  'store/file/place.ts Place',
+  'store/file/store.ts Call',
+  'store/file/tail.ts Tail',
+  'store/file/topic.ts Line',
+  'store/file/topic.ts Topic',
+  'store/file/tree.ts Entry',
+  'store/redis/link/link.ts Call',
+  'store/redis/open.ts Target',
+  'store/redis/sentinel/sentinels.ts Place',
+]
+
 /** Arrows point one way: a room may use those on its right, and itself. */
 const MAY_USE: Record<string, readonly string[]> = {
   core: [],
   'clock.ts': ['core'],
   'random.ts': [],
   'store/contract': ['core', 'clock.ts', 'random.ts'],
-  'store/engine.ts': ['core', 'clock.ts', 'random.ts'],
-  'store/shared': ['store/contract', 'core'],
-  'store/memory': ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
-  'store/file': ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
-  'store/redis': ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
-  runtime: ['store/contract', 'core', 'clock.ts', 'random.ts'],
-  queue: ['runtime', 'store/contract', 'core', 'clock.ts', 'random.ts'],
-  'queue/punctual.ts': [
-    'queue',
-    'store/memory',
-    'store/file',
-    'store/redis',
-    'store/contract',
+  'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
+  'store/shared': ['store/contract', 'core', 'clock.ts'],
+  ...Object.fromEntries(
+    ENGINES.map((engine) => [
+      `store/${engine}`,
+      ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
+    ]),
+  ),
+  'store/engines.ts': [
+    ...ENGINES.map((engine) => `store/${engine}`),
     'store/engine.ts',
+    'store/contract',
     'core',
   ],
-  'index.ts': [
+  runtime: ['store/contract', 'core', 'clock.ts', 'random.ts'],
+  queue: [
+    'runtime',
+    'store/engines.ts',
     'store/engine.ts',
-    'queue/punctual.ts',
+    'store/contract',
+    'core',
+    'clock.ts',
+    'random.ts',
+  ],
+  'index.ts': [
     'queue',
     'runtime',
+    'store/engines.ts',
+    'store/engine.ts',
     'store/contract',
     'core',
     'clock.ts',
     'random.ts',
   ],
   'doors/shared': ['index.ts', 'core'],
-  'doors/cli': ['doors/shared', 'index.ts', 'queue/punctual.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
+  'doors/cli': ['doors/shared', 'index.ts', 'queue', 'store/engines.ts', 'core', 'clock.ts', 'random.ts'],
   testing: ['store/contract', 'core', 'clock.ts', 'random.ts'],
 }
 
@@ -121,6 +149,59 @@ describe('house rules', () => {
     expect(seen.filter((used) => used.startsWith('store/') && !used.startsWith('store/contract/'))).toEqual(
       [],
     )
+  })
+
+  it('nothing outside its folder names the server or the library of an engine', () => {
+    const names: Readonly<Record<string, RegExp>> = { redis: /redis|valkey/i, file: /lmdb|sqlite/i }
+    const wrong = Object.entries(names).flatMap(([engine, name]) =>
+      files
+        .filter(({ path }) => path !== 'store/engines.ts' && !path.startsWith(`store/${engine}/`))
+        .filter(({ text }) => name.test(text))
+        .map(({ path }) => `${path} names ${engine}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('loading the package loads no engine, only their registrations', () => {
+    const byPath = new Map(files.map((file) => [file.path, file]))
+    const loaded = new Set<string>()
+    const load = (path: string): void => {
+      const file = byPath.get(path)
+      if (file === undefined || loaded.has(path)) return
+      loaded.add(path)
+      const text = file.text
+        .replace(/import type [\s\S]*?from '[^']+'/g, '')
+        .replace(/export type [{*][^']*'[^']+'/g, '')
+        .replace(/import\('[^']+'\)/g, '')
+      for (const used of importsOf({ path, text })) load(used)
+    }
+    load('index.ts')
+    const engines = [...loaded].filter((path) => /^store\/\w+\/(store|open)\.ts$/.test(path))
+    expect(engines).toEqual([])
+    for (const engine of ENGINES) expect(loaded).toContain(`store/${engine}/engine.ts`)
+  })
+
+  it('a type name means one thing: it is declared once in the source', () => {
+    const places = new Map<string, string[]>()
+    for (const { path, text } of files) {
+      for (const [, name = ''] of text.matchAll(
+        /^(?:export )?(?:declare )?(?:abstract )?(?:type|interface|class) (\w+)/gm,
+      )) {
+        if (!SHARED_TYPE_NAMES.includes(`${path} ${name}`))
+          places.set(name, [...(places.get(name) ?? []), path])
+      }
+    }
+    const shared = [...places].filter(([, paths]) => paths.length > 1)
+    expect(Object.fromEntries(shared)).toEqual({})
+  })
+
+  it('the list of type names that are still shared only shrinks', () => {
+    const stale = SHARED_TYPE_NAMES.filter((entry) => {
+      const [path, name] = entry.split(' ')
+      const pattern = new RegExp(`^(?:export )?(?:abstract )?(?:type|interface|class) ${name}\\b`, 'm')
+      return !files.some((file) => file.path === path && pattern.test(file.text))
+    })
+    expect(stale).toEqual([])
   })
 
   it('no file of the source has grown beyond what one reads at a sitting', () => {

@@ -99,7 +99,7 @@ describe('concurrency', () => {
     const queue = make({ concurrency: 100 })
     queue.handle('t', () => {})
     await queue.stats()
-    await Promise.all(Array.from({ length: 80 }, (_, i) => queue.produce('t', i)))
+    await Promise.all(Array.from({ length: 40 }, (_, i) => queue.produce('t', i)))
     expect(store.calls.filter((verb) => verb === 'put')).toHaveLength(1)
     await queue.start()
     await clock.settle()

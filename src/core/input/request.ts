@@ -12,14 +12,8 @@ import {
   type Priority,
   type PriorityRank,
 } from '../message.ts'
-import {
-  checkRecord,
-  parseInteger,
-  parseOneOf,
-  parseRetry,
-  parseTimeout,
-  type RetryOptions,
-} from './options.ts'
+import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+import { parseRetry, parseTimeout, type RetryOptions } from './options.ts'
 
 /** When: after a time, or at a moment. Not both; neither means now. */
 export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }

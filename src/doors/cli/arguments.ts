@@ -1,16 +1,19 @@
 /** The words of a command line, parsed by the specs of its command; the first wrong one is named. */
 import { parseArgs } from 'node:util'
 import { describe } from '../../core/errors.ts'
+import { DEFAULT_STORE, ENGINES } from '../../store/engines.ts'
 import type { Command, OptionSpec, OptionSpecs, Values } from './command.ts'
 import { CallError } from '../shared/failure.ts'
 import { nearest } from './nearest.ts'
+
+const STORE_URLS = ENGINES.flatMap(({ reach, urls }) => (reach === 'process' ? [] : urls))
 
 /** What every command takes. */
 export const COMMON_OPTIONS = {
   store: {
     type: 'string',
     value: 'URL',
-    help: 'file:PATH, redis://HOST:PORT, redis+sentinel://HOSTS/NAME; default: $PUNCTUAL_STORE, else file:.punctual',
+    help: `${STORE_URLS.join(', ')}; default: $PUNCTUAL_STORE, else ${DEFAULT_STORE}`,
   },
   queue: { type: 'string', value: 'NAME', help: 'default: $PUNCTUAL_QUEUE, else "default"' },
   json: { type: 'boolean', help: 'one JSON document per line, for programs' },

@@ -5,6 +5,7 @@ export const COMMANDS = {
   demo: async () => (await import('./commands/demo.ts')).demo,
   produce: async () => (await import('./commands/produce.ts')).produce,
   work: async () => (await import('./commands/work.ts')).work,
+  queues: async () => (await import('./commands/queues.ts')).queues,
   stats: async () => (await import('./commands/stats.ts')).stats,
   list: async () => (await import('./commands/list.ts')).list,
   get: async () => (await import('./commands/get.ts')).get,

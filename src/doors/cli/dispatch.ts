@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import type { Clock } from '../../clock.ts'
 import { describe, withoutPasswords } from '../../core/errors.ts'
 import { Punctual, type PunctualOptions } from '../../index.ts'
-import { checkReachable, storeExists } from '../../queue/punctual.ts'
-import { DEFAULT_STORE } from '../../queue/settings.ts'
+import { DEFAULT_QUEUE } from '../../queue/settings.ts'
+import { DEFAULT_STORE, engineForUrl, exampleUrls } from '../../store/engines.ts'
 import { parseArguments, type CommonValues } from './arguments.ts'
 import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
@@ -66,11 +66,7 @@ async function runCommand(
     return EXIT.fine
   }
   const { store, queueName } = target(common, env)
-  if (store.startsWith('memory:')) {
-    throw new CallError('a memory store would end with this command; use file:PATH or redis://HOST.')
-  }
-  if (!command.makesStore) await checkStore(store)
-  if (command.isPatient !== true) await checkReachable(store)
+  await checkStore(store, command)
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {
     const queue = new Punctual({ store, queue: queueName, logger: false, ...options })
@@ -98,20 +94,28 @@ async function runCommand(
   }
 }
 
-type Target = { readonly store: string; readonly queueName: string }
+type StoreAndQueue = { readonly store: string; readonly queueName: string }
 
 /** An empty variable counts as none: that is how shells unset them for one call. */
-function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): Target {
+function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): StoreAndQueue {
   return {
     store: store ?? (env.PUNCTUAL_STORE || DEFAULT_STORE),
-    queueName: queue ?? (env.PUNCTUAL_QUEUE || 'default'),
+    queueName: queue ?? (env.PUNCTUAL_QUEUE || DEFAULT_QUEUE),
   }
 }
 
-/** Looking into a store that is not there would make an empty one, and hide a misspelt name. */
-async function checkStore(store: string): Promise<void> {
-  if (await storeExists(store)) return
-  throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
+async function checkStore(store: string, { makesStore, isPatient = false }: Command): Promise<void> {
+  const engine = engineForUrl(store)
+  if (engine.reach === 'process') {
+    throw new CallError(
+      `a ${engine.name} store would end with this command; use one like ${exampleUrls().join(' or ')}.`,
+    )
+  }
+  // Looking into a store that is not there would make an empty one, and hide a misspelt name.
+  if (!makesStore && !(await engine.exists(store))) {
+    throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
+  }
+  if (!isPatient) await engine.probe(store)
 }
 
 /** Asked before the words could be parsed. After `--` everything is an operand. */

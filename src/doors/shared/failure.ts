@@ -40,10 +40,10 @@ export class FailedError extends Error {
   override readonly name = 'FailedError'
 }
 
-export type Failure = { readonly code: ExitCode; readonly line: string; readonly errorCode: string }
+export type FailureReport = { readonly code: ExitCode; readonly line: string; readonly errorCode: string }
 
 /** One line for a person, one number for the shell, one word for programs. `command` is what ran. */
-export function describeFailure(error: unknown, command: string | undefined): Failure {
+export function describeFailure(error: unknown, command: string | undefined): FailureReport {
   if (error instanceof CallError) {
     const shown = error.command ?? command
     const help = shown === undefined ? 'punctual --help' : `punctual ${shown} --help`

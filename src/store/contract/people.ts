@@ -49,6 +49,9 @@ export type InspectQuery =
       readonly cursor?: string
     }
 
+/** The query of a list: by state, page by page. */
+export type ListQuery = Exclude<InspectQuery, { ids: unknown }>
+
 export type Page = {
   readonly items: readonly StoredMessage[]
   readonly cursor?: string

@@ -36,7 +36,7 @@ export interface Wrapping {
   around<T>(verb: StoreVerb, args: readonly unknown[], call: () => Promise<T>): Promise<T>
 }
 
-type Call = (...args: unknown[]) => Promise<unknown>
+type VerbCall = (...args: unknown[]) => Promise<unknown>
 
 class PassingStore {
   readonly inner: Store
@@ -59,7 +59,7 @@ class PassingStore {
 for (const verb of STORE_VERBS) {
   Object.defineProperty(PassingStore.prototype, verb, {
     value(this: PassingStore, ...args: unknown[]) {
-      return this.around(verb, args, () => (this.inner[verb] as Call)(...args))
+      return this.around(verb, args, () => (this.inner[verb] as VerbCall)(...args))
     },
     configurable: true,
     writable: true,

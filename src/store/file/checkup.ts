@@ -1,6 +1,7 @@
 /** What an operator should know about a file store. */
 import { statfs } from 'node:fs/promises'
 import type { PunctualError } from '../../core/errors.ts'
+import { worstFirst } from '../contract/findings.ts'
 import type { Finding } from '../contract/store.ts'
 import { dataBytes } from './directory.ts'
 import type { Environment } from './environment.ts'
@@ -28,8 +29,6 @@ const FILESYSTEMS: ReadonlyMap<number, string> = new Map([
 ])
 const TMPFS = 0x01021994
 
-const ORDER: readonly Finding['level'][] = ['problem', 'warning', 'fine']
-
 export async function checkup(
   environment: Environment,
   channel: WakeChannel,
@@ -41,7 +40,7 @@ export async function checkup(
     ...checkSettings(environment, channel),
     await describeSize(environment),
   ]
-  return findings.toSorted((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
+  return worstFirst(findings)
 }
 
 async function checkMessages({ directory }: Environment, look: () => View): Promise<Finding[]> {
@@ -67,7 +66,7 @@ async function checkFilesystem({ directory }: Environment): Promise<Finding[]> {
     findings.push({
       level: 'problem',
       what: `${directory} lies on ${remote}, where locks and memory maps cannot be relied on`,
-      remedy: 'use a disk of this machine, or a redis: store for several machines',
+      remedy: 'use a disk of this machine, or a store on a server for several machines',
     })
   }
   if (type === TMPFS) {

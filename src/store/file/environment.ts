@@ -5,7 +5,7 @@
  */
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { endsWithin } from './patience.ts'
+import { endsWithin, systemClock } from '../../clock.ts'
 import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { Committer } from './committer.ts'
@@ -93,9 +93,22 @@ export class Environment {
    * is then still under way is given up, and the file is left to the end of the process, which leaves it whole.
    */
   async close(): Promise<void> {
-    if (!(await endsWithin(CLOSE_MS_MAX, this.committer.close()))) this.committer.abandon()
+    if (
+      !(await endsWithin(
+        systemClock,
+        CLOSE_MS_MAX,
+        this.committer.close().catch(() => undefined),
+      ))
+    )
+      this.committer.abandon()
     for (const channel of this.#channels.values()) await channel.close()
-    if (!(await endsWithin(CLOSE_MS_MAX, this.tree.close()))) {
+    if (
+      !(await endsWithin(
+        systemClock,
+        CLOSE_MS_MAX,
+        this.tree.close().catch(() => undefined),
+      ))
+    ) {
       this.#logger.warn(`${this.directory} could not be closed: another process keeps its lock.`)
     }
   }

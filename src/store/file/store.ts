@@ -32,7 +32,7 @@ import {
 import { explainFailure } from './failure.ts'
 import { count, inspectIds, inspectPage, topicNamed, type View } from './inspection.ts'
 import { claimDue, claimLapsed, extendOne, nextDue, nextLapse, settleOne } from './leasing.ts'
-import { endsWithin } from './patience.ts'
+import { endsWithin, systemClock } from '../../clock.ts'
 import { putOne, removeOne, rescheduleOne, reviveOne, type Scene } from './placing.ts'
 import { Room } from './room.ts'
 import type { WakeChannel } from './wake.ts'
@@ -190,7 +190,7 @@ export class FileStore extends FeaturelessStore implements contract.Store {
     this.#opened = undefined
     for (const end of this.#endings) end()
     const calls = [...this.#underWay]
-    if (!(await endsWithin(CLOSE_MS_MAX, Promise.allSettled(calls.map(({ end }) => end))))) {
+    if (!(await endsWithin(systemClock, CLOSE_MS_MAX, Promise.allSettled(calls.map(({ end }) => end))))) {
       for (const { giveUp } of calls) giveUp()
     }
     if (opened !== undefined) await releaseEnvironment(opened.environment)

@@ -1,5 +1,5 @@
 /** Looking at the memory engine without changing it: single messages, pages and counts. */
-import { UsageError } from '../../core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
 import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../contract/store.ts'
 import type { Leases } from './leases.ts'
@@ -30,7 +30,7 @@ function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now:
   let looked = 0
   for (const slot of parts.table.slotsFrom(parseCursor(query.cursor))) {
     if (items.length === query.limit || looked === SCAN_MAX)
-      return { items, cursor: String(slot), scanned: looked }
+      return { items, cursor: encodeCursor([String(slot)]), scanned: looked }
     looked += 1
     if (stateAt(parts.table, slot, now) !== query.state) continue
     if (query.topic !== undefined && topicName(parts, slot) !== query.topic) continue
@@ -94,9 +94,5 @@ function stateAt(table: MessageTable, slot: number, now: number): MessageState {
 }
 
 function parseCursor(cursor: string | undefined): number {
-  const slot = cursor === undefined ? 0 : Number(cursor)
-  if (Number.isSafeInteger(slot) && slot >= 0) return slot
-  throw new UsageError('CURSOR_INVALID', 'this cursor did not come from list(); start without one.', {
-    value: cursor,
-  })
+  return cursor === undefined ? 0 : Number(decodeCursor(cursor, [/^\d{1,15}$/])[0])
 }

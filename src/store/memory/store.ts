@@ -9,6 +9,7 @@
 import type { Clock } from '../../clock.ts'
 import { UnavailableError, assertNever } from '../../core/errors.ts'
 import { PRIORITIES } from '../../core/message.ts'
+import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { dueAtOf, nextAt } from '../shared/moments.ts'
@@ -23,11 +24,10 @@ import { Waiting } from './waiting.ts'
 
 const BATCH_MAX = 10_000
 
-const ENDS_WITH_PROCESS: contract.Finding = {
-  level: 'warning',
-  what: 'messages live in this process and end with it',
-  remedy: 'use a file: or redis: store for messages that must survive',
-}
+const ENDS_WITH_PROCESS = warning(
+  'messages live in this process and end with it',
+  'use another store, such as file:PATH, for messages that must survive',
+)
 export class MemoryStore extends FeaturelessStore implements contract.Store {
   protected readonly engine = 'memory'
   readonly capabilities: contract.Capabilities = {

@@ -1,14 +1,10 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
 import { UsageError, describe } from '../../core/errors.ts'
 import type { Store } from '../contract/store.ts'
-import type { StoreContext } from '../engine.ts'
-import {
-  connectLike,
-  connectTo,
-  isExistingClient,
-  type Connect,
-  type ExistingClient,
-} from './link/connection.ts'
+import type { QueuesContext, StoreContext } from '../engine.ts'
+import { isExistingClient, type ExistingClient } from './address/client.ts'
+import { connectLike, connectTo, type Connect } from './link/connection.ts'
+import { Link } from './link/link.ts'
 import { readDurability } from './replicated/durability.ts'
 import { connectToPrimary } from './sentinel/primary-connection.ts'
 import { PrimaryWatch } from './sentinel/primary-watch.ts'
@@ -21,7 +17,7 @@ import { describeAddress, parseRedisUrl } from './address/url.ts'
 type Target = {
   readonly server: string
   readonly settings: RedisSettings
-  readonly reach: (timeouts: Timeouts, context: StoreContext) => Reach
+  readonly reach: (timeouts: Timeouts, context: QueuesContext) => Reach
 }
 
 type Reach = { readonly connect: Connect; readonly sentinels?: Sentinels; readonly watch?: PrimaryWatch }
@@ -32,7 +28,7 @@ export function openRedisStore(
   context: StoreContext,
   settings: RedisSettings = {},
 ): Store {
-  const found = typeof target === 'string' ? fromUrl(target) : fromClient(target)
+  const found = locate(target)
   const all = { ...found.settings, ...settings }
   const timeouts = readTimeouts(all)
   return new RedisStore(context, {
@@ -44,6 +40,28 @@ export function openRedisStore(
   })
 }
 
+/** A connection to the server alone, for what concerns no single queue. */
+export function linkTo(target: string | ExistingClient, name: string, context: QueuesContext): ServerLink {
+  const { server, settings, reach } = locate(target)
+  const timeouts = readTimeouts(settings)
+  const { connect, watch } = reach(timeouts, context)
+  const link = new Link({ ...context, ...timeouts, name, server, connect })
+  const close = (): void => {
+    watch?.close()
+    link.close()
+  }
+  return { call: (command) => link.call(command), close }
+}
+
+export type ServerLink = {
+  readonly call: (command: readonly string[]) => Promise<unknown>
+  readonly close: () => void
+}
+
+function locate(target: string | ExistingClient): Target {
+  return typeof target === 'string' ? fromUrl(target) : fromClient(target)
+}
+
 function fromUrl(url: string): Target {
   if (!isSentinelUrl(url)) {
     const { address, settings } = parseRedisUrl(url)
@@ -53,7 +71,7 @@ function fromUrl(url: string): Target {
     return { server: describeAddress(address), settings, reach }
   }
   const { group, settings } = parseSentinelUrl(url)
-  const reach = (timeouts: Timeouts, context: StoreContext): Reach => {
+  const reach = (timeouts: Timeouts, context: QueuesContext): Reach => {
     const { connectTimeoutMs } = timeouts
     const sentinels = new Sentinels(group, connectTimeoutMs, context.clock)
     const watch = new PrimaryWatch(group, { ...context, ...timeouts })

@@ -4,10 +4,10 @@ import type { Feature } from '../contract/store.ts'
 
 const WHAT: Readonly<Record<Feature, string>> = {
   owners: 'leases with owners',
-  workers: 'a list of workers',
-  forecast: 'a forecast',
+  workers: 'list of workers',
+  forecast: 'forecast',
   figures: 'figures per minute',
-  backup: 'a backup of its own',
+  backup: 'backup of its own',
 }
 
 export function unsupported(engine: string, feature: Feature, remedy: string): Promise<never> {

@@ -6,16 +6,23 @@
  *   import { conformance } from 'punctual/testing'
  *   conformance('my engine', openMyStoreOnAnEmptyQueue, { describe, it })
  */
-import type { OpenSubject } from './bench.ts'
+import { byteTests } from './bytes.ts'
+import { claimTests } from './claims.ts'
+import { figureTests } from './figures.ts'
 import { inspectionTests } from './inspection.ts'
+import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
+import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
+import { ownerTests } from './owners.ts'
+import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
 import type { ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
+import { workerTests } from './workers.ts'
 
-export type { ConformanceSubject, OpenSubject } from './bench.ts'
+export type { ConformanceSubject, OpenSubject } from './stand.ts'
 export type { ConformanceTest } from './test.ts'
 
 export type Runner = {
@@ -30,6 +37,13 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...orderTests,
   ...wakeTests,
   ...inspectionTests,
+  ...claimTests,
+  ...byteTests,
+  ...ownerTests,
+  ...lapseTests,
+  ...listTests,
+  ...figureTests,
+  ...workerTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

@@ -5,6 +5,7 @@ import { takeCensus } from '../census.ts'
 import {
   LEASE_MS,
   ack,
+  claim,
   claimDue,
   claimLapsed,
   claimOne,
@@ -12,12 +13,14 @@ import {
   dead,
   find,
   idsOf,
+  lapse,
   message,
+  only,
   placeOf,
   release,
   retry,
   TOPIC,
-} from './bench.ts'
+} from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 const FAR_MS = [1, 999, 25 * DAY_MS, 365 * DAY_MS, 50 * 365 * DAY_MS]
@@ -59,16 +62,7 @@ export const leaseTests: readonly ConformanceTest[] = [
       message('in', { when: { delayMs: leadMs } }),
       message('out', { when: { delayMs: leadMs + 1 } }),
     ])
-    const wants = [{ topic: TOPIC, limit: 10 }]
-    const reply = await store.claim({
-      from: 'due',
-      owner: 'test',
-      bytesMax: 2 ** 30,
-      wants,
-      limit: 10,
-      leaseMs: LEASE_MS,
-      leadMs,
-    })
+    const reply = await claim(store, { leadMs })
     assert.deepEqual(idsOf(reply.leases), ['in'])
     assert.equal(Math.round(reply.leases[0]?.latenessMs ?? NaN), leadMs === 0 ? 0 : -leadMs)
     assert.equal(reply.next.state, 'WAITING')
@@ -78,19 +72,7 @@ export const leaseTests: readonly ConformanceTest[] = [
   test('P1: a message leased ahead and released is not handed out early', async ({ store, advance }) => {
     const { leadMs } = store.capabilities
     await store.put([message('a', { when: { delayMs: leadMs } })])
-    const wants = [{ topic: TOPIC, limit: 10 }]
-    const [lease] = (
-      await store.claim({
-        from: 'due',
-        owner: 'test',
-        bytesMax: 2 ** 30,
-        wants,
-        limit: 10,
-        leaseMs: LEASE_MS,
-        leadMs,
-      })
-    ).leases
-    assert.ok(lease !== undefined)
+    const lease = only((await claim(store, { leadMs })).leases)
     await store.settle([release(lease)])
     if (leadMs > 0) assert.deepEqual(await claimDue(store), [])
     await advance(leadMs)
@@ -138,7 +120,7 @@ export const leaseTests: readonly ConformanceTest[] = [
     const [current] = await claimLapsed(store)
     assert.ok(current !== undefined)
     const before = await find(store, 'a')
-    for (const settlement of [ack(old), retry(old, 0), release(old), dead(old)]) {
+    for (const settlement of [ack(old), retry(old, 0), lapse(old), release(old), dead(old)]) {
       assert.deepEqual(await store.settle([settlement]), ['lost'])
     }
     assert.deepEqual(await store.extend([old], LEASE_MS), ['lost'])
@@ -214,8 +196,7 @@ export const leaseTests: readonly ConformanceTest[] = [
     await advance(LEASE_MS)
     assert.equal((await claimLapsed(store))[0]?.attempt, 1)
     await advance(LEASE_MS)
-    const [reaped] = await claimLapsed(store)
-    assert.ok(reaped !== undefined)
+    const reaped = only(await claimLapsed(store, 10, 'another reaper'))
     assert.equal(reaped.attempt, 1)
     await store.settle([retry(reaped, 0, 'lapsed')])
     const again = await claimOne(store)

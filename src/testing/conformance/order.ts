@@ -1,6 +1,6 @@
 /** P7: what is handed out first. */
 import assert from 'node:assert/strict'
-import { TOPIC, claimDue, claimOne, idsOf, message, release, retry } from './bench.ts'
+import { TOPIC, claim, claimDue, claimOne, idsOf, message, release, retry } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 export const orderTests: readonly ConformanceTest[] = [
@@ -81,15 +81,7 @@ export const orderTests: readonly ConformanceTest[] = [
       { topic: 'b', limit: 20 },
       { topic: 'none', limit: 5 },
     ]
-    const { leases, next } = await store.claim({
-      from: 'due',
-      owner: 'test',
-      bytesMax: 2 ** 30,
-      wants,
-      limit: 100,
-      leaseMs: 1000,
-      leadMs: 0,
-    })
+    const { leases, next } = await claim(store, { wants, limit: 100 })
     assert.deepEqual(idsOf(leases), ['a0', 'a1', ...Array.from({ length: 10 }, (_, i) => `b${i}`)])
     assert.equal(next.state, 'EXPIRED')
   }),

@@ -18,7 +18,7 @@ import {
   release,
   retry,
   type ConformanceSubject,
-} from './bench.ts'
+} from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 const ID = 'walker'

@@ -1,7 +1,7 @@
 /** P2, P5, P8, P10: what was accepted is there, once, whole. */
 import assert from 'node:assert/strict'
 import { takeCensus } from '../census.ts'
-import { TOPIC, claimDue, claimOne, dead, find, idsOf, message, placeOf } from './bench.ts'
+import { TOPIC, claimDue, claimOne, dead, find, idsOf, message, placeOf } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 const AWKWARD_TEXTS = [

@@ -4,25 +4,31 @@ import type { Store } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
   ack,
+  claim,
+  claimLapsed,
   claimOne,
   claimReply,
   dead,
+  lapse,
+  lapsedReply,
   message,
+  only,
+  release,
   retry,
   type ConformanceSubject,
-} from './bench.ts'
-import { test, type ConformanceTest } from './test.ts'
+} from './stand.ts'
+import { has, test, testWith, type ConformanceTest } from './test.ts'
 
 const WAKE_PATIENCE_MS = 10_000
 
 /** Resolves at the next wake-up. Real time, because a wake-up may travel through a real server. */
-function nextWake(store: Store): Promise<void> {
+function nextWake(store: Store, owner?: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = store.onWake(() => {
       clearTimeout(patience)
       end()
       resolve()
-    })
+    }, owner)
     const patience = setTimeout(() => {
       end()
       reject(new Error(`no wake-up within ${WAKE_PATIENCE_MS} ms`))
@@ -30,12 +36,32 @@ function nextWake(store: Store): Promise<void> {
   })
 }
 
-/** Whoever sleeps hears of it: the caller's own process and, where the engine is shared, another one. */
-async function wakes({ store, another }: ConformanceSubject, cause: () => Promise<unknown>): Promise<void> {
-  const other = await another?.()
-  const heard = [store, ...(other === undefined ? [] : [other])].map(nextWake)
-  await cause()
-  await Promise.all(heard)
+const SLEEPER = 'sleeper'
+
+/** Prepares, and answers what is to wake the sleeper. */
+type WakeScene = (subject: ConformanceSubject) => Promise<() => Promise<unknown>>
+
+/**
+ * The sleeper asks, is told to wait, and must hear of the cause: in the caller's own process, and in another one where
+ * the engine is shared. An engine may wake one of many sleepers only; here there is one.
+ */
+function wakes(name: string, scene: WakeScene, topics?: readonly string[]): readonly ConformanceTest[] {
+  const check = async (subject: ConformanceSubject, sleeper: Store): Promise<void> => {
+    const cause = await scene(subject)
+    const { leases, next } = await claim(sleeper, {
+      owner: SLEEPER,
+      ...(topics === undefined ? {} : { topics }),
+    })
+    assert.deepEqual([leases, next.state === 'EXPIRED'], [[], false], 'the sleeper may sleep')
+    const heard = nextWake(sleeper, SLEEPER)
+    await cause()
+    await heard
+  }
+  return [
+    test(`P9: ${name}`, (subject) => check(subject, subject.store)),
+    test(`P9: ${name}, in another process`, async (subject) =>
+      check(subject, (await subject.another?.()) ?? subject.store)),
+  ]
 }
 
 export const wakeTests: readonly ConformanceTest[] = [
@@ -93,55 +119,95 @@ export const wakeTests: readonly ConformanceTest[] = [
   }),
 
   test('next: for lapsed leases, the time until the next one ends', async ({ store, advance }) => {
-    assert.deepEqual(await store.claim({ from: 'lapsed', owner: 'reaper', limit: 10, leaseMs: LEASE_MS }), {
-      leases: [],
-      next: { state: 'NO_TASK' },
-    })
+    assert.deepEqual((await lapsedReply(store)).next, { state: 'NO_TASK' })
     await store.put([message('a')])
     await claimOne(store)
     await advance(1000)
-    const { next } = await store.claim({ from: 'lapsed', owner: 'reaper', limit: 10, leaseMs: LEASE_MS })
-    assert.ok(
-      next.state === 'WAITING' && next.ms > LEASE_MS - 1001 && next.ms <= LEASE_MS - 1000,
-      JSON.stringify(next),
-    )
+    // An engine that can tell a dead owner at once asks to be asked again sooner.
+    const { next } = await lapsedReply(store)
+    assert.ok(next.state === 'WAITING' && next.ms >= 900 && next.ms <= LEASE_MS - 1000, JSON.stringify(next))
   }),
 
-  test('P9: the first message of an empty queue wakes', async (subject) => {
-    await wakes(subject, () => subject.store.put([message('a', { when: { delayMs: 60_000 } })]))
+  ...wakes('the first message of an empty queue wakes', async ({ store }) => {
+    return () => store.put([message('a', { when: { delayMs: 60_000 } })])
   }),
 
-  test('P9: a new head wakes', async (subject) => {
-    await subject.store.put([message('a', { when: { delayMs: 60_000 } })])
-    await claimReply(subject.store)
-    await wakes(subject, () => subject.store.put([message('b', { when: { delayMs: 30_000 } })]))
+  ...wakes('a new head wakes', async ({ store }) => {
+    await store.put([message('a', { when: { delayMs: 60_000 } })])
+    return () => store.put([message('b', { when: { delayMs: 30_000 } })])
   }),
 
-  test('P9: a message due now wakes while others are far off', async (subject) => {
-    await subject.store.put([message('a', { when: { delayMs: 60_000 } })])
-    await claimReply(subject.store)
-    await wakes(subject, () => subject.store.put([message('b')]))
+  ...wakes('a message due now wakes while others are far off', async ({ store }) => {
+    await store.put([message('a', { when: { delayMs: 60_000 } })])
+    return () => store.put([message('b')])
   }),
 
-  test('P9: a retry wakes', async (subject) => {
-    await subject.store.put([message('a')])
-    const lease = await claimOne(subject.store)
-    await claimReply(subject.store)
-    await wakes(subject, () => subject.store.settle([retry(lease, 1000)]))
+  ...wakes('a retry wakes', async ({ store }) => {
+    await store.put([message('a')])
+    const lease = await claimOne(store)
+    return () => store.settle([retry(lease, 1000)])
   }),
 
-  test('P9: a reschedule to an earlier moment wakes', async (subject) => {
-    await subject.store.put([message('a', { when: { delayMs: 60_000 } })])
-    await claimReply(subject.store)
-    await wakes(subject, () => subject.store.reschedule([{ id: 'a', when: { delayMs: 1000 } }]))
+  ...wakes('a release wakes others', async ({ store }) => {
+    await store.put([message('a')])
+    const lease = await claimOne(store)
+    return () => store.settle([release(lease)])
   }),
 
-  test('P9: a revived message wakes', async (subject) => {
-    await subject.store.put([message('a')])
-    await subject.store.settle([dead(await claimOne(subject.store))])
-    await claimReply(subject.store)
-    await wakes(subject, () => subject.store.revive(['a']))
+  ...wakes('a lapse wakes', async ({ store, advance }) => {
+    await store.put([message('a')])
+    await claimOne(store)
+    await advance(LEASE_MS)
+    const lease = only(await claimLapsed(store))
+    return () => store.settle([lapse(lease)])
   }),
+
+  ...wakes('a reschedule to an earlier moment wakes', async ({ store }) => {
+    await store.put([message('a', { when: { delayMs: 60_000 } })])
+    return () => store.reschedule([{ id: 'a', when: { delayMs: 1000 } }])
+  }),
+
+  ...wakes('a revived message wakes', async ({ store }) => {
+    await store.put([message('a')])
+    await store.settle([dead(await claimOne(store))])
+    return () => store.revive(['a'])
+  }),
+
+  ...wakes(
+    'the first message of a topic wakes while another topic waits',
+    async ({ store }) => {
+      await store.put([message('a', { topic: 'a', when: { delayMs: 1000 } })])
+      return () => store.put([message('b', { topic: 'b', when: { delayMs: 500 } })])
+    },
+    ['a', 'b'],
+  ),
+
+  ...wakes(
+    'a message that comes after those of other topics wakes',
+    async ({ store }) => {
+      await store.put([message('a', { topic: 'a', when: { delayMs: 1000 } })])
+      // Without owners a claim may speak of all topics: the sleeper then wakes for a, and asks again.
+      const delayMs = has(store, 'owners') ? 900_000 : 900
+      return () => store.put([message('b', { topic: 'b', when: { delayMs } })])
+    },
+    ['b'],
+  ),
+
+  testWith(
+    'owners',
+    'P9: where no wake-up is lost, one that released still hears of what others bring',
+    async ({ store }) => {
+      if (store.capabilities.wakes !== 'sure') return
+      await store.put([message('a')])
+      const lease = only((await claim(store, { owner: SLEEPER })).leases)
+      await claim(store, { owner: SLEEPER })
+      await store.settle([release(lease)])
+      // It was not told of its own release, and sleeps as long as it was told before.
+      const heard = nextWake(store, SLEEPER)
+      await store.put([message('b', { when: { delayMs: 5 } })])
+      await heard
+    },
+  ),
 
   test('P9: after the wake-up was taken back, no listener is called', async ({ store }) => {
     let calls = 0

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { claimDue, idsOf, message } from '../../../src/testing/conformance/bench.ts'
+import { claimDue, idsOf, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 
 let place: TemporaryDirectory

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 

@@ -2,7 +2,7 @@
 import { cp, open, readFile, rm, stat, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ack, claimDue, dead, idsOf, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, dead, idsOf, message } from '../../../src/testing/conformance/stand.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 import { build, type Build } from './build.ts'

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { acquireEnvironment, releaseEnvironment } from '../../../src/store/file/environment.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, silent, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 
 const VOLUME_MIB = 16

@@ -6,7 +6,7 @@ import { openFileStore, parseFileTarget } from '../../../src/store/file/open.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { message } from '../../../src/testing/conformance/bench.ts'
+import { message } from '../../../src/testing/conformance/stand.ts'
 import { makeStore, openStore, silent, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 
 let place: TemporaryDirectory

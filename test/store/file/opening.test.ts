@@ -9,7 +9,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 import { build, type Build } from './build.ts'
 

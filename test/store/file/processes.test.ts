@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { message } from '../../../src/testing/conformance/bench.ts'
+import { message } from '../../../src/testing/conformance/stand.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 import { build, type Build } from './build.ts'

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { FileStore } from '../../../src/store/file/store.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 import { build } from './build.ts'
 

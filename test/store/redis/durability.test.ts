@@ -1,7 +1,7 @@
 /** P2: what was accepted survives the server's sudden death, where its persistence is set to. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Lease } from '../../../src/store/contract/store.ts'
-import { ack, claimDue, claimLapsed, message, retry } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, claimLapsed, message, retry } from '../../../src/testing/conformance/stand.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'

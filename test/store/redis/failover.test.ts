@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runFailovers } from '../../../chaos/failover/rounds.ts'
 import type { Lease, Store } from '../../../src/store/contract/store.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/bench.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { ReplicationGroup, type Member } from './replication-group.ts'
 import { freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'

@@ -12,7 +12,7 @@ import {
   message,
   release,
   retry,
-} from '../../../src/testing/conformance/bench.ts'
+} from '../../../src/testing/conformance/stand.ts'
 import { allKeys, dump, type Dump } from './dump.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'

@@ -11,7 +11,7 @@ import {
   message,
   release,
   retry,
-} from '../../../src/testing/conformance/bench.ts'
+} from '../../../src/testing/conformance/stand.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'

@@ -13,7 +13,9 @@ export const backup = defineCommand({
     ['punctual backup backups/monday', 'one consistent copy; workers go on'],
     ['punctual stats --store file:backups/monday', 'a backup is a store: look into it'],
   ],
-  notes: ['All queues of the store are copied. For Redis use its own tools: redis-cli --rdb FILE.'],
+  notes: [
+    'All queues of the store are copied. A store on a server has tools of its own: the refusal names them.',
+  ],
   makesStore: false,
   run: async ({ positionals: [directory = ''], open, out, json, storeName }) => {
     const path = resolve(directory)

@@ -2,7 +2,9 @@ import { sleep } from '../../../clock.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import type { Punctual } from '../../../index.ts'
 import { systemRandom } from '../../../random.ts'
+import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
+import { exampleServerUrl } from '../../../store/engines.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CrashingCrew } from '../demo/crash.ts'
 import { planMessages } from '../demo/plan.ts'
@@ -48,14 +50,14 @@ export const demo = defineCommand({
   examples: [
     ['punctual demo', 'press Ctrl-C in the middle, and run it again'],
     ['punctual demo --crash', 'its worker is killed; another one takes over'],
-    ['punctual demo --count 5000 --span 1m --store redis://localhost:6379', 'more, and on Redis'],
+    [`punctual demo --count 5000 --span 1m --store ${exampleServerUrl()}`, 'more, and on a server'],
   ],
   notes: [
     'Uses a queue of its own, "demo", unless --queue names one. Ends by itself; without a terminal in plain lines.',
   ],
   makesStore: true,
   run: async (call) => {
-    const queueName = call.queueName === 'default' ? 'demo' : call.queueName
+    const queueName = call.queueName === DEFAULT_QUEUE ? 'demo' : call.queueName
     const queue = call.open({ queue: queueName, ...DEMO_SETTINGS })
     const { tally, greeting } = await prepare(call, queue)
     const where = `${call.storeName}, queue "${queueName}"`

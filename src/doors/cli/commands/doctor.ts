@@ -1,4 +1,5 @@
 import type { Finding } from '../../../index.ts'
+import { exampleServerUrl } from '../../../store/engines.ts'
 import { defineCommand } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import type { Style } from '../terminal/style.ts'
@@ -11,7 +12,7 @@ export const doctor = defineCommand({
   options: {},
   examples: [
     ['punctual doctor', 'the default store'],
-    ['punctual doctor --store redis://localhost:6379 --json', 'for a health check'],
+    [`punctual doctor --store ${exampleServerUrl()} --json`, 'for a health check'],
   ],
   notes: ['The exit code is 1 if there is a problem; warnings do not count.'],
   makesStore: false,

@@ -1,17 +1,21 @@
 import { sleep } from '../../../clock.ts'
+import { describe } from '../../../core/errors.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../../core/message.ts'
-import type { Punctual, Stats } from '../../../index.ts'
+import { Punctual, type Stats } from '../../../index.ts'
+import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
-import { CallError, EXIT } from '../../shared/failure.ts'
+import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
 import { formatCount, formatDistance } from '../terminal/figures.ts'
 import { paintState } from '../message-state.ts'
 import { formatMoment } from '../../shared/moment.ts'
+import { printable } from '../../shared/printable.ts'
 import { Screen } from '../terminal/screen.ts'
 import { renderTable } from '../terminal/table.ts'
 
 const EVERY_DEFAULT = '1s'
+const QUEUES_SHOWN_MAX = 20
 
 const OPTIONS = {
   watch: { type: 'boolean', short: 'w', help: 'again and again, in place on a terminal, until Ctrl-C' },
@@ -35,6 +39,7 @@ export const stats = defineCommand({
   run: async (call) => {
     const { watch = false, every } = call.values
     if (every !== undefined && !watch) throw new CallError('--every goes with --watch.')
+    await checkQueue(call)
     const queue = call.open()
     const show = showOn(call, watch)
     if (watch) await watchStats(call, queue, show.paint)
@@ -43,6 +48,17 @@ export const stats = defineCommand({
     return EXIT.fine
   },
 })
+
+/** Zeros for a misspelt name would look like good news. A name is only missed where the engine can list them all. */
+async function checkQueue({ store, queueName }: StatsCall): Promise<void> {
+  if (queueName === DEFAULT_QUEUE) return
+  const { names, isComplete } = await Punctual.queues(store)
+  if (!isComplete || names.includes(queueName)) return
+  const shown = names.slice(0, QUEUES_SHOWN_MAX).map((name) => printable(name))
+  const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const there = shown.length === 0 ? 'there are none' : `there are: ${shown.join(', ')}${more}`
+  throw new FailedError(`there is no queue ${describe(queueName)} in this store; ${there}.`)
+}
 
 async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats) => void): Promise<void> {
   const everyMs = parseDuration(call.values.every ?? EVERY_DEFAULT, '--every', { min: 50, max: 86_400_000 })

@@ -29,7 +29,7 @@ type UpcomingCall = Call<typeof OPTIONS>
 
 type Slot = { readonly from: number; readonly until: number; count: number }
 
-type Forecast = {
+type Picture = {
   readonly unit: Unit
   readonly due: number
   readonly slots: readonly Slot[]
@@ -89,7 +89,7 @@ async function readMoments(
 
 type Question = { readonly now: number; readonly unit: Unit | undefined; readonly count: number }
 
-function makeForecast(moments: readonly number[], { now, unit: asked, count }: Question): Forecast {
+function makeForecast(moments: readonly number[], { now, unit: asked, count }: Question): Picture {
   const ahead = moments.filter((moment) => moment > now).toSorted((a, b) => a - b)
   // A single letter to the year 2050 must not press everything else into one bar.
   const most = ahead[Math.floor((ahead.length - 1) * SHOWN_SHARE)] ?? now
@@ -116,7 +116,7 @@ function makeSlots(now: number, last: number, unit: Unit, count: number): Slot[]
   return slots
 }
 
-function renderForecast({ out, clock }: UpcomingCall, { unit, due, slots, later }: Forecast): string[] {
+function renderForecast({ out, clock }: UpcomingCall, { unit, due, slots, later }: Picture): string[] {
   const total = due + later + slots.reduce((sum, { count }) => sum + count, 0)
   if (total === 0) return [out.style.dim('nothing waits')]
   const { style } = out

@@ -35,9 +35,9 @@ function roundTo(ms: number, unitMs: number): number {
   return Math.round(ms / unitMs) * unitMs
 }
 
-type Unit = readonly [ms: number, name: string]
+type SpanUnit = readonly [ms: number, name: string]
 
-function twoUnits(ms: number, [bigMs, bigName]: Unit, [smallMs, smallName]: Unit): string {
+function twoUnits(ms: number, [bigMs, bigName]: SpanUnit, [smallMs, smallName]: SpanUnit): string {
   const small = (ms % bigMs) / smallMs
   return `${Math.floor(ms / bigMs)}${bigName}${small === 0 ? '' : ` ${small}${smallName}`}`
 }

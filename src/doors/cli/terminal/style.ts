@@ -25,9 +25,9 @@ function styleFrom(make: (codes: readonly [number, number]) => (text: string) =>
   return Object.fromEntries(entries) as Style
 }
 
-type Surroundings = { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv }
+type TerminalFacts = { readonly isTerminal: boolean; readonly env: NodeJS.ProcessEnv }
 
-export function styleFor({ isTerminal, env }: Surroundings): Style {
+export function styleFor({ isTerminal, env }: TerminalFacts): Style {
   const isRefused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
   return isTerminal && !isRefused ? COLOURED : PLAIN
 }

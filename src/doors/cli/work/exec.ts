@@ -54,9 +54,9 @@ function describeInEnvironment({ id, topic, attempt, dueAt, latenessMs }: Messag
   }
 }
 
-type Ending = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+type ExitStatus = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
-function ended(child: ChildProcess): Promise<Ending> {
+function ended(child: ChildProcess): Promise<ExitStatus> {
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve({ code, signal }))

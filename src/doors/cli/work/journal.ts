@@ -7,7 +7,7 @@ import type { Output } from '../terminal/output.ts'
 import { firstLine, printable } from '../../shared/printable.ts'
 import { pad } from '../terminal/table.ts'
 
-type Line = { readonly what: string; readonly about?: string; readonly detail: string }
+type JournalLine = { readonly what: string; readonly about?: string; readonly detail: string }
 
 export type JournalOptions = {
   readonly out: Output
@@ -104,7 +104,7 @@ export class Journal {
     })
   }
 
-  #write(document: object, { what, about, detail }: Line): void {
+  #write(document: object, { what, about, detail }: JournalLine): void {
     const now = this.#clock.now()
     if (this.#isJson) return this.#out.json({ at: now, ...document })
     const { dim, bold } = this.#out.style

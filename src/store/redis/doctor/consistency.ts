@@ -1,4 +1,5 @@
 /** Whether the keys of a queue agree: each message has one payload and one place. They do unless somebody else wrote. */
+import { fine, problem } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 
 const REMEDY =
@@ -12,20 +13,16 @@ export function examineAgreement(reply: unknown): Finding[] {
   const places = waiting + running + dead
   const findings: Finding[] = []
   if (payloads !== places) {
-    findings.push(problem(`${payloads} payloads for ${places} messages that wait, run or are dead`))
+    findings.push(disagreement(`${payloads} payloads for ${places} messages that wait, run or are dead`))
   }
-  if (running !== leases) findings.push(problem(`${running} messages run under ${leases} leases`))
-  if (topics !== numbers) findings.push(problem(`${topics} topics have ${numbers} numbers`))
+  if (running !== leases) findings.push(disagreement(`${running} messages run under ${leases} leases`))
+  if (topics !== numbers) findings.push(disagreement(`${topics} topics have ${numbers} numbers`))
   if (aside !== inLine)
-    findings.push(problem(`${aside} messages were set aside, and ${inLine} stand in line`))
+    findings.push(disagreement(`${aside} messages were set aside, and ${inLine} stand in line`))
   if (findings.length > 0) return findings
-  return [{ level: 'fine', what: `the keys of this queue agree on ${payloads} messages` }]
+  return [fine(`the keys of this queue agree on ${payloads} messages`)]
 }
 
-function problem(what: string): Finding {
-  return {
-    level: 'problem',
-    what: `keys of this queue were changed by somebody else: ${what}`,
-    remedy: REMEDY,
-  }
+function disagreement(what: string): Finding {
+  return problem(`keys of this queue were changed by somebody else: ${what}`, REMEDY)
 }

@@ -4,6 +4,7 @@
  * then the finding says what could not be seen.
  */
 import type { Clock } from '../../../clock.ts'
+import { fine, problem, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { ask, configOf, hidden, parseInfo } from './questions.ts'
 import type { Durability } from '../replicated/durability.ts'
@@ -16,11 +17,10 @@ const SKEW_MS_MAX = 1000
 const VERSION_MIN = [6, 2] as const
 const MEMORY_SHARE_MAX = 0.9
 
-const EMPTY_RESTART: Finding = {
-  level: 'warning',
-  what: 'a primary without appendonly that is restarted before a failover comes back empty, and empties its replicas',
-  remedy: 'set appendonly yes on every server, or let no supervisor restart them at once',
-}
+const EMPTY_RESTART: Finding = warning(
+  'a primary without appendonly that is restarted before a failover comes back empty, and empties its replicas',
+  'set appendonly yes on every server, or let no supervisor restart them at once',
+)
 
 export type Patient = {
   readonly link: Link
@@ -36,11 +36,6 @@ export async function examine({ link, clock, durability, sentinels }: Patient): 
     ...(sentinels === undefined ? [] : await examineSentinels(sentinels)),
     await examineClock(link, clock),
   ]
-}
-
-export function worstFirst(findings: readonly Finding[]): Finding[] {
-  const rank = { problem: 0, warning: 1, fine: 2 }
-  return findings.toSorted((a, b) => rank[a.level] - rank[b.level])
 }
 
 async function examineInfo(link: Link, durability: Durability): Promise<Finding[]> {
@@ -64,32 +59,31 @@ function versionFinding(info: ReadonlyMap<string, string>): Finding {
   const name = valkey === undefined ? 'Redis' : 'Valkey'
   const isOld =
     valkey === undefined && (major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]))
-  if (!isOld) return { level: 'fine', what: `${name} ${version}` }
-  return {
-    level: 'problem',
-    what: `${name} ${version} is older than ${VERSION_MIN.join('.')}, which punctual is written for`,
-    remedy: 'upgrade the server',
-  }
+  if (!isOld) return fine(`${name} ${version}`)
+  return problem(
+    `${name} ${version} is older than ${VERSION_MIN.join('.')}, which punctual is written for`,
+    'upgrade the server',
+  )
 }
 
 function persistenceFindings(info: ReadonlyMap<string, string>, durability: Durability): Finding[] {
   const findings: Finding[] = []
   const isAof = info.get('aof_enabled') === '1'
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
-    findings.push({
-      level: 'problem',
-      what: 'the last write to disk failed',
-      remedy: 'look at the server’s log and its disk; until then a restart loses messages',
-    })
+    findings.push(
+      problem(
+        'the last write to disk failed',
+        'look at the server’s log and its disk; until then a restart loses messages',
+      ),
+    )
   }
   if (isAof) return findings
   return [
     ...findings,
-    {
-      level: 'warning',
-      what: 'appendonly is off: a crash of the server loses what came after its last snapshot, or everything',
-      remedy: 'set appendonly yes, with appendfsync always where no accepted message may be lost',
-    },
+    warning(
+      'appendonly is off: a crash of the server loses what came after its last snapshot, or everything',
+      'set appendonly yes, with appendfsync always where no accepted message may be lost',
+    ),
     ...(durability.kind === 'replicated' ? [EMPTY_RESTART] : []),
   ]
 }
@@ -99,11 +93,10 @@ function memoryFindings(info: ReadonlyMap<string, string>): Finding[] {
   const limit = Number(info.get('maxmemory') ?? 0)
   if (limit === 0 || used < limit * MEMORY_SHARE_MAX) return []
   return [
-    {
-      level: 'warning',
-      what: `${Math.round((used / limit) * 100)} % of maxmemory is used: at 100 % new messages are refused`,
-      remedy: 'raise maxmemory or work off messages',
-    },
+    warning(
+      `${Math.round((used / limit) * 100)} % of maxmemory is used: at 100 % new messages are refused`,
+      'raise maxmemory or work off messages',
+    ),
   ]
 }
 
@@ -115,18 +108,20 @@ async function examineEviction(link: Link): Promise<Finding[]> {
     return [hidden('CONFIG', 'maxmemory-policy and appendfsync')]
   const findings: Finding[] = []
   if (policy !== 'noeviction') {
-    findings.push({
-      level: 'problem',
-      what: `maxmemory-policy is ${policy}: a server short of memory silently drops messages`,
-      remedy: 'set maxmemory-policy noeviction',
-    })
+    findings.push(
+      problem(
+        `maxmemory-policy is ${policy}: a server short of memory silently drops messages`,
+        'set maxmemory-policy noeviction',
+      ),
+    )
   }
   const append = await configOf(link, 'appendonly')
   if (append === 'yes' && fsync !== 'always') {
-    findings.push({
-      level: 'fine',
-      what: `appendfsync is ${fsync}: a power cut may lose about the last second; "always" loses nothing accepted`,
-    })
+    findings.push(
+      fine(
+        `appendfsync is ${fsync}: a power cut may lose about the last second; "always" loses nothing accepted`,
+      ),
+    )
   }
   return findings
 }
@@ -138,11 +133,10 @@ async function examineClock(link: Link, clock: Clock): Promise<Finding> {
   if (!Array.isArray(reply)) return hidden('TIME', 'its clock, which every script reads')
   const [seconds, micros] = reply as [string, string]
   const skewMs = Number(seconds) * 1000 + Number(micros) / 1000 - (before + clock.now()) / 2
-  if (Math.abs(skewMs) < SKEW_MS_MAX) return { level: 'fine', what: 'its clock agrees with ours' }
+  if (Math.abs(skewMs) < SKEW_MS_MAX) return fine('its clock agrees with ours')
   const side = skewMs > 0 ? 'ahead of' : 'behind'
-  return {
-    level: 'warning',
-    what: `its clock is ${Math.round(Math.abs(skewMs))} ms ${side} ours: delays are exact, an "at" is kept by its clock`,
-    remedy: 'let NTP run on both machines',
-  }
+  return warning(
+    `its clock is ${Math.round(Math.abs(skewMs))} ms ${side} ours: delays are exact, an "at" is kept by its clock`,
+    'let NTP run on both machines',
+  )
 }

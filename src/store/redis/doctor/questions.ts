@@ -1,5 +1,6 @@
 /** How the doctors ask a server, and what they say when it does not tell. */
 import { UnavailableError } from '../../../core/errors.ts'
+import { warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import type { Link } from '../link/link.ts'
 
@@ -22,11 +23,10 @@ export async function ask(link: Link, command: readonly string[]): Promise<unkno
 }
 
 export function hidden(command: string, what: string): Finding {
-  return {
-    level: 'warning',
-    what: `this user may not ask for ${command}, so ${what} could not be checked`,
-    remedy: `allow the command to this user, or check by hand`,
-  }
+  return warning(
+    `this user may not ask for ${command}, so ${what} could not be checked`,
+    `allow the command to this user, or check by hand`,
+  )
 }
 
 export function parseInfo(info: string): Map<string, string> {

@@ -1,4 +1,5 @@
 /** What a failover would lose: who is the primary, how many replicas follow it, and what a write waits for. */
+import { fine, problem, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { configOf } from './questions.ts'
 import type { Durability } from '../replicated/durability.ts'
@@ -10,52 +11,42 @@ export async function examineReplication(
   durability: Durability,
 ): Promise<Finding[]> {
   if (info.get('role') === 'slave') {
-    return [
-      {
-        level: 'problem',
-        what: 'this server is a replica: it takes no messages',
-        remedy: 'point the URL at the primary',
-      },
-    ]
+    return [problem('this server is a replica: it takes no messages', 'point the URL at the primary')]
   }
   const replicas = Number(info.get('connected_slaves') ?? 0)
   if (durability.kind === 'replicated') return [confirmedFinding(replicas, durability.replicas)]
-  if (replicas === 0) return [{ level: 'fine', what: 'a primary without replicas' }]
+  if (replicas === 0) return [fine('a primary without replicas')]
   return [asynchronousFinding(replicas), ...(await examineCutOff(link))]
 }
 
 function confirmedFinding(replicas: number, needed: number): Finding {
   if (replicas < needed) {
-    return {
-      level: 'problem',
-      what: `durability is "replicated" by ${needed}, and ${replicas} replica(s) are connected: no write is acknowledged`,
-      remedy: 'bring the replicas back, or ask for fewer with ?replicas=',
-    }
+    return problem(
+      `durability is "replicated" by ${needed}, and ${replicas} replica(s) are connected: no write is acknowledged`,
+      'bring the replicas back, or ask for fewer with ?replicas=',
+    )
   }
   if (replicas === needed) {
-    return { level: 'fine', what: `each write is confirmed by all ${needed} connected replica(s)` }
+    return fine(`each write is confirmed by all ${needed} connected replica(s)`)
   }
-  return {
-    level: 'fine',
-    what: `each write is confirmed by ${needed} of ${replicas} replicas; a failover to one of the others may lose the last ones, with ?replicas=${replicas} none does`,
-  }
+  return fine(
+    `each write is confirmed by ${needed} of ${replicas} replicas; a failover to one of the others may lose the last ones, with ?replicas=${replicas} none does`,
+  )
 }
 
 function asynchronousFinding(replicas: number): Finding {
-  return {
-    level: 'warning',
-    what: `${replicas} replica(s) are fed asynchronously: a failover may lose the last messages accepted`,
-    remedy: 'add ?durability=replicated to the URL where no accepted message may be lost',
-  }
+  return warning(
+    `${replicas} replica(s) are fed asynchronously: a failover may lose the last messages accepted`,
+    'add ?durability=replicated to the URL where no accepted message may be lost',
+  )
 }
 
 async function examineCutOff(link: Link): Promise<Finding[]> {
   if ((await configOf(link, 'min-replicas-to-write')) !== '0') return []
   return [
-    {
-      level: 'warning',
-      what: 'min-replicas-to-write is 0: a primary that is cut off goes on accepting messages, which its demotion throws away',
-      remedy: 'set min-replicas-to-write 1 and min-replicas-max-lag 10',
-    },
+    warning(
+      'min-replicas-to-write is 0: a primary that is cut off goes on accepting messages, which its demotion throws away',
+      'set min-replicas-to-write 1 and min-replicas-max-lag 10',
+    ),
   ]
 }

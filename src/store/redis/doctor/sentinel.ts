@@ -1,4 +1,5 @@
 /** Whether the sentinels could make a failover: who of them answers, and whether those are enough to agree. */
+import { fine, problem, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { describeSentinel, type Sentinels } from '../sentinel/sentinels.ts'
 import { toPunctualError } from '../link/refusals.ts'
@@ -12,24 +13,19 @@ export async function examineSentinels(sentinels: Sentinels): Promise<Finding[]>
       const name = describeSentinel(address)
       try {
         const verdict = String(await sentinels.ask(address, ['SENTINEL', 'CKQUORUM', group.primaryName]))
-        return { level: 'fine', what: `${name}: ${verdict}` }
+        return fine(`${name}: ${verdict}`)
       } catch (error) {
         const { message } = toPunctualError(error, name)
-        return {
-          level: 'problem',
-          what: message,
-          remedy: 'as long as too few sentinels agree, a primary that dies is not replaced',
-        }
+        return problem(message, 'as long as too few sentinels agree, a primary that dies is not replaced')
       }
     }),
   )
   if (group.sentinels.length >= SENTINELS_MIN) return examined
   return [
     ...examined,
-    {
-      level: 'warning',
-      what: `the URL names ${group.sentinels.length} sentinel(s): when those are away, nobody says where the primary is`,
-      remedy: 'run three or more on machines of their own, and name them all',
-    },
+    warning(
+      `the URL names ${group.sentinels.length} sentinel(s): when those are away, nobody says where the primary is`,
+      'run three or more on machines of their own, and name them all',
+    ),
   ]
 }

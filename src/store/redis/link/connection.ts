@@ -9,6 +9,7 @@ import type * as ClientLibrary from 'redis'
 import type { RedisClientOptions, RedisClientType } from 'redis'
 import { UsageError } from '../../../core/errors.ts'
 import type { TlsFiles } from '../address/options.ts'
+import type { ExistingClient } from '../address/client.ts'
 import type { Address } from '../address/url.ts'
 
 export interface Connection {
@@ -22,22 +23,6 @@ export interface Connection {
 
 /** `lost` is called at most once, when an opened connection broke by itself. */
 export type Connect = (name: string, lost: (error: unknown) => void) => Promise<Connection>
-
-/** A client of the `redis` package that the user has already: its settings are used, its connection is not. */
-export type ExistingClient = {
-  readonly options?: unknown
-  duplicate(overrides?: object): unknown
-}
-
-export function isExistingClient(value: unknown): value is ExistingClient {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'duplicate' in value &&
-    typeof value.duplicate === 'function' &&
-    'sendCommand' in value
-  )
-}
 
 type Overrides = Pick<
   RedisClientOptions,

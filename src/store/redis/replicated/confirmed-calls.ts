@@ -17,6 +17,7 @@
  */
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
+import { Turn } from '../../../core/turn.ts'
 import { queueKeys } from '../scripts/keys.ts'
 import { CALLS_MAX, type Link } from '../link/link.ts'
 import { refusalWord } from '../link/refusals.ts'
@@ -36,7 +37,7 @@ export type ConfirmedCallsOptions = Confirmation & {
   readonly clock: Clock
 }
 
-type Entry = {
+type HeldCall = {
   readonly command: readonly string[]
   readonly calledAt: number
   readonly resolve: (reply: unknown) => void
@@ -47,7 +48,10 @@ export class ConfirmedCalls implements Calls {
   readonly #link: Link
   readonly #options: ConfirmedCallsOptions
   readonly #confirm: readonly (readonly string[])[]
-  #waiting: Entry[] = []
+  readonly #turn: Turn<HeldCall>
+  /** Handed over and not sent: in this turn, or held back. */
+  #waiting = 0
+  #heldBack: HeldCall[] = []
   #isUnderWay = false
 
   constructor(link: Link, options: ConfirmedCallsOptions) {
@@ -59,6 +63,18 @@ export class ConfirmedCalls implements Calls {
       ['EVAL', FENCE, '2', sequence, failures],
       ['WAIT', String(replicas), String(timeoutMs)],
     ]
+    this.#turn = new Turn({
+      entriesMax: this.#most,
+      bytesMax: Infinity, // Each call is bounded by itself, and they go out one by one.
+      sizeOf: () => 0,
+      atTurnEnd: (run) => process.nextTick(run),
+      send: (calls) => void this.#sendAfterOthers(calls),
+    })
+  }
+
+  /** With room for fence and WAIT: were the link to refuse these, all that was written would count as failed. */
+  get #most(): number {
+    return CALLS_MAX - this.#confirm.length
   }
 
   /** Rejects where this user may not wait for replicas: better now than after the first write. */
@@ -78,32 +94,31 @@ export class ConfirmedCalls implements Calls {
 
   call(command: readonly string[]): Promise<unknown> {
     const { clock, server } = this.#options
-    // With room for fence and WAIT: were the link to refuse these, all that was written would count as failed.
-    const most = CALLS_MAX - this.#confirm.length
-    if (this.#waiting.length >= most) {
-      const text = `${server}: ${most} calls wait for replicas already.`
+    if (this.#waiting >= this.#most) {
+      const text = `${server}: ${this.#most} calls wait for replicas already.`
       return Promise.reject(new UnavailableError('STORE_UNAVAILABLE', text))
     }
+    this.#waiting += 1
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ command, calledAt: clock.monotonic(), resolve, reject })
-      // After everything that this turn still has to say, but before the event loop goes on.
-      if (this.#waiting.length === 1 && !this.#isUnderWay) process.nextTick(() => void this.#flush())
+      this.#turn.add({ command, calledAt: clock.monotonic(), resolve, reject })
     })
   }
 
   /** Never rejects: each caller hears of its own call. */
-  async #flush(): Promise<void> {
+  async #sendAfterOthers(calls: readonly HeldCall[]): Promise<void> {
+    this.#heldBack.push(...calls)
     if (this.#isUnderWay) return
     this.#isUnderWay = true
-    while (this.#waiting.length > 0) {
-      const entries = this.#waiting
-      this.#waiting = []
+    while (this.#heldBack.length > 0) {
+      const entries = this.#heldBack
+      this.#heldBack = []
+      this.#waiting -= entries.length
       await this.#send(entries)
     }
     this.#isUnderWay = false
   }
 
-  async #send(entries: readonly Entry[]): Promise<void> {
+  async #send(entries: readonly HeldCall[]): Promise<void> {
     const commands = [...entries.map(({ command }) => command), ...this.#confirm]
     const answers = await Promise.allSettled(this.#link.callTogether(commands, this.#patienceMs(entries)))
     const shortfall = this.#shortfall(answers.slice(entries.length))
@@ -116,7 +131,7 @@ export class ConfirmedCalls implements Calls {
   }
 
   /** The time spent held back counts, but WAIT must be able to end by itself: unanswered, it costs the connection. */
-  #patienceMs([oldest]: readonly Entry[]): number {
+  #patienceMs([oldest]: readonly HeldCall[]): number {
     const { callTimeoutMs, timeoutMs, clock } = this.#options
     const heldMs = oldest === undefined ? 0 : clock.monotonic() - oldest.calledAt
     return Math.max(callTimeoutMs + timeoutMs - heldMs, timeoutMs + TRAVEL_MS)

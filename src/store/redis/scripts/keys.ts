@@ -47,3 +47,12 @@ export function wakeChannel(queue: string): string {
 function prefixOf(queue: string): string {
   return `punctual:{${queue.replaceAll('%', '%25').replaceAll('}', '%7D')}}`
 }
+
+/** Every key of every queue, as SCAN matches them. */
+export const QUEUE_KEY_PATTERN = 'punctual:{*}:*'
+
+/** The queue that a key belongs to; undefined for a key that is not ours. */
+export function queueOfKey(key: string): string | undefined {
+  const tag = /^punctual:\{([^}]+)\}:/.exec(key)?.[1]
+  return tag?.replaceAll('%7D', '}').replaceAll('%25', '%')
+}

@@ -1,7 +1,17 @@
 /** What an engine author hands to the conformance suite, and the small vocabulary its tests are written in. */
 import assert from 'node:assert/strict'
 import type { MessageState } from '../../core/message.ts'
-import type { Lease, NewMessage, Next, Settlement, Store, StoredMessage } from '../../store/contract/store.ts'
+import type {
+  ClaimDue,
+  ClaimReply,
+  Lease,
+  LeaseRef,
+  NewMessage,
+  Settlement,
+  Store,
+  StoredMessage,
+  Want,
+} from '../../store/contract/store.ts'
 
 export type ConformanceSubject = {
   readonly store: Store
@@ -18,6 +28,9 @@ export type OpenSubject = () => Promise<ConformanceSubject>
 
 export const LEASE_MS = 30_000
 export const TOPIC = 'order.close'
+/** Who claims what is due, and who takes over, unless a case says otherwise. */
+export const WORKER = 'test'
+export const REAPER = 'reaper'
 
 export function message(id: string, fields: Partial<NewMessage> = {}): NewMessage {
   return {
@@ -32,33 +45,39 @@ export function message(id: string, fields: Partial<NewMessage> = {}): NewMessag
   }
 }
 
+/** A claim in which only what the case is about is said. */
+export function claim(
+  store: Store,
+  { topics = [TOPIC], ...fields }: Partial<ClaimDue> & { readonly topics?: readonly string[] },
+): Promise<ClaimReply> {
+  const limit = fields.limit ?? 100
+  const wants: readonly Want[] = topics.map((topic) => ({ topic, limit }))
+  const usual = { owner: WORKER, wants, limit, bytesMax: 2 ** 30, leaseMs: LEASE_MS, leadMs: 0 }
+  return store.claim({ from: 'due', ...usual, ...fields })
+}
+
 export async function claimDue(
   store: Store,
   limit = 100,
   topics: readonly string[] = [TOPIC],
 ): Promise<readonly Lease[]> {
-  return (await claimReply(store, limit, topics)).leases
+  return (await claim(store, { limit, topics })).leases
 }
 
-export async function claimReply(
+export function claimReply(
   store: Store,
   limit = 100,
   topics: readonly string[] = [TOPIC],
-): Promise<{ leases: readonly Lease[]; next: Next }> {
-  const wants = topics.map((topic) => ({ topic, limit }))
-  return store.claim({
-    from: 'due',
-    owner: 'test',
-    bytesMax: 2 ** 30,
-    wants,
-    limit,
-    leaseMs: LEASE_MS,
-    leadMs: 0,
-  })
+): Promise<ClaimReply> {
+  return claim(store, { limit, topics })
 }
 
-export async function claimLapsed(store: Store, limit = 100): Promise<readonly Lease[]> {
-  return (await store.claim({ from: 'lapsed', owner: 'reaper', limit, leaseMs: LEASE_MS })).leases
+export async function claimLapsed(store: Store, limit = 100, owner = REAPER): Promise<readonly Lease[]> {
+  return (await lapsedReply(store, owner, limit)).leases
+}
+
+export function lapsedReply(store: Store, owner = REAPER, limit = 100): Promise<ClaimReply> {
+  return store.claim({ from: 'lapsed', owner, limit, leaseMs: LEASE_MS })
 }
 
 export async function claimOne(store: Store, topics?: readonly string[]): Promise<Lease> {
@@ -68,24 +87,41 @@ export async function claimOne(store: Store, topics?: readonly string[]): Promis
   return lease
 }
 
-export function ack({ id, token, topic }: Lease): Settlement {
+export function only<T>(items: readonly T[]): T {
+  const [item, ...others] = items
+  assert.ok(item !== undefined, 'there should be one')
+  assert.equal(others.length, 0, 'there should be only one')
+  return item
+}
+
+export function ack({ id, token, topic }: LeaseRef): Settlement {
   return { kind: 'ack', id, token, topic }
 }
 
-export function retry({ id, token, topic }: Lease, delayMs: number, error = 'boom'): Settlement {
+export function retry({ id, token, topic }: LeaseRef, delayMs: number, error = 'boom'): Settlement {
   return { kind: 'retry', id, token, topic, delayMs, error }
 }
 
-export function release({ id, token, topic }: Lease): Settlement {
+export function lapse({ id, token, topic }: LeaseRef, error = 'lapsed'): Settlement {
+  return { kind: 'lapse', id, token, topic, error }
+}
+
+export function release({ id, token, topic }: LeaseRef): Settlement {
   return { kind: 'release', id, token, topic }
 }
 
-export function dead({ id, token, topic }: Lease, reason = 'failed', error = 'boom'): Settlement {
+export function dead({ id, token, topic }: LeaseRef, reason = 'failed', error = 'boom'): Settlement {
   return { kind: 'dead', id, token, topic, reason, error }
 }
 
 export async function find(store: Store, id: string): Promise<StoredMessage | undefined> {
   return (await store.inspect({ ids: [id] })).items[0]
+}
+
+export async function stored(store: Store, id: string): Promise<StoredMessage> {
+  const found = await find(store, id)
+  assert.ok(found !== undefined, `"${id}" should be there`)
+  return found
 }
 
 export async function placeOf(store: Store, id: string): Promise<MessageState | 'gone'> {

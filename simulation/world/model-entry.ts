@@ -1,0 +1,75 @@
+/** One message of the model, and how it looks from outside. */
+import type { MessageState } from '../../src/core/message.ts'
+import type * as contract from '../../src/store/contract/store.ts'
+
+export type ModelLease = { readonly token: string; readonly owner: string; endsAt: number }
+
+export type ModelEntry = {
+  readonly message: contract.NewMessage
+  readonly order: number
+  readonly producedAt: number
+  place: 'waiting' | 'running' | 'dead'
+  dueAt: number
+  firstDueAt: number
+  attempt: number
+  lapses: number
+  held: ModelLease | undefined
+  error: string
+  reason: string
+  diedAt: number
+  /** How many deaths the store had seen before this one. */
+  deathsBefore: number
+}
+
+export function freshEntry(message: contract.NewMessage, order: number, producedAt: number): ModelEntry {
+  return {
+    message,
+    order,
+    producedAt,
+    place: 'waiting',
+    dueAt: 0,
+    firstDueAt: 0,
+    attempt: 0,
+    lapses: 0,
+    held: undefined,
+    error: '',
+    reason: '',
+    diedAt: 0,
+    deathsBefore: 0,
+  }
+}
+
+export function stateOf({ place, dueAt }: ModelEntry, now: number): MessageState {
+  if (place !== 'waiting') return place
+  return dueAt <= now ? 'ready' : 'delayed'
+}
+
+export function storedMessage(entry: ModelEntry, now: number): contract.StoredMessage {
+  const { id, topic, body, meta, priority } = entry.message
+  const { dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, held } = entry
+  return {
+    id,
+    topic,
+    body,
+    meta,
+    priority,
+    state: stateOf(entry, now),
+    dueAt,
+    firstDueAt,
+    producedAt,
+    attempt,
+    lapses,
+    error,
+    reason,
+    until: held?.endsAt ?? (entry.place === 'dead' ? entry.diedAt : 0),
+    owner: held?.owner ?? '',
+  }
+}
+
+/** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */
+export function byTurn(a: ModelEntry, b: ModelEntry, wants: readonly contract.Want[]): number {
+  const place = ({ message }: ModelEntry): number => wants.findIndex(({ topic }) => topic === message.topic)
+  return (
+    a.message.priority - b.message.priority || place(a) - place(b) || a.dueAt - b.dueAt || a.order - b.order
+  )
+}

@@ -1,0 +1,44 @@
+import type { Engine } from '../engine.ts'
+import { isExistingClient, type ExistingClient } from './address/client.ts'
+import { parseDurability, type DurabilityOption, type DurabilitySettings } from './replicated/durability.ts'
+
+export type { ExistingClient } from './address/client.ts'
+export type { DurabilityOption } from './replicated/durability.ts'
+
+/** What only a Redis store has among the options of a queue. */
+export type RedisOptions = {
+  /** Redis only. `replicated`: a write is acknowledged when a replica has it too. Default `primary`. */
+  durability?: DurabilityOption
+}
+
+export const redis: Engine<ExistingClient> = {
+  name: 'redis',
+  schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
+  urls: ['redis://HOST:PORT', 'redis+sentinel://HOSTS/NAME'],
+  example: 'redis://localhost:6379',
+  help: 'messages live in a Redis or Valkey, shared by processes on many machines',
+  reach: 'network',
+  options: {
+    durability: {
+      help: 'what an acknowledged write has reached: primary (default), replicated, or { replicas, timeout }',
+      parse: parseDurability,
+    },
+  },
+  client: { what: 'a client of the package "redis"', accepts: isExistingClient },
+  open: async (target, context, { durability }) => {
+    const { openRedisStore } = await import('./open.ts')
+    return openRedisStore(target, context, durability as DurabilitySettings | undefined)
+  },
+  exists: () => Promise.resolve(true),
+  probe: async (url) => {
+    const { isSentinelUrl } = await import('./address/sentinel-url.ts')
+    if (isSentinelUrl(url)) return // Sentinels that are away say nothing about the server.
+    const { probe } = await import('./link/probe.ts')
+    await probe(url)
+  },
+  queues: async (target, context) => {
+    const { listQueues } = await import('./queues.ts')
+    return listQueues(target, context)
+  },
+  migrate: () => Promise.resolve(),
+}

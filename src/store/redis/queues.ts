@@ -1,0 +1,34 @@
+/** The queues of a server, by the names of their keys. */
+import type { QueueList, QueuesContext } from '../engine.ts'
+import type { ExistingClient } from './address/client.ts'
+import { linkTo } from './open.ts'
+import { QUEUE_KEY_PATTERN, queueOfKey } from './scripts/keys.ts'
+
+/** A queue has a dozen keys whatever it holds, so a server of its own is looked through in one or two steps. */
+const SCAN_COUNT = 1_000
+const SCANS_MAX = 200
+
+/** Looks at about 200,000 keys at most, in steps that each cost the server less than a millisecond. */
+export async function listQueues(
+  target: string | ExistingClient,
+  context: QueuesContext,
+): Promise<QueueList> {
+  const link = linkTo(target, 'punctual:queues', context)
+  const names = new Set<string>()
+  let cursor = '0'
+  try {
+    for (let scans = 0; scans < SCANS_MAX; scans += 1) {
+      const reply = await link.call(['SCAN', cursor, 'MATCH', QUEUE_KEY_PATTERN, 'COUNT', String(SCAN_COUNT)])
+      const [next, keys] = reply as readonly [string, readonly string[]]
+      for (const key of keys) {
+        const name = queueOfKey(key)
+        if (name !== undefined) names.add(name)
+      }
+      cursor = next
+      if (cursor === '0') break
+    }
+  } finally {
+    link.close()
+  }
+  return { names: [...names].toSorted(), isComplete: cursor === '0' }
+}
