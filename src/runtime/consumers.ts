@@ -17,6 +17,7 @@ import type { Lease } from '../store/contract/store.ts'
 import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
+import type { Reports } from './reports.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
@@ -44,6 +45,7 @@ export type ConsumersParts = {
   readonly events: Events
   readonly lanes: Lanes
   readonly settler: Settler
+  readonly reports: Reports
   readonly gauge: LatenessGauge
   readonly leaseMs: number
   readonly lateAfterMs: number
@@ -195,10 +197,12 @@ export class Consumers {
   #start(run: Run, now: number): void {
     // The whole process slept: others may have it by now, so it is not started on an old promise.
     if (now >= run.leaseEndsAt) return this.#feed(run, { kind: 'give back' })
-    run.startedAt = now
     run.latenessMs = Math.max(0, now - run.startsAt)
     const outcome = this.#refusal(run)
-    this.#feed(run, outcome === undefined ? { kind: 'start' } : { kind: 'refuse', outcome })
+    if (outcome === undefined) {
+      run.startedAt = now
+      this.#feed(run, { kind: 'start' })
+    } else this.#feed(run, { kind: 'refuse', outcome })
   }
 
   #refusal(run: Run): Outcome | undefined {
@@ -216,7 +220,8 @@ export class Consumers {
   readonly #ended = (run: Run, ending: Ending): void => {
     const { state } = run
     if (hasSlot(state)) {
-      run.durationMs = this.#parts.clock.monotonic() - run.startedAt
+      const now = this.#parts.clock.monotonic()
+      run.durationMs = now - (run.startedAt ?? now)
       run.lane.ended(run.durationMs)
     }
     if (ending.kind === 'threw' && 'isComplete' in state && state.isComplete)
@@ -291,8 +296,9 @@ export class Consumers {
   #call(run: Run): void {
     const { events, gauge, lanes, lateAfterMs } = this.#parts
     lanes.takeSlot(run.lane)
-    gauge.record(run.latenessMs, run.startedAt)
-    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, run.startedAt)
+    const now = run.startedAt ?? 0
+    gauge.record(run.latenessMs, now)
+    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
     if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
     attempt(run, this.#attemptParts)
   }

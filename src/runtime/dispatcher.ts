@@ -8,9 +8,11 @@
 import type { Clock } from '../clock.ts'
 import type { ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
+import type { Identity } from './identity.ts'
 import { AHEAD_BYTES_MAX, type Lane, type Lanes } from './runs/lanes.ts'
 import type { Reading } from './scheduler.ts'
 import type { Settler } from './settler.ts'
+import type { Strays } from './strays.ts'
 
 /** One claim asks for at most this: the next one is then under way while these are being run. */
 const CLAIM_MAX = 500
@@ -18,6 +20,8 @@ const CLAIM_MAX = 500
 export type DispatcherParts = {
   readonly clock: Clock
   readonly store: Store
+  readonly identity: Identity
+  readonly strays: Strays
   readonly lanes: Lanes
   readonly consumers: Consumers
   readonly settler: Settler
@@ -79,17 +83,20 @@ export class Dispatcher {
   }
 
   async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
-    const { clock, consumers, lanes, leaseMs, store } = this.#parts
+    const { clock, consumers, identity, lanes, leaseMs, store, strays } = this.#parts
+    const facts = identity.facts()
     const sentAt = clock.monotonic()
-    const reply = await store.claim({
+    const reply = await strays.claim({
       from: 'due',
-      owner: 'worker',
+      owner: identity.owner,
+      ...(facts === undefined ? {} : { facts }),
       wants,
       limit,
       bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
       leaseMs,
       leadMs: store.capabilities.leadMs,
     })
+    if (facts !== undefined) identity.told()
     const { leases, next } = reply
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')

@@ -300,7 +300,9 @@ describe('leases', () => {
     await queue.start()
     await clock.advance('20s')
     expect(attempts).toEqual([2])
-    expect(seen.map(({ name }) => name)).toEqual(['retrying', 'completed'])
+    // Back in its place, due as before: it is as late as the lease was long.
+    expect(seen.map(({ name }) => name)).toEqual(['retrying', 'late', 'completed'])
+    expect(seen[1]?.event).toMatchObject({ latenessMs: 10_000 })
   })
 
   it('P6: a message that kills every worker ends among the dead letters', async () => {

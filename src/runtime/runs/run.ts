@@ -23,8 +23,8 @@ export class Run {
   leaseEndsAt: number
   /** Monotonic; when the time of its state is over, Infinity for never. */
   deadlineAt = Infinity
-  /** Monotonic. */
-  startedAt = 0
+  /** Monotonic; undefined until the handler is called. */
+  startedAt: number | undefined
   durationMs = 0
   latenessMs = 0
   timeoutMs = 0

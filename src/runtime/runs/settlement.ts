@@ -1,14 +1,17 @@
 /** How a run ended, sent to the settler, and what the answer means for whoever listens. */
+import { assertNever, InvariantError } from '../../core/errors.ts'
 import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
 import type { Random } from '../../random.ts'
 import type { Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
+import type { Reports } from '../reports.ts'
 import { aboutRun, retryOf, type Run } from './run.ts'
 import { settlementFor, type Entry, type SettleAnswer, type Settler } from '../settler.ts'
 
 export type SettlementsParts = {
   readonly random: Random
   readonly events: Events
+  readonly reports: Reports
   readonly settler: Settler
   readonly leaseMs: number
   /** The store has answered, or it was given up. */
@@ -31,8 +34,7 @@ export class Settlements {
   }
 
   settle(run: Run, outcome: Outcome): void {
-    const { events, leaseMs, onAnswered, settler } = this.#parts
-    settler.add(new RunSettlement(run, outcome, leaseMs, events, onAnswered))
+    this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts))
   }
 
   #reportFailed(run: Run, ending: Ending): void {
@@ -47,56 +49,39 @@ class RunSettlement implements Entry {
   readonly settlement: Settlement
   tries = 0
   readonly #run: Run
-  readonly #leaseMs: number
-  readonly #events: Events
-  readonly #onAnswered: (run: Run) => void
+  readonly #parts: SettlementsParts
 
-  constructor(run: Run, outcome: Outcome, leaseMs: number, events: Events, onAnswered: (run: Run) => void) {
+  constructor(run: Run, outcome: Outcome, parts: SettlementsParts) {
     this.settlement = settlementFor(run.lease, outcome)
     this.#run = run
-    this.#leaseMs = leaseMs
-    this.#events = events
-    this.#onAnswered = onAnswered
+    this.#parts = parts
   }
 
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
   givesUpAt(): number {
-    return this.#run.leaseEndsAt + this.#leaseMs
+    return this.#run.leaseEndsAt + this.#parts.leaseMs
   }
 
   answered(answer: SettleAnswer): void {
-    this.#onAnswered(this.#run)
-    if (answer === 'settled') this.#reportSettled()
-    else this.#events.emit('lost', { ...aboutRun(this.#run), maybeSettled: answer !== 'lost' })
-  }
-
-  #reportSettled(): void {
-    const { settlement } = this
-    switch (settlement.kind) {
-      case 'ack':
-        if (!this.#events.hears('completed')) return
-        this.#events.emit('completed', {
-          ...aboutRun(this.#run),
-          latenessMs: this.#run.latenessMs,
-          durationMs: this.#run.durationMs,
-        })
-        return
-      case 'retry':
-        this.#events.emit('retrying', {
-          ...aboutRun(this.#run),
-          delayMs: settlement.delayMs,
-          error: settlement.error,
-        })
-        return
-      case 'dead':
-        this.#events.emit('dead', {
-          ...aboutRun(this.#run),
-          reason: settlement.reason,
-          error: settlement.error,
-        })
-        return
-      case 'lapse':
-      case 'release':
+    const { events, onAnswered, reports } = this.#parts
+    const run = this.#run
+    onAnswered(run)
+    switch (answer) {
+      case 'settled':
+        return reports.settled(this.settlement, aboutRun(run), run.startedAt === undefined ? undefined : run)
+      case 'refused':
+        // The message keeps its lease until that lapses; then it is given back.
+        return events.report('settling failed', refusal(this.settlement))
+      case 'lost':
+      case 'maybe':
+      case 'gave up':
+        return events.emit('lost', { ...aboutRun(run), maybeSettled: answer !== 'lost' })
+      default:
+        return assertNever(answer)
     }
   }
+}
+
+function refusal({ kind, topic, id }: Settlement): Error {
+  return new InvariantError(`the store cannot keep the outcome "${kind}" of ${topic} ${id}`)
 }
