@@ -34,18 +34,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'retry without wake: nobody hears of a message that is due again',
     file: 'src/store/memory/store.ts',
-    find: 'return this.#waking(settlements.map((settlement) => this.#settleOne(settlement, now)))',
-    replace: 'return settlements.map((settlement) => this.#settleOne(settlement, now))',
+    find: 'return this.#waking(settlements.map((settlement) => this.#messages.settle(settlement, now)))',
+    replace: 'return settlements.map((settlement) => this.#messages.settle(settlement, now))',
   },
   {
     name: 'reschedule without wake',
     file: 'src/store/memory/store.ts',
-    find: `      return 'rescheduled'
-    })
-    return this.#waking(results)`,
-    replace: `      return 'rescheduled'
-    })
-    return results`,
+    find: 'return this.#waking(moves.map((move) => this.#messages.reschedule(move, now)))',
+    replace: 'return moves.map((move) => this.#messages.reschedule(move, now))',
   },
   {
     name: 'missing fence: a late worker settles the attempt of another',
@@ -85,10 +81,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a release is counted as an attempt',
-    file: 'src/store/memory/store.ts',
-    find: `        this.#table.attempt[slot] = (this.#table.attempt[slot] as number) - 1
-        this.#beginWaiting(slot)`,
-    replace: '        this.#beginWaiting(slot)',
+    file: 'src/store/memory/messages.ts',
+    find: '        this.table.addAttempt(slot, -1)\n',
+    replace: '',
   },
   {
     name: 'one retry too many',
@@ -261,16 +256,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'low priority first',
-    file: 'src/store/memory/store.ts',
+    file: 'src/store/memory/claiming.ts',
     find: 'for (const priority of PRIORITIES.keys()) {',
     replace: 'for (const priority of [...PRIORITIES.keys()].reverse()) {',
   },
   {
     name: 'an extension is answered, and not kept',
     file: 'src/store/memory/leases.ts',
-    find: `    held.endsAt = endsAt
-    this.#wheel.place(number, endsAt)`,
-    replace: '    this.#wheel.place(number, held.endsAt)',
+    find: '    this.#place(number, endsAt)\n  }\n\n  end(',
+    replace: '    this.#place(number, this.#columns.dueAt[number] as number)\n  }\n\n  end(',
   },
   {
     name: 'a handler that ends after it was left behind is counted twice',
@@ -309,14 +303,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what was due stays due when the clock is set back',
-    file: 'src/store/memory/store.ts',
-    find: '      this.#waiting.restart(now)\n',
+    file: 'src/store/memory/messages.ts',
+    find: '    this.waiting.restart(now)\n',
     replace: '',
   },
   {
     name: 'a lease that had ended stays ended when the clock is set back',
-    file: 'src/store/memory/store.ts',
-    find: '      this.#leases.restart(now)\n',
+    file: 'src/store/memory/messages.ts',
+    find: '    this.leases.restart(now)\n',
     replace: '',
   },
 ]

@@ -18,31 +18,44 @@
  * occupied bucket of the lowest occupied ring.
  *
  * Entries are small integers chosen by the caller (slots of its own table), linked through typed arrays: no
- * object, closure or timer per entry. 26 bytes each.
+ * object, closure or timer per entry. 10 bytes each; moments and lanes are read from the caller's own columns.
+ *
+ * Lanes. Every entry belongs to a lane (a topic, an owner), and the wheel knows when the next of some lanes is due:
+ * `wheel-lanes` remembers the earliest moment of each, and where to look when that one has left.
  *
  * Cost. place, cancel: O(1). advance: O(expired + fallen), at most `budget` of them per call. nextAt: O(1); after
- * the head of a far bucket was cancelled, once O(entries in that bucket).
+ * the head of a far bucket was cancelled, once O(entries in that bucket). nextAtAmong: O(lanes), and for a stale lane
+ * that may be the next one, the entries of one bucket, within a budget.
  *
  * Order. Within one millisecond entries come out as they were placed. (An entry placed early falls into a bucket
  * of ring 0 when its block begins, before any later one can be placed there directly.)
  */
 import { invariant } from './errors.ts'
+import { grownInt32 } from './columns.ts'
+import { BITMAP_WORDS, NO_BUCKET, WheelLanes, firstBit, type Looks } from './wheel-lanes.ts'
 
 const RING_BITS = 8
 const RING_SIZE = 1 << RING_BITS
 const RINGS = 6
 const HALF = 2 ** (RING_BITS * 3)
-const WORDS = RING_SIZE / 32
-const NONE = -1
+const NONE = NO_BUCKET
+
+/** Columns of the caller. What they say about an entry stays the same while it is placed; they may grow. */
+export interface WheelEntries {
+  /** Whole milliseconds. */
+  readonly dueAt: Float64Array
+  /** Small integers from 0 on. */
+  readonly lane: Int32Array
+}
 
 export class TimingWheel {
+  readonly #entries: WheelEntries
   #now: number
   #size = 0
   /** A bucket whose fall the budget cut short. Until it is empty it goes before all others, because what is left in it may be due first. */
   #falling = NONE
 
   // Per entry. `bucket` is NONE for an entry that is not placed.
-  #dueAt = new Float64Array(0)
   #next = new Int32Array(0)
   #previous = new Int32Array(0)
   #bucket = new Int16Array(0)
@@ -52,10 +65,12 @@ export class TimingWheel {
   readonly #last = new Int32Array(RINGS * RING_SIZE).fill(NONE)
   readonly #earliest = new Float64Array(RINGS * RING_SIZE)
   readonly #stale = new Uint8Array(RINGS * RING_SIZE)
-  readonly #occupied = new Uint32Array(RINGS * WORDS)
+  readonly #occupied = new Uint32Array(BITMAP_WORDS)
+  readonly #lanes = new WheelLanes()
 
-  constructor(now: number) {
+  constructor(now: number, entries: WheelEntries) {
     this.#now = Math.floor(now)
+    this.#entries = entries
   }
 
   get size(): number {
@@ -71,12 +86,13 @@ export class TimingWheel {
     return entry < this.#bucket.length && this.#bucket[entry] !== NONE
   }
 
-  /** `dueAt` is a whole millisecond after `now`; what is already due needs no wheel. */
-  place(entry: number, dueAt: number): void {
+  /** Its moment is a whole millisecond after `now`; what is already due needs no wheel. */
+  place(entry: number): void {
+    const dueAt = this.#dueAt(entry)
     invariant(dueAt > this.#now, `placed at ${dueAt}, which is not after ${this.#now}`)
     this.#grow(entry)
     invariant(this.#bucket[entry] === NONE, `entry ${entry} is placed already`)
-    this.#dueAt[entry] = dueAt
+    this.#lanes.enter(this.#lane(entry), dueAt)
     this.#link(entry, dueAt)
     this.#size += 1
   }
@@ -86,8 +102,8 @@ export class TimingWheel {
     if (!this.has(entry)) return false
     const bucket = this.#bucket[entry] as number
     this.#unlink(entry, bucket)
-    if (this.#dueAt[entry] === this.#earliest[bucket]) this.#stale[bucket] = 1
-    this.#size -= 1
+    if (this.#dueAt(entry) === this.#earliest[bucket]) this.#stale[bucket] = 1
+    this.#leave(entry)
     return true
   }
 
@@ -97,6 +113,25 @@ export class TimingWheel {
     if (bucket === NONE) return undefined
     if (this.#falling === NONE) return this.#earliestIn(bucket)
     return Math.min(this.#earliestIn(bucket), this.#earliestIn(this.#falling))
+  }
+
+  /**
+   * The moment of the earliest entry in any of these lanes. Where the looks run out, a moment before it: the start of
+   * the bucket in which it may lie.
+   */
+  nextAtAmong(lanes: Iterable<number>, looks: Looks): number | undefined {
+    let earliest = Infinity
+    const stale: number[] = []
+    for (const lane of lanes) {
+      const size = this.#lanes.size(lane)
+      if (size === 0) continue
+      if (size === this.#size) return this.nextAt()
+      const known = this.#lanes.earliest(lane)
+      if (known === undefined) stale.push(lane)
+      else earliest = Math.min(earliest, known)
+    }
+    for (const lane of stale) earliest = Math.min(earliest, this.#earliestOf(lane, earliest, looks))
+    return earliest === Infinity ? undefined : earliest
   }
 
   /**
@@ -128,7 +163,7 @@ export class TimingWheel {
     let entry = this.#first[bucket] as number
     while (entry !== NONE && left > 0) {
       this.#unlink(entry, bucket)
-      this.#size -= 1
+      this.#leave(entry)
       left -= 1
       expire(entry)
       entry = this.#first[bucket] as number
@@ -141,12 +176,12 @@ export class TimingWheel {
     let left = budget
     let entry = this.#first[bucket] as number
     while (entry !== NONE && left > 0) {
-      const dueAt = this.#dueAt[entry] as number
+      const dueAt = this.#dueAt(entry)
       this.#unlink(entry, bucket)
       left -= 1
       if (dueAt > this.#now) this.#link(entry, dueAt)
       else {
-        this.#size -= 1
+        this.#leave(entry)
         expire(entry)
       }
       entry = this.#first[bucket] as number
@@ -154,8 +189,23 @@ export class TimingWheel {
     return left
   }
 
+  #dueAt(entry: number): number {
+    return this.#entries.dueAt[entry] as number
+  }
+
+  #lane(entry: number): number {
+    return this.#entries.lane[entry] as number
+  }
+
+  /** An entry has left the wheel. */
+  #leave(entry: number): void {
+    this.#size -= 1
+    this.#lanes.leave(this.#lane(entry), this.#dueAt(entry))
+  }
+
   #link(entry: number, dueAt: number): void {
     const bucket = this.#bucketFor(dueAt)
+    this.#lanes.mark(this.#lane(entry), bucket)
     const last = this.#last[bucket] as number
     this.#bucket[entry] = bucket
     this.#previous[entry] = last
@@ -205,12 +255,36 @@ export class TimingWheel {
   }
 
   #firstOccupied(): number {
-    if (this.#size === 0) return NONE
-    for (let word = 0; word < this.#occupied.length; word += 1) {
-      const bits = this.#occupied[word] as number
-      if (bits !== 0) return word * 32 + (31 - Math.clz32(bits & -bits))
+    return this.#size === 0 ? NONE : firstBit(this.#occupied, 0)
+  }
+
+  /** Of a stale lane. Where it cannot be before `limit`, or the looks run out: a moment that is not after it. */
+  #earliestOf(lane: number, limit: number, looks: Looks): number {
+    if (this.#falling !== NONE) return this.#startOf(this.#falling)
+    for (;;) {
+      const bucket = this.#lanes.firstMarked(lane)
+      invariant(bucket !== NONE, `lane ${lane} has entries in no bucket`)
+      const startsAt = Math.max(this.#startOf(bucket), this.#now + 1)
+      if (startsAt >= limit) return startsAt
+      const earliest = this.#earliestInLane(bucket, lane, looks)
+      if (earliest === undefined) return startsAt
+      if (earliest !== Infinity) {
+        this.#lanes.refresh(lane, earliest)
+        return earliest
+      }
+      this.#lanes.unmark(lane, bucket)
     }
-    return NONE
+  }
+
+  /** Infinity when there is none; undefined when the looks ran out. */
+  #earliestInLane(bucket: number, lane: number, looks: Looks): number | undefined {
+    let earliest = Infinity
+    for (let entry = this.#first[bucket] as number; entry !== NONE; entry = this.#next[entry] as number) {
+      if (looks.left === 0) return undefined
+      looks.left -= 1
+      if (this.#lane(entry) === lane) earliest = Math.min(earliest, this.#dueAt(entry))
+    }
+    return earliest
   }
 
   #earliestIn(bucket: number): number {
@@ -222,7 +296,7 @@ export class TimingWheel {
   #refreshEarliest(bucket: number): void {
     let earliest = Infinity
     for (let entry = this.#first[bucket] as number; entry !== NONE; entry = this.#next[entry] as number) {
-      earliest = Math.min(earliest, this.#dueAt[entry] as number)
+      earliest = Math.min(earliest, this.#dueAt(entry))
     }
     this.#earliest[bucket] = earliest
     this.#stale[bucket] = 0
@@ -232,7 +306,6 @@ export class TimingWheel {
     const before = this.#bucket.length
     if (entry < before) return
     const size = Math.max(64, before * 2, entry + 1)
-    this.#dueAt = grownFloat64(this.#dueAt, size)
     this.#next = grownInt32(this.#next, size)
     this.#previous = grownInt32(this.#previous, size)
     const bucket = new Int16Array(size).fill(NONE, before)
@@ -244,16 +317,4 @@ export class TimingWheel {
 function bucketIn(lowestRing: number, digits: number, diff: number): number {
   const ring = diff >>> 16 !== 0 ? 2 : diff >>> 8 !== 0 ? 1 : 0
   return ((lowestRing + ring) << RING_BITS) | ((digits >>> (ring * RING_BITS)) & (RING_SIZE - 1))
-}
-
-export function grownFloat64(from: Float64Array, size: number): Float64Array<ArrayBuffer> {
-  const to = new Float64Array(size)
-  to.set(from)
-  return to
-}
-
-export function grownInt32(from: Int32Array, size: number): Int32Array<ArrayBuffer> {
-  const to = new Int32Array(size)
-  to.set(from)
-  return to
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ClaimReply, NewMessage } from '../../src/store/contract/store.ts'
+import { forecast } from '../../src/store/memory/counting.ts'
+import { Messages } from '../../src/store/memory/messages.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { conformance } from '../../src/testing/conformance/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -21,6 +23,10 @@ function noTimers(): never {
 
 function message(id: string, delayMs: number): NewMessage {
   return { id, topic: 't', body: '', meta: '', priority: 1, when: { delayMs }, ifExists: 'keep' }
+}
+
+function ofTopic(id: string, topic: string, delayMs: number): NewMessage {
+  return { ...message(id, delayMs), topic }
 }
 
 function ids({ leases }: ClaimReply): string[] {
@@ -72,6 +78,132 @@ describe('the wall clock is set back', () => {
     const lapsed = { from: 'lapsed', owner: 'reaper', limit: 9, leaseMs: 1_000 } as const
     expect(ids(await store.claim(lapsed))).toEqual(['new'])
     set(HOUR_MS)
-    expect(ids(await store.claim(lapsed))).toEqual(['new', 'old'])
+    expect(ids(await store.claim({ ...lapsed, owner: 'another' }))).toEqual(['new', 'old'])
+  })
+})
+
+describe('what is bounded', () => {
+  const START = Date.UTC(2030, 0, 1)
+
+  it('P10: topics that were used once and emptied are forgotten', async () => {
+    const messages = new Messages(START)
+    for (let i = 0; i < 5_000; i += 1) {
+      messages.put(ofTopic('a', `topic ${i}`, i % 2), START)
+      messages.waiting.advance(START + (i % 2))
+      messages.remove('a', 'waiting')
+    }
+    expect(messages.topics.size).toBeLessThanOrEqual(1_001)
+    expect(messages.topics.numbers).toBeLessThanOrEqual(1_001)
+    messages.put(ofTopic('a', 'topic 0', 0), START)
+    expect(messages.waiting.nextDueAt()).toBe(START)
+  })
+
+  it('P10: a topic that has a message is not forgotten, however many others come and go', async () => {
+    const { store } = makeStore()
+    await store.put([ofTopic('kept', 'kept', 60_000)])
+    for (let i = 0; i < 3_000; i += 1) {
+      await store.put([ofTopic('a', `topic ${i}`, 0)])
+      await store.remove(['a'], 'waiting')
+    }
+    const { topics } = await store.countTopics({ limit: 10 })
+    expect(topics).toEqual({
+      kept: { waiting: 1, running: 0, dead: 0, nextDueAt: (await store.count()).nextDueAt },
+    })
+  })
+
+  it('a forecast of more than it looks at is marked, and close', () => {
+    const messages = new Messages(START)
+    const size = 600_000
+    for (let i = 0; i < size; i += 1) messages.put(message(`m${i}`, 1_000 + (i % 10) * 1_000), START)
+    const edges = Array.from({ length: 11 }, (_, i) => START + 1_000 + i * 1_000)
+    const { counts, isExact } = forecast(messages, { edges })
+    expect(isExact).toBe(false)
+    for (const bar of counts) expect(Math.abs(bar - size / 10)).toBeLessThan(size / 100)
+    for (let i = 0; i < size / 4; i += 1) messages.remove(`m${i}`, 'waiting')
+    const sum = forecast(messages, { edges }).counts.reduce((total, bar) => total + bar, 0)
+    expect(Math.abs(sum - (size * 3) / 4)).toBeLessThan(size / 100)
+  })
+
+  it('P10: a count moves only so many; it then says that it is not exact', async () => {
+    const { store, set } = makeStore()
+    for (let i = 0; i < 60_000; i += 10_000)
+      await store.put(Array.from({ length: 10_000 }, (_, j) => message(`m${i + j}`, 1_000)))
+    set(5_000)
+    const first = await store.count()
+    expect(first.isExact).toBe(false)
+    expect(first.states.delayed + first.states.ready).toBe(60_000)
+    await store.count()
+    expect(await store.count()).toMatchObject({ isExact: true, states: { delayed: 0, ready: 60_000 } })
+  })
+
+  it('P10: text is looked for in so many bytes of bodies, page by page', async () => {
+    const { store } = makeStore()
+    const body = 'x'.repeat(10 * 1024 * 1024)
+    await store.put(Array.from({ length: 8 }, (_, i) => ({ ...message(`m${i}`, 0), body: `${body}${i}` })))
+    const first = await store.inspect({ state: 'ready', text: 'x7', limit: 10 })
+    expect(first.items).toEqual([])
+    expect(first.scanned).toBeLessThan(8)
+    const found: string[] = []
+    let { cursor } = first
+    while (cursor !== undefined) {
+      const page = await store.inspect({ state: 'ready', text: 'x7', limit: 10, cursor })
+      found.push(...page.items.map(({ id }) => id))
+      cursor = page.cursor
+    }
+    expect(found).toEqual(['m7'])
+  })
+
+  it('next: with thousands of other topics’ messages in between, a moment that is not too late', async () => {
+    const { store, set } = makeStore()
+    await store.put(
+      Array.from({ length: 9_000 }, (_, i) => ofTopic(`m${i}`, 'others', 100_000 + (i % 1_000))),
+    )
+    await store.put([ofTopic('first', 't', 100_001), ofTopic('second', 't', 100_500)])
+    await store.remove(['first'], 'waiting')
+    const claim = () =>
+      store.claim({
+        from: 'due',
+        owner: 'test',
+        wants: [{ topic: 't', limit: 1 }],
+        limit: 1,
+        bytesMax: 1_000,
+        leaseMs: 1_000,
+        leadMs: 0,
+      })
+    let waitedMs = 0
+    for (let asked = 0; asked < 20; asked += 1) {
+      const { leases, next } = await claim()
+      if (leases.length > 0) {
+        expect(waitedMs).toBe(100_500)
+        return
+      }
+      const ms = next.state === 'WAITING' ? next.ms : 0
+      waitedMs += ms
+      set(ms)
+    }
+    expect.unreachable('it is never handed out')
+  })
+})
+
+describe('sleepers', () => {
+  it('what an owner released wakes all but itself', async () => {
+    const { store } = makeStore()
+    const woken: string[] = []
+    for (const owner of ['A', 'B']) store.onWake(() => woken.push(owner), owner)
+    store.onWake(() => woken.push('nameless'))
+    await store.put([message('a', 0)])
+    const claim = {
+      from: 'due',
+      wants: [{ topic: 't', limit: 9 }],
+      limit: 9,
+      bytesMax: 9,
+      leaseMs: 1_000,
+      leadMs: 0,
+    }
+    const { leases } = await store.claim({ ...claim, from: 'due', owner: 'A' })
+    await store.claim({ ...claim, from: 'due', owner: 'A' })
+    woken.length = 0
+    await store.settle(leases.map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })))
+    expect(woken).toEqual(['B', 'nameless'])
   })
 })

@@ -1,90 +1,84 @@
-/** Looking at the memory engine without changing it: single messages, pages and counts. */
+/**
+ * Looking at messages without changing them. A page is a walk over the slots, from where the last page ended: a message
+ * keeps its slot for life, so that none that stays is passed over or met twice.
+ */
 import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { Counts, InspectQuery, Page, StoredMessage, TopicCounts } from '../contract/store.ts'
-import type { Leases } from './leases.ts'
-import { RUNNING, WAITING, type MessageTable } from './table.ts'
-import type { Waiting } from './waiting.ts'
+import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage } from '../contract/store.ts'
+import { isPicked } from '../shared/filters.ts'
+import type { Messages } from './messages.ts'
+import { FREE, RUNNING, WAITING, type MessageTable } from './table.ts'
 
-/** How many slots one page looks at before it is handed out short. */
+/** How many messages one page looks at before it is handed out short, and how many bytes of their bodies. */
 const SCAN_MAX = 10_000
+const SCAN_BYTES_MAX = 32 * 1024 * 1024
+/** Slots that are free cost next to nothing. */
+const SLOTS_MAX = 1_000_000
 
-export type Parts = {
-  readonly table: MessageTable
-  readonly waiting: Waiting
-  readonly leases: Leases
-}
-
-export function inspect(parts: Parts, query: InspectQuery, now: number): Page {
-  if (!('ids' in query)) return page(parts, query, now)
+export function inspect(messages: Messages, query: InspectQuery, now: number): Page {
+  if (!('ids' in query)) return page(messages, query, now)
   const items: StoredMessage[] = []
   for (const id of query.ids) {
-    const slot = parts.table.slotOf(id)
-    if (slot !== undefined) items.push(view(parts, slot, now))
+    const slot = messages.table.slotOf(id)
+    if (slot !== undefined) items.push(view(messages, slot, now))
   }
   return { items, scanned: query.ids.length }
 }
 
-function page(parts: Parts, query: Exclude<InspectQuery, { ids: unknown }>, now: number): Page {
+function page(messages: Messages, query: ListQuery, now: number): Page {
+  const { table } = messages
+  const [from, deathsMax] = parseCursor(query.cursor, table.deaths)
+  const until = Math.min(table.slots, from + SLOTS_MAX)
   const items: StoredMessage[] = []
-  let looked = 0
-  for (const slot of parts.table.slotsFrom(parseCursor(query.cursor))) {
-    if (items.length === query.limit || looked === SCAN_MAX)
-      return { items, cursor: encodeCursor([String(slot)]), scanned: looked }
-    looked += 1
-    if (stateAt(parts.table, slot, now) !== query.state) continue
-    if (query.topic !== undefined && topicName(parts, slot) !== query.topic) continue
-    items.push(view(parts, slot, now))
+  let scanned = 0
+  let bytes = 0
+  for (let slot = from; slot < until; slot += 1) {
+    if (table.state(slot) === FREE) continue
+    if (items.length === query.limit || scanned === SCAN_MAX || bytes >= SCAN_BYTES_MAX)
+      return { items, scanned, cursor: makeCursor(slot, deathsMax) }
+    scanned += 1
+    if (stateAt(table, slot, now) !== query.state) continue
+    // A walk over the dead ends at those that died before it began: what is revived on the way may die again.
+    if ((table.death(slot)?.number ?? -1) >= deathsMax) continue
+    const item = view(messages, slot, now)
+    const isFound = isPicked(query, item)
+    if (isFound) items.push(item)
+    if (isFound || query.text !== undefined) bytes += item.body.length
   }
-  return { items, scanned: looked }
+  return until < table.slots ? { items, scanned, cursor: makeCursor(until, deathsMax) } : { items, scanned }
 }
 
-/** What waits must have been advanced to now. */
-export function count({ table, waiting, leases }: Parts): Counts & { topics: Record<string, TopicCounts> } {
-  const byTopic = new Map<string, TopicCounts>()
-  let total = 0
-  let earliest = waiting.nextAt() ?? Infinity
-  for (const topic of waiting.topics.all()) {
-    if (topic.waiting + topic.running + topic.dead === 0) continue
-    total += topic.waiting
-    byTopic.set(topic.name, { waiting: topic.waiting, running: topic.running, dead: topic.dead })
-    for (const line of topic.lines) earliest = Math.min(earliest, line.firstDueAt() ?? Infinity)
-  }
-  const { delayed } = waiting
-  const states = { delayed, ready: total - delayed, running: leases.size, dead: table.deadCount }
-  const topicCounts = Object.fromEntries(byTopic)
-  return {
-    states,
-    isExact: true,
-    topics: topicCounts,
-    ...(earliest === Infinity ? {} : { nextDueAt: earliest }),
-  }
+export function owned(messages: Messages, owner: string, cursor: string | undefined): OwnedPage {
+  const [from] = parseCursor(cursor, 0)
+  const { held, next } = messages.leases.heldBy(owner, from)
+  const leases = held.map(({ slot, token }) => ({
+    id: messages.table.id(slot),
+    token,
+    topic: messages.topicOf(slot).name,
+  }))
+  return next === undefined ? { leases } : { leases, cursor: makeCursor(next, 0) }
 }
 
-function view(parts: Parts, slot: number, now: number): StoredMessage {
-  const { table, leases } = parts
+function view(messages: Messages, slot: number, now: number): StoredMessage {
+  const { table, leases } = messages
   const death = table.death(slot)
   return {
     id: table.id(slot),
-    topic: topicName(parts, slot),
+    topic: messages.topicOf(slot).name,
     body: table.body(slot),
     meta: table.meta(slot),
     priority: table.priority(slot),
     state: stateAt(table, slot, now),
     dueAt: table.dueAt[slot] as number,
-    firstDueAt: table.dueAt[slot] as number,
-    producedAt: 0,
-    lapses: 0,
-    owner: '',
+    firstDueAt: table.firstDueAt(slot),
+    producedAt: table.producedAt[slot] as number,
     attempt: table.attempt[slot] as number,
+    lapses: table.lapses(slot),
     error: table.error(slot),
     reason: death?.reason ?? '',
     until: death?.diedAt ?? leases.endsAt(slot),
+    owner: leases.ownerOf(slot),
   }
-}
-
-function topicName({ table, waiting }: Parts, slot: number): string {
-  return waiting.topics.numbered(table.topic[slot] as number).name
 }
 
 function stateAt(table: MessageTable, slot: number, now: number): MessageState {
@@ -93,6 +87,15 @@ function stateAt(table: MessageTable, slot: number, now: number): MessageState {
   return state === RUNNING ? 'running' : 'dead'
 }
 
-function parseCursor(cursor: string | undefined): number {
-  return cursor === undefined ? 0 : Number(decodeCursor(cursor, [/^\d{1,15}$/])[0])
+const NUMBER = /^\d{1,15}$/
+
+/** Where to go on, and how many had died when the walk began. */
+function parseCursor(cursor: string | undefined, deaths: number): readonly [from: number, deaths: number] {
+  if (cursor === undefined) return [0, deaths]
+  const [from, before] = decodeCursor(cursor, [NUMBER, NUMBER])
+  return [Number(from), Number(before)]
+}
+
+function makeCursor(from: number, deaths: number): string {
+  return encodeCursor([String(from), String(deaths)])
 }

@@ -27,6 +27,11 @@ export class ReadyLine {
     this.#write(hole, slot, dueAt, order)
   }
 
+  /** With those that left and are not yet recognised. */
+  get size(): number {
+    return this.#slots.length
+  }
+
   clear(): void {
     this.#slots.length = 0
     this.#dueAt.length = 0
@@ -43,9 +48,14 @@ export class ReadyLine {
     return this.firstDueAt() === undefined
   }
 
-  pop(): number | undefined {
+  /** The slot of the first message, without taking it. */
+  first(): number | undefined {
     this.#dropGhosts()
-    const slot = this.#slots[0]
+    return this.#slots[0]
+  }
+
+  pop(): number | undefined {
+    const slot = this.first()
     if (slot !== undefined) this.#removeTop()
     return slot
   }

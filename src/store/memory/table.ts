@@ -1,46 +1,73 @@
 /**
  * The messages as columns: one typed array or plain array per field, a slot number per message, freed slots used
- * again. A million pending messages cost a few large arrays instead of a million objects.
+ * again. A million pending messages cost a few large arrays instead of a million objects. What few messages have (a
+ * policy, an error, a moment before the last retry) lies in maps by slot.
  */
+import { grownFloat64, grownInt32, grownUint8 } from '../../core/columns.ts'
 import type { PriorityRank } from '../../core/message.ts'
-import { grownFloat64, grownInt32 } from '../../core/wheel.ts'
 import type { NewMessage } from '../contract/store.ts'
 
 /** How the table writes the states. `delayed` and `ready` are one: only the clock tells them apart. */
+export const FREE = 0
 export const WAITING = 1
 export const RUNNING = 2
 export const DEAD = 3
 
-export type Death = { readonly reason: string; readonly diedAt: number }
+export type Death = {
+  readonly reason: string
+  readonly diedAt: number
+  /** How many had died before: a walk over the dead ends at those of before it. */
+  readonly number: number
+}
 
 export class MessageTable {
   /** Produce order, for messages with the same moment. */
   #produced = 0
+  #deaths = 0
   readonly #slotOf = new Map<string, number>()
   readonly #free: number[] = []
   readonly #ids: string[] = []
   readonly #bodies: string[] = []
-  /** Few have a policy of their own, fewer have failed, and fewest have died. */
   readonly #metas = new Map<number, string>()
   readonly #errors = new Map<number, string>()
-  readonly #deaths = new Map<number, Death>()
+  readonly #lapses = new Map<number, number>()
+  readonly #firstDueAt = new Map<number, number>()
+  readonly #buried = new Map<number, Death>()
+  readonly #sparse: readonly Map<number, unknown>[] = [
+    this.#metas,
+    this.#errors,
+    this.#lapses,
+    this.#firstDueAt,
+    this.#buried,
+  ]
 
   topic = new Int32Array(0)
   dueAt = new Float64Array(0)
   order = new Float64Array(0)
+  producedAt = new Float64Array(0)
   attempt = new Int32Array(0)
-  #state = new Uint8Array(0)
+  states = new Uint8Array(0)
   #priority = new Uint8Array(0)
 
   get size(): number {
     return this.#slotOf.size
   }
 
+  /** Every slot in use is below this. */
+  get slots(): number {
+    return this.#ids.length
+  }
+
+  /** For the timing wheel: the lane of a message is its topic. */
+  get lane(): Int32Array {
+    return this.topic
+  }
+
   slotOf(id: string): number | undefined {
     return this.#slotOf.get(id)
   }
 
-  add(message: NewMessage, topic: number, dueAt: number): number {
+  add(message: NewMessage, topic: number, { dueAt, now }: { dueAt: number; now: number }): number {
     const slot = this.#free.pop() ?? this.#ids.length
     this.#growTo(slot + 1)
     this.#slotOf.set(message.id, slot)
@@ -50,8 +77,9 @@ export class MessageTable {
     this.topic[slot] = topic
     this.dueAt[slot] = dueAt
     this.order[slot] = this.#produced
+    this.producedAt[slot] = now
     this.attempt[slot] = 0
-    this.#state[slot] = WAITING
+    this.states[slot] = WAITING
     this.#priority[slot] = message.priority
     this.#produced += 1
     return slot
@@ -59,12 +87,10 @@ export class MessageTable {
 
   drop(slot: number): void {
     this.#slotOf.delete(this.id(slot))
-    this.#errors.delete(slot)
-    this.#deaths.delete(slot)
     this.#ids[slot] = ''
     this.#bodies[slot] = ''
-    this.#metas.delete(slot)
-    this.#state[slot] = 0
+    for (const column of this.#sparse) if (column.size > 0) column.delete(slot)
+    this.states[slot] = FREE
     this.#free.push(slot)
   }
 
@@ -81,15 +107,45 @@ export class MessageTable {
   }
 
   state(slot: number): number {
-    return this.#state[slot] as number
+    return this.states[slot] as number
   }
 
   setState(slot: number, state: number): void {
-    this.#state[slot] = state
+    this.states[slot] = state
   }
 
   priority(slot: number): PriorityRank {
     return this.#priority[slot] as PriorityRank
+  }
+
+  /** The moment last set by a user, where a retry has moved it since. */
+  firstDueAt(slot: number): number {
+    return this.#firstDueAt.get(slot) ?? (this.dueAt[slot] as number)
+  }
+
+  /** A user's own moment. */
+  setMoment(slot: number, dueAt: number): void {
+    this.dueAt[slot] = dueAt
+    this.#firstDueAt.delete(slot)
+  }
+
+  /** The moment of a retry. */
+  putOff(slot: number, dueAt: number): void {
+    this.#firstDueAt.set(slot, this.firstDueAt(slot))
+    this.dueAt[slot] = dueAt
+  }
+
+  addAttempt(slot: number, by: 1 | -1): void {
+    this.attempt[slot] = (this.attempt[slot] as number) + by
+  }
+
+  lapses(slot: number): number {
+    return this.#lapses.get(slot) ?? 0
+  }
+
+  setLapses(slot: number, lapses: number): void {
+    if (lapses === 0) this.#lapses.delete(slot)
+    else this.#lapses.set(slot, lapses)
   }
 
   error(slot: number): string {
@@ -102,27 +158,26 @@ export class MessageTable {
   }
 
   death(slot: number): Death | undefined {
-    return this.#deaths.get(slot)
+    return this.#buried.get(slot)
   }
 
-  bury(slot: number, death: Death): void {
+  bury(slot: number, reason: string, diedAt: number): void {
     this.setState(slot, DEAD)
-    this.#deaths.set(slot, death)
+    this.#buried.set(slot, { reason, diedAt, number: this.#deaths })
+    this.#deaths += 1
   }
 
   unbury(slot: number): void {
-    this.#deaths.delete(slot)
+    this.#buried.delete(slot)
   }
 
   get deadCount(): number {
-    return this.#deaths.size
+    return this.#buried.size
   }
 
-  /** Slots in use from `from` on, in slot order: the order of `inspect`, stable while messages come and go. */
-  *slotsFrom(from: number): Generator<number> {
-    for (let slot = from; slot < this.#ids.length; slot += 1) {
-      if (this.#state[slot] !== 0) yield slot
-    }
+  /** How many have died so far, those that live again included. */
+  get deaths(): number {
+    return this.#deaths
   }
 
   #growTo(size: number): void {
@@ -132,14 +187,9 @@ export class MessageTable {
     this.topic = grownInt32(this.topic, after)
     this.dueAt = grownFloat64(this.dueAt, after)
     this.order = grownFloat64(this.order, after)
+    this.producedAt = grownFloat64(this.producedAt, after)
     this.attempt = grownInt32(this.attempt, after)
-    this.#state = grownUint8(this.#state, after)
+    this.states = grownUint8(this.states, after)
     this.#priority = grownUint8(this.#priority, after)
   }
-}
-
-function grownUint8(from: Uint8Array, size: number): Uint8Array<ArrayBuffer> {
-  const to = new Uint8Array(size)
-  to.set(from)
-  return to
 }

@@ -1,29 +1,65 @@
-/** The topics seen so far: a number for each, its ready lines by priority, and how many messages are where. */
+/**
+ * The topics: a number for each, its ready lines by priority, how many messages are where, and until when sleepers were
+ * told to sleep as far as it is concerned.
+ *
+ * A topic without messages is forgotten, but for the thousand that emptied last: one that has a message now and then
+ * need not be made anew each time. Its number is given to another.
+ *
+ * `firstReadyAt` must not look at every topic. A heap lists topics by the moment of their first ready message; a topic
+ * is listed when that moment becomes earlier than the one it is listed with, and a listing that is too early is put
+ * right when it comes to the top.
+ */
 import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
 import { ReadyLine } from './line.ts'
+
+const EMPTY_KEPT = 1_000
 
 export type Topic = {
   readonly name: string
   readonly number: number
-  readonly lines: readonly ReadyLine[]
+  /** By priority; made when the first message is ready. */
+  readonly lines: (ReadyLine | undefined)[]
   waiting: number
   running: number
   dead: number
+  /** The latest moment until which a claimer may sleep: what is due before it must wake them. */
+  promisedAt: number
+  /** The moment with which it stands in the heap; Infinity when it does not. */
+  listedAt: number
 }
 
-export class Topics {
-  readonly #isAlive: (slot: number, dueAt: number, order: number) => boolean
-  readonly #all: Topic[] = []
-  readonly #byName = new Map<string, Topic>()
+export type TopicPlace = 'waiting' | 'running' | 'dead'
 
-  constructor(isAlive: (slot: number, dueAt: number, order: number) => boolean) {
-    this.#isAlive = isAlive
+export class Topics {
+  readonly #isInLine: (slot: number, dueAt: number, order: number) => boolean
+  readonly #all: (Topic | undefined)[] = []
+  readonly #free: number[] = []
+  readonly #byName = new Map<string, Topic>()
+  readonly #emptied = new Set<Topic>()
+  readonly #listed = new ReadyLine((number, dueAt) => this.#all[number]?.listedAt === dueAt)
+
+  constructor(isInLine: (slot: number, dueAt: number, order: number) => boolean) {
+    this.#isInLine = isInLine
+  }
+
+  /** Every number in use is below this. */
+  get numbers(): number {
+    return this.#all.length
+  }
+
+  get size(): number {
+    return this.#byName.size
   }
 
   named(name: string): Topic | undefined {
     return this.#byName.get(name)
   }
 
+  at(number: number): Topic | undefined {
+    return this.#all[number]
+  }
+
+  /** Of a message that is there. */
   numbered(number: number): Topic {
     return this.#all[number] as Topic
   }
@@ -31,18 +67,100 @@ export class Topics {
   intern(name: string): Topic {
     const known = this.#byName.get(name)
     if (known !== undefined) return known
-    const lines = PRIORITIES.map(() => new ReadyLine(this.#isAlive))
-    const topic: Topic = { name, number: this.#all.length, lines, waiting: 0, running: 0, dead: 0 }
-    this.#all.push(topic)
+    const number = this.#free.pop() ?? this.#all.length
+    const lines = PRIORITIES.map(() => undefined)
+    const counts = { waiting: 0, running: 0, dead: 0 }
+    const topic: Topic = { name, number, lines, ...counts, promisedAt: Infinity, listedAt: Infinity }
+    this.#all[number] = topic
     this.#byName.set(name, topic)
     return topic
   }
 
-  all(): readonly Topic[] {
-    return this.#all
+  enter(topic: Topic, place: TopicPlace): void {
+    topic[place] += 1
+  }
+
+  leave(topic: Topic, place: TopicPlace): void {
+    topic[place] -= 1
+    if (!isEmpty(topic)) return
+    this.#emptied.delete(topic)
+    this.#emptied.add(topic)
+    if (this.#emptied.size > EMPTY_KEPT) this.#forgetOne()
+  }
+
+  /** A message of this topic is ready. */
+  lineUp(
+    topic: Topic,
+    priority: PriorityRank,
+    message: { slot: number; dueAt: number; order: number },
+  ): void {
+    const line = (topic.lines[priority] ??= new ReadyLine(this.#isInLine))
+    line.push(message.slot, message.dueAt, message.order)
+    if (message.dueAt < topic.listedAt) this.#list(topic, message.dueAt)
+  }
+
+  /** The earliest moment among the ready messages of all topics. */
+  firstReadyAt(): number | undefined {
+    for (;;) {
+      const at = this.#listed.firstDueAt()
+      const number = this.#listed.pop()
+      if (at === undefined || number === undefined) return undefined
+      const topic = this.numbered(number)
+      const readyAt = readyAtOf(topic)
+      topic.listedAt = Infinity
+      if (readyAt !== undefined) this.#list(topic, readyAt)
+      if (readyAt === at) return at
+    }
+  }
+
+  /** Nothing is ready any more. */
+  clearLines(): void {
+    this.#listed.clear()
+    for (const topic of this.#byName.values()) {
+      topic.listedAt = Infinity
+      for (const line of topic.lines) line?.clear()
+    }
+  }
+
+  #list(topic: Topic, at: number): void {
+    topic.listedAt = at
+    this.#listed.push(topic.number, at, topic.number)
+    // Listings of topics that are gone, or of earlier moments, must not pile up while nobody asks.
+    if (this.#listed.size > 2 * this.#byName.size + EMPTY_KEPT) this.#listAnew()
+  }
+
+  #listAnew(): void {
+    this.#listed.clear()
+    for (const topic of this.#byName.values()) {
+      topic.listedAt = readyAtOf(topic) ?? Infinity
+      if (topic.listedAt !== Infinity) this.#listed.push(topic.number, topic.listedAt, topic.number)
+    }
+  }
+
+  #forgetOne(): void {
+    for (const topic of this.#emptied) {
+      this.#emptied.delete(topic)
+      if (isEmpty(topic)) {
+        this.#byName.delete(topic.name)
+        this.#all[topic.number] = undefined
+        this.#free.push(topic.number)
+      }
+      return
+    }
   }
 }
 
-export function lineOf(topic: Topic, priority: PriorityRank): ReadyLine {
-  return topic.lines[priority] as ReadyLine
+function isEmpty({ waiting, running, dead }: Topic): boolean {
+  return waiting + running + dead === 0
+}
+
+export function isReady({ lines }: Topic): boolean {
+  return lines.some((line) => line?.isEmpty() === false)
+}
+
+/** The earliest moment among its ready messages. */
+export function readyAtOf({ lines }: Topic): number | undefined {
+  let earliest = Infinity
+  for (const line of lines) earliest = Math.min(earliest, line?.firstDueAt() ?? Infinity)
+  return earliest === Infinity ? undefined : earliest
 }

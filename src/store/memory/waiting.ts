@@ -1,28 +1,32 @@
 /**
  * Everything that waits: what is to come in the wheel, what is due in the line of its topic and priority.
  *
- * Also remembers what sleeping claimers were told. `promisedAt` is the latest moment until which one of them may
- * sleep; a message that is due before it must wake them, any other need not.
+ * Also remembers what sleeping claimers were told, topic by topic: a message that is due before the latest moment until
+ * which one of them may sleep must wake them, any other need not.
  */
 import { TimingWheel } from '../../core/wheel.ts'
+import type { Looks } from '../../core/wheel-lanes.ts'
 import type { Next } from '../contract/store.ts'
-import type { ReadyLine } from './line.ts'
+import { nextAt } from '../shared/moments.ts'
+import type { Sleepers } from './sleepers.ts'
 import { WAITING, type MessageTable } from './table.ts'
-import { Topics, lineOf } from './topics.ts'
+import { Topics, readyAtOf, type Topic } from './topics.ts'
 
 /** How many messages one call moves from the wheel to the lines; a longer backlog is moved in several calls. */
 const MOVE_MAX = 50_000
+/** How many messages of other topics a claim looks at to find the next of its own; then it says a moment before it. */
+const LOOKS_MAX = 2_000
 
 export class Waiting {
   readonly topics = new Topics((slot, dueAt, order) => this.#isInLine(slot, dueAt, order))
   readonly #table: MessageTable
+  readonly #sleepers: Sleepers
   #wheel: TimingWheel
-  #promisedAt = Infinity
-  #mustWake = false
 
-  constructor(table: MessageTable, now: number) {
+  constructor(table: MessageTable, sleepers: Sleepers, now: number) {
     this.#table = table
-    this.#wheel = new TimingWheel(now)
+    this.#sleepers = sleepers
+    this.#wheel = new TimingWheel(now, table)
   }
 
   /** How many are not due yet, provided that `advance` has moved everything up to now. */
@@ -30,13 +34,14 @@ export class Waiting {
     return this.#wheel.size
   }
 
-  enter(slot: number): void {
+  /** `releasedBy`: the owner that gave it back. It is not woken, and sleeps on as long as it was told before. */
+  enter(slot: number, releasedBy?: string): void {
+    const topic = this.#topicOf(slot)
     const dueAt = this.#table.dueAt[slot] as number
     this.#place(slot, dueAt)
-    if (dueAt < this.#promisedAt) {
-      this.#promisedAt = dueAt
-      this.#mustWake = true
-    }
+    if (dueAt >= topic.promisedAt) return
+    this.#sleepers.note(releasedBy)
+    if (releasedBy === undefined) topic.promisedAt = dueAt
   }
 
   /** Out of the wheel. One that stands in a line leaves a ghost there, which is recognised when its turn comes. */
@@ -51,47 +56,52 @@ export class Waiting {
 
   /** Everything finds its place anew: by a clock that was set back, what was due may be to come again. */
   restart(now: number): void {
-    this.#wheel = new TimingWheel(now)
-    for (const { lines } of this.topics.all()) for (const line of lines) line.clear()
-    for (const slot of this.#table.slotsFrom(0)) {
+    this.#wheel = new TimingWheel(now, this.#table)
+    this.topics.clearLines()
+    for (let slot = 0; slot < this.#table.slots; slot += 1) {
       if (this.#table.state(slot) === WAITING) this.#place(slot, this.#table.dueAt[slot] as number)
     }
   }
 
-  /** The moment of the earliest message that is to come. */
-  nextAt(): number | undefined {
-    return this.#wheel.nextAt()
+  /** The moment of the earliest message that waits. */
+  nextDueAt(): number | undefined {
+    return earlier(this.topics.firstReadyAt(), this.#wheel.nextAt())
   }
 
-  /** Tells a claimer how long it may sleep, and remembers it. */
-  promise(now: number): Next {
-    const at = this.#wheel.nextAt()
-    this.#promisedAt = Math.max(this.#promisedAt, at ?? Infinity)
-    return at === undefined ? { state: 'NO_TASK' } : { state: 'WAITING', ms: at - now }
+  nextDueAtOf(topic: Topic, looks: Looks): number | undefined {
+    return earlier(readyAtOf(topic), this.#wheel.nextAtAmong([topic.number], looks))
   }
 
-  /** Whether something came in since the last call that sleepers do not expect. */
-  takeWake(): boolean {
-    const mustWake = this.#mustWake
-    this.#mustWake = false
-    return mustWake
+  /** Tells a claimer of these topics how long it may sleep, and remembers it. Nothing of them is due. */
+  promise(topics: readonly Topic[], now: number): Next {
+    const lanes = topics.map(({ number }) => number)
+    const at = this.#wheel.nextAtAmong(lanes, { left: LOOKS_MAX })
+    for (const topic of topics) topic.promisedAt = Math.max(topic.promisedAt, at ?? Infinity)
+    return nextAt(at, now)
   }
 
   #place(slot: number, dueAt: number): void {
-    if (dueAt > this.#wheel.now) this.#wheel.place(slot, dueAt)
+    if (dueAt > this.#wheel.now) this.#wheel.place(slot)
     else this.#enterLine(slot)
   }
 
   #enterLine(slot: number): void {
-    this.#lineFor(slot).push(slot, this.#table.dueAt[slot] as number, this.#table.order[slot] as number)
+    const table = this.#table
+    const place = { slot, dueAt: table.dueAt[slot] as number, order: table.order[slot] as number }
+    this.topics.lineUp(this.#topicOf(slot), table.priority(slot), place)
   }
 
-  #lineFor(slot: number): ReadyLine {
-    return lineOf(this.topics.numbered(this.#table.topic[slot] as number), this.#table.priority(slot))
+  #topicOf(slot: number): Topic {
+    return this.topics.numbered(this.#table.topic[slot] as number)
   }
 
   #isInLine(slot: number, dueAt: number, order: number): boolean {
     const table = this.#table
     return table.state(slot) === WAITING && table.dueAt[slot] === dueAt && table.order[slot] === order
   }
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  const at = Math.min(a ?? Infinity, b ?? Infinity)
+  return at === Infinity ? undefined : at
 }

@@ -1,0 +1,181 @@
+/**
+ * What can happen to one message, each verb whole: the table, the counts of its topic, its place in wheel or line and
+ * its lease always change together.
+ */
+import { assertNever } from '../../core/errors.ts'
+import type * as contract from '../contract/store.ts'
+import { dueAtOf, isStorable } from '../shared/moments.ts'
+import { Leases } from './leases.ts'
+import { Sleepers } from './sleepers.ts'
+import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
+import type { Topic, Topics } from './topics.ts'
+import { Waiting } from './waiting.ts'
+
+export class Messages {
+  readonly table = new MessageTable()
+  readonly sleepers = new Sleepers()
+  readonly waiting: Waiting
+  readonly topics: Topics
+  readonly leases: Leases
+
+  constructor(now: number) {
+    this.waiting = new Waiting(this.table, this.sleepers, now)
+    this.topics = this.waiting.topics
+    this.leases = new Leases(now)
+  }
+
+  /** The clock was set back: everything finds its place anew. */
+  restart(now: number): void {
+    this.waiting.restart(now)
+    this.leases.restart(now)
+  }
+
+  topicOf(slot: number): Topic {
+    return this.topics.numbered(this.table.topic[slot] as number)
+  }
+
+  put(message: contract.NewMessage, now: number): contract.PutResult {
+    const existing = this.table.slotOf(message.id)
+    if (existing !== undefined) {
+      if (message.ifExists === 'keep') return 'duplicate'
+      if (this.table.state(existing) === RUNNING) return 'running'
+      this.#discard(existing)
+    }
+    const topic = this.topics.intern(message.topic)
+    const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
+    this.topics.enter(topic, 'waiting')
+    this.waiting.enter(slot)
+    return existing === undefined ? 'stored' : 'replaced'
+  }
+
+  remove(id: string, from: 'waiting' | 'dead'): contract.RemoveResult {
+    const slot = this.table.slotOf(id)
+    if (slot === undefined) return 'missing'
+    const state = this.table.state(slot)
+    if (state === RUNNING) return 'running'
+    if (state !== (from === 'waiting' ? WAITING : DEAD)) return 'missing'
+    this.#discard(slot)
+    return 'removed'
+  }
+
+  reschedule({ id, when }: contract.Move, now: number): contract.RescheduleResult {
+    const slot = this.table.slotOf(id)
+    if (slot === undefined || this.table.state(slot) === DEAD) return 'missing'
+    if (this.table.state(slot) === RUNNING) return 'running'
+    this.waiting.leave(slot)
+    this.table.setMoment(slot, dueAtOf(when, now))
+    this.waiting.enter(slot)
+    return 'rescheduled'
+  }
+
+  revive(id: string, now: number): contract.ReviveResult {
+    const slot = this.table.slotOf(id)
+    if (slot === undefined || this.table.state(slot) !== DEAD) return 'missing'
+    this.table.unbury(slot)
+    this.table.setError(slot, '')
+    this.table.setLapses(slot, 0)
+    this.table.attempt[slot] = 0
+    this.table.setMoment(slot, now)
+    this.#wait(slot, 'dead')
+    return 'revived'
+  }
+
+  /** A ready one that has just left its line. */
+  lease(slot: number, now: number, request: contract.ClaimRequest): contract.Lease {
+    const topic = this.topicOf(slot)
+    this.topics.enter(topic, 'running')
+    this.topics.leave(topic, 'waiting')
+    this.table.setState(slot, RUNNING)
+    this.table.addAttempt(slot, 1)
+    return this.#grant(slot, now, request)
+  }
+
+  takeOver(slot: number, now: number, request: contract.ClaimRequest): contract.Lease {
+    this.leases.end(slot)
+    return this.#grant(slot, now, request)
+  }
+
+  extend(lease: contract.LeaseRef, endsAt: number): contract.ExtendResult {
+    const slot = this.#slotHeldBy(lease)
+    if (slot === undefined) return 'lost'
+    this.leases.extend(slot, endsAt)
+    return 'extended'
+  }
+
+  settle(settlement: contract.Settlement, now: number): contract.SettleResult {
+    const slot = this.#slotHeldBy(settlement)
+    if (slot === undefined) return 'lost'
+    if (!isStorable(settlement)) return 'refused'
+    const owner = this.leases.ownerOf(slot)
+    this.leases.end(slot)
+    switch (settlement.kind) {
+      case 'ack':
+        this.topics.leave(this.topicOf(slot), 'running')
+        this.table.drop(slot)
+        break
+      case 'retry':
+        this.table.setError(slot, settlement.error)
+        this.table.setLapses(slot, settlement.isLapse === true ? this.table.lapses(slot) + 1 : 0)
+        this.table.putOff(slot, now + settlement.delayMs)
+        this.#wait(slot, 'running')
+        break
+      case 'lapse':
+        this.table.setError(slot, settlement.error)
+        this.table.setLapses(slot, this.table.lapses(slot) + 1)
+        this.#wait(slot, 'running')
+        break
+      case 'release':
+        this.table.addAttempt(slot, -1)
+        this.#wait(slot, 'running', owner)
+        break
+      case 'dead':
+        this.table.setError(slot, settlement.error)
+        this.table.bury(slot, settlement.reason, now)
+        this.topics.enter(this.topicOf(slot), 'dead')
+        this.topics.leave(this.topicOf(slot), 'running')
+        break
+      default:
+        return assertNever(settlement)
+    }
+    return 'settled'
+  }
+
+  #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+    const { table } = this
+    const dueAt = table.dueAt[slot] as number
+    return {
+      id: table.id(slot),
+      token: this.leases.grant(slot, owner, now + leaseMs),
+      topic: this.topicOf(slot).name,
+      body: table.body(slot),
+      meta: table.meta(slot),
+      priority: table.priority(slot),
+      dueAt,
+      firstDueAt: table.firstDueAt(slot),
+      attempt: table.attempt[slot] as number,
+      lapses: table.lapses(slot),
+      latenessMs: now - dueAt,
+    }
+  }
+
+  #wait(slot: number, from: 'running' | 'dead', releasedBy?: string): void {
+    const topic = this.topicOf(slot)
+    this.table.setState(slot, WAITING)
+    this.topics.enter(topic, 'waiting')
+    this.topics.leave(topic, from)
+    this.waiting.enter(slot, releasedBy)
+  }
+
+  /** A waiting or dead one leaves for good. Its ghost in a line is recognised there. */
+  #discard(slot: number): void {
+    const isDead = this.table.state(slot) === DEAD
+    if (!isDead) this.waiting.leave(slot)
+    this.topics.leave(this.topicOf(slot), isDead ? 'dead' : 'waiting')
+    this.table.drop(slot)
+  }
+
+  #slotHeldBy({ id, token }: contract.LeaseRef): number | undefined {
+    const slot = this.table.slotOf(id)
+    return slot !== undefined && this.leases.isHeld(slot, token) ? slot : undefined
+  }
+}
