@@ -231,15 +231,15 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a settlement that fails is taken for a failure of the handler',
     file: 'src/runtime/settler.ts',
-    find: '        left = this.#retryable(left)',
-    replace: `        left = this.#retryable(left)
+    find: '        left = this.#retryable(left, isOutage)',
+    replace: `        left = this.#retryable(left, isOutage)
         for (const { settlement } of left) Object.assign(settlement, { kind: 'retry', delayMs: 0, error: '' })`,
   },
   {
     name: 'a settlement is tried only once',
     file: 'src/runtime/settler.ts',
-    find: '        left = this.#retryable(left)',
-    replace: '        left = this.#retryable(left).slice(0, 0)',
+    find: '        left = this.#retryable(left, isOutage)',
+    replace: '        left = this.#retryable(left, isOutage).slice(0, 0)',
   },
   {
     name: 'batches as large as they come',

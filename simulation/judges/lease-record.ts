@@ -5,6 +5,8 @@ import type { Owner } from '../world/timeline.ts'
 /** A process, as far as the ledger must know it. */
 export interface Holder extends Owner {
   readonly name: string
+  /** Whether it has a handler for this topic. */
+  handles(topic: string): boolean
   /** Simulated time of its call of `stop()`. */
   readonly stopBeganAt: number | undefined
   readonly stopEndedAt: number | undefined
@@ -19,6 +21,8 @@ export type LeaseRecord = LeaseRef & {
   readonly from: 'due' | 'lapsed'
   readonly holder: Holder
   readonly attempt: number
+  /** How many leases of the message had lapsed in a row before. */
+  readonly lapses: number
   readonly dueAt: number
   /** Of the message: its own, or its topic's. */
   readonly policy: LeasePolicy
@@ -36,8 +40,9 @@ export type LeaseRecord = LeaseRef & {
   isDelivered: boolean
   /** Whether its holder was told that it is lost. */
   isLost: boolean
-  /** Whether its holder has tried to settle it, whatever came of it. */
+  /** Whether its holder has tried to settle it, whatever came of it, and how it first did. */
   isAnswered: boolean
+  answer: Settlement['kind'] | undefined
   /** Simulated time. */
   startedAt: number | undefined
   endedAt: number | undefined

@@ -21,6 +21,8 @@ export type Known = {
   place: 'waiting' | 'running' | 'dead'
   dueAt: number
   attempt: number
+  /** How many leases lapsed in a row. */
+  lapses: number
   lease: LeaseRecord | undefined
   /** Since when it waits, and from when on it could be handed out unless the clock of the store is set; simulated time. */
   wait: Wait
@@ -89,6 +91,7 @@ export class Ledger {
         place: 'waiting',
         dueAt,
         attempt: 0,
+        lapses: 0,
         lease: undefined,
         wait: this.#wait(dueAt, now),
       })
@@ -129,6 +132,7 @@ export class Ledger {
       if (known === undefined || results[i] !== 'revived') continue
       known.place = 'waiting'
       known.attempt = 0
+      known.lapses = 0
       known.dueAt = now
       known.wait = this.#wait(now, now)
     }
@@ -147,7 +151,7 @@ export class Ledger {
         this.#checkDue(known, request, now)
         if (this.#parts.jumpedAt() < known.wait.since)
           this.#parts.onGranted(known.message.topic, lease.id, known.wait.readyAt)
-      } else this.#checkLapsed(known, now)
+      } else this.#checkLapsed(known, holder, now)
       this.#checkCarried(known, lease)
       this.#grant(known, lease, { holder, from: request.from, endsAt: now + request.leaseMs })
     }
@@ -223,9 +227,11 @@ export class Ledger {
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs
+        known.lapses = settlement.isLapse === true ? known.lapses + 1 : 0
         known.wait = this.#wait(known.dueAt, now)
         return
       case 'lapse':
+        known.lapses += 1
         return
       case 'release':
         known.attempt -= 1
@@ -258,6 +264,7 @@ export class Ledger {
       holder,
       endsAt,
       attempt: known.attempt,
+      lapses: known.lapses,
       dueAt: known.dueAt,
       grantedAt: this.#parts.elapsed(),
       setBackMs: this.#parts.setBackMs(),
@@ -271,6 +278,7 @@ export class Ledger {
       isDelivered: false,
       isLost: false,
       isAnswered: false,
+      answer: undefined,
       startedAt: undefined,
       endedAt: undefined,
       ended: undefined,
@@ -296,7 +304,7 @@ export class Ledger {
     known.attempt += 1
   }
 
-  #checkLapsed({ message, place, lease }: Known, now: number): void {
+  #checkLapsed({ message, place, lease }: Known, holder: Holder, now: number): void {
     const { violations } = this.#parts
     if (place !== 'running' || lease === undefined) {
       violations.add('P3', `${message.id} is taken over while it is ${place}`)
@@ -304,6 +312,7 @@ export class Ledger {
     }
     if (lease.endsAt > now)
       violations.add('P3', `${message.id} is taken over ${lease.endsAt - now} ms before its lease ends`)
+    if (lease.holder === holder) violations.add('P6', `${holder.name} takes ${message.id} over from itself`)
     if (this.#isWell(lease))
       violations.add('P3', `${message.id} is taken over from ${lease.holder.name}, which had no trouble`)
   }
@@ -318,6 +327,7 @@ export class Ledger {
   #checkCarried(known: Known, lease: contract.Lease): void {
     const { id, topic, body, meta, priority } = known.message
     this.#expect('P6', `the attempt of ${id}`, lease.attempt, known.attempt)
+    this.#expect('P6', `the lapses of ${id}`, lease.lapses, known.lapses)
     this.#expect('P2', `the moment of ${id}`, lease.dueAt, known.dueAt)
     this.#expect('P2', `the topic of ${id}`, lease.topic, topic)
     this.#expect('P2', `the body of ${id}`, lease.body, body)

@@ -3,7 +3,8 @@
  * from what its handler was seen doing.
  *
  *   ack      the handler returned before it was told to end, or said that it has completed
- *   retry    it threw, or had its time; or nobody answered for the lease. Only while attempts are left
+ *   retry    it threw, or had its time; or its lease lapsed, and the one before too. Only while attempts are left
+ *   lapse    its lease lapsed, for the first time in a row
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
  *   release  it was never started, or its worker stops, or was in doubt about the lease and told it to end
  */
@@ -24,9 +25,9 @@ export function judgeSettlement(
     case 'ack':
       return judgeAck(lease)
     case 'lapse':
-      return lease.from === 'lapsed' ? undefined : 'its lease had not lapsed'
+      return judgeLapse(lease)
     case 'retry':
-      return judgeRetry(lease, elapsed)
+      return judgeRetry(lease, elapsed, settlement.isLapse === true)
     case 'dead':
       return judgeDead(lease, settlement.reason, elapsed)
     case 'release':
@@ -43,9 +44,18 @@ function judgeAck(lease: LeaseRecord): string | undefined {
   return abortedAt < endedAt ? 'its handler was told to end, and only then returned' : undefined
 }
 
-function judgeRetry(lease: LeaseRecord, elapsed: number): string | undefined {
+/** A process without a handler for it knows no limit, and lets it lapse as often as it finds it. */
+function judgeLapse({ from, lapses, holder, topic, attempt, policy }: LeaseRecord): string | undefined {
+  if (from !== 'lapsed') return 'its lease had not lapsed'
+  if (!holder.handles(topic)) return undefined
+  if (lapses > 0) return `it is the ${lapses + 1}. lapse in a row`
+  return attempt > policy.limit ? `attempt ${attempt} of at most ${policy.limit + 1}` : undefined
+}
+
+function judgeRetry(lease: LeaseRecord, elapsed: number, isLapse: boolean): string | undefined {
   const { attempt, policy, from, startedAt } = lease
-  if (from === 'lapsed') return undefined // A process without a handler for it knows no limit.
+  if (isLapse !== (from === 'lapsed')) return 'whether its lease lapsed is another matter'
+  if (from === 'lapsed') return lease.lapses > 0 ? undefined : 'it is the first lapse in a row'
   if (startedAt === undefined) return hadItsTime(lease, elapsed) ? undefined : 'its handler never started'
   if (attempt > policy.limit) return `attempt ${attempt} of at most ${policy.limit + 1}`
   return failedFairly(lease, elapsed)
@@ -67,9 +77,10 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
 }
 
 function judgeRelease(lease: LeaseRecord): string | undefined {
-  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete } = lease
-  if (from === 'lapsed') return 'a lapse counts as an attempt'
-  if (startedAt === undefined) return undefined
+  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete, isDelivered, answer } = lease
+  // A process that never heard of a lease of its own cannot know that it was a takeover.
+  if (from === 'lapsed') return isDelivered ? 'a lapse counts as an attempt' : undefined
+  if (startedAt === undefined || answer !== 'release') return undefined // Or it gave up telling how it ended.
   if (isComplete) return 'its handler said that it has completed'
   if (holder.stopBeganAt === undefined)
     return abortedAt === undefined ? 'its handler started, and nobody told it to end' : undefined

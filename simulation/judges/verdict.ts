@@ -26,6 +26,7 @@ const PROBE_SLACK_MS = 1_000
 /** Puts the probes; holds no lease, never dies. */
 const NOBODY: Holder = {
   name: 'nobody',
+  handles: () => false,
   isDead: false,
   frozenUntil: 0,
   stopBeganAt: undefined,

@@ -1,5 +1,5 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
-import { assertNever } from '../../src/core/errors.ts'
+import { assertNever, UsageError } from '../../src/core/errors.ts'
 import { DeadLetter, RetryIn } from '../../src/core/outcome.ts'
 import type { Message } from '../../src/runtime/handler.ts'
 import type { Chance } from './chance.ts'
@@ -21,6 +21,7 @@ export type HandlerKind =
   | 'never ends'
   | 'asks for more time'
   | 'completes early'
+  | 'calls its queue'
 
 const SOON_MS = 40
 
@@ -65,6 +66,8 @@ export function perform(kind: HandlerKind, scene: Scene): unknown {
       return askForMore(scene)
     case 'completes early':
       return completeEarly(scene)
+    case 'calls its queue':
+      return callQueue(scene)
     default:
       return assertNever(kind)
   }
@@ -110,4 +113,25 @@ async function completeEarly(scene: Scene): Promise<void> {
   message.complete()
   await pass(scene, chance.spread(1, longMs(scene)))
   if (chance.happens(0.5)) throw new Error('too late to matter')
+}
+
+/** Chained work: a handler that may still run may use its queue, also while that stops. */
+async function callQueue(scene: Scene): Promise<void> {
+  const { chance, lease, message, process, world } = scene
+  for (let i = chance.whole(1, 3); i > 0; i -= 1) {
+    await pass(scene, chance.spread(1, SOON_MS * 10))
+    const isCutOff = lease.abortedAt !== undefined
+    process.link.rate.allow(1)
+    const call = chance.happens(0.5)
+      ? process.queue.get(message.id)
+      : process.queue.cancel(`${message.id} next`)
+    await call.catch((error: unknown) => {
+      if (!isCutOff && error instanceof UsageError)
+        world.violations.add(
+          'P11',
+          `${process.name}: a handler of ${message.id} is refused: ${error.message}`,
+        )
+      throw error
+    })
+  }
 }

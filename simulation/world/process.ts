@@ -138,6 +138,10 @@ export class SimulatedProcess implements Holder {
     return this.#idleSince.get(topic) ?? Infinity
   }
 
+  handles(topic: string): boolean {
+    return this.#idleSince.has(topic)
+  }
+
   get hasSlotsForAll(): boolean {
     return this.#plan.concurrency >= this.#plan.topics.length
   }
@@ -286,16 +290,19 @@ export class SimulatedProcess implements Holder {
   /** What a queue tells about its messages must be so. */
   #hear(queue: Queue): void {
     const { violations, plan, tally } = this.#world
-    const expectSettled = (event: { id: string; attempt: number }, kind: Settlement['kind']): void => {
+    const expectSettled = (
+      event: { id: string; attempt: number },
+      ...kinds: readonly Settlement['kind'][]
+    ): void => {
       const leases = this.#delivered.get(`${event.id} ${event.attempt}`) ?? []
-      if (!leases.some(({ settledAs }) => settledAs === kind))
-        violations.add('P4', `${this.name} reports "${kind}" of ${event.id}; the store does not know`)
+      if (!leases.some(({ settledAs }) => settledAs !== undefined && kinds.includes(settledAs)))
+        violations.add('P4', `${this.name} reports "${kinds[0]}" of ${event.id}; the store does not know`)
     }
     queue.on('completed', (event) => {
       tally.completed += 1
       expectSettled(event, 'ack')
     })
-    queue.on('retrying', (event) => expectSettled(event, 'retry'))
+    queue.on('retrying', (event) => expectSettled(event, 'retry', 'lapse'))
     queue.on('dead', (event) => expectSettled(event, 'dead'))
     queue.on('lost', ({ id, attempt, maybeSettled }) => {
       // Where calls are doubled on the way, the answer to the second is all that one hears.

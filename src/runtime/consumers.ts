@@ -53,6 +53,8 @@ export type ConsumersParts = {
   readonly renew: (run: Run) => Promise<boolean>
   /** A slot became free, or a line shorter. */
   readonly onRoom: () => void
+  /** A message of this lane went back to the store, which need not tell us that it is there. */
+  readonly onReturned: (lane: Lane) => void
 }
 
 export class Consumers {

@@ -6,7 +6,7 @@
  * only after it has asked for all of them.
  */
 import type { Clock } from '../clock.ts'
-import type { ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
+import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
 import type { Identity } from './identity.ts'
 import { AHEAD_BYTES_MAX, type Lane, type Lanes } from './runs/lanes.ts'
@@ -72,6 +72,12 @@ export class Dispatcher {
     this.#isStopped = true
   }
 
+  /** A message of this lane went back, and no wake-up need tell us of it: we ask when there is room again. */
+  noteReturned(lane: Lane): void {
+    if (!this.#leftOut.includes(lane)) this.#leftOut = [...this.#leftOut, lane]
+    this.noteRoom()
+  }
+
   /** Called for every message that ends; looks once per turn of the event loop whether that makes a difference. */
   noteRoom(): void {
     if (this.#roomPlanned || (!this.#isFull && this.#leftOut.length === 0)) return
@@ -86,7 +92,7 @@ export class Dispatcher {
     const { clock, consumers, identity, lanes, leaseMs, store, strays } = this.#parts
     const facts = identity.facts()
     const sentAt = clock.monotonic()
-    const reply = await strays.claim({
+    const request: ClaimDue = {
       from: 'due',
       owner: identity.owner,
       ...(facts === undefined ? {} : { facts }),
@@ -95,13 +101,15 @@ export class Dispatcher {
       bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
       leaseMs,
       leadMs: store.capabilities.leadMs,
+    }
+    const reply = await strays.claim(request, ({ leases }) => {
+      consumers.take(leases, sentAt, clock.monotonic())
     })
     if (facts !== undefined) identity.told()
     const { leases, next } = reply
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
     this.#parts.onLeased()
-    consumers.take(leases, sentAt, clock.monotonic())
     // More is due: the next claim goes out first, and these are run while the store works on it.
     if (next.state === 'EXPIRED' || !isLast) clock.soon(() => consumers.startDue())
     else consumers.startDue()

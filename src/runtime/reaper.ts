@@ -80,9 +80,13 @@ export class Reaper {
     const { clock, leaseMs, owner, settler, store, strays } = this.#parts
     settler.flush() // What has ended is told before anybody asks what was left behind.
     const limit = Math.min(REAP_MAX, store.capabilities.batchMax)
-    const { leases, next, isOwnLapsed } = await strays.claim({ from: 'lapsed', owner, limit, leaseMs })
-    const givesUpAt = clock.monotonic() + 2 * leaseMs
-    for (const lease of leases) this.#settle(lease, givesUpAt)
+    const { leases, next, isOwnLapsed } = await strays.claim(
+      { from: 'lapsed', owner, limit, leaseMs },
+      (reply) => {
+        const givesUpAt = clock.monotonic() + 2 * leaseMs
+        for (const lease of reply.leases) this.#settle(lease, givesUpAt)
+      },
+    )
     this.#isQuiet = next.state === 'NO_TASK'
     if (isOwnLapsed === true) {
       this.#parts.onOwnLapsed()

@@ -2,10 +2,10 @@
  * Tells the store how attempts ended, in batches: whatever ends in one turn of the event loop is one call. On stores
  * where a call costs something, a few settlements wait for more, but not for long.
  *
- * A settlement that fails is tried again, with growing pauses, for as long as its lease lives and one lease more:
- * the fence makes a late answer harmless, and one that still counts saves a repetition. It is never taken for a
- * failure of the handler. While an outage keeps settlements here, the dispatcher fetches nothing new. A failure that is
- * no outage is the fault of one entry: then each goes alone, and what fails keeps nobody else from being heard.
+ * A settlement that fails is tried again, with growing pauses, for as long as the worker lives: the fence makes a late
+ * answer harmless, and one that still counts saves a repetition. It is never taken for a failure of the handler. While
+ * an outage keeps settlements here, the dispatcher fetches nothing new. A failure that is no outage is the fault of one
+ * entry: then each goes alone, what fails keeps nobody else from being heard, and is given up after a while.
  *
  * If we die here: the lease lapses, and the reaper of another process decides.
  */
@@ -31,7 +31,7 @@ export type SettleAnswer = SettleResult | 'maybe' | 'gave up'
 export interface Entry {
   readonly settlement: Settlement
   tries: number
-  /** Monotonic: from when on it is no longer worth trying. */
+  /** Monotonic: from when on it is no longer worth trying, unless the store is away. */
   givesUpAt(): number
   answered(answer: SettleAnswer): void
 }
@@ -132,8 +132,9 @@ export class Settler {
       } catch (error) {
         failures += 1
         this.#parts.onFailure(error)
-        left = this.#retryable(left)
-        if (isUnavailable(error)) {
+        const isOutage = isUnavailable(error)
+        left = this.#retryable(left, isOutage)
+        if (isOutage) {
           if (!isStuck) this.#stuck += 1
           isStuck = true
         } else if (left.length > 1) {
@@ -150,11 +151,11 @@ export class Settler {
   }
 
   /** What is worth another try; the rest hears that we gave up. */
-  #retryable(batch: readonly Entry[]): readonly Entry[] {
+  #retryable(batch: readonly Entry[], isOutage: boolean): readonly Entry[] {
     const now = this.#parts.clock.monotonic()
     return batch.filter((entry) => {
       entry.tries += 1
-      const isWorthIt = !this.#ending.signal.aborted && now < entry.givesUpAt()
+      const isWorthIt = !this.#ending.signal.aborted && (isOutage || now < entry.givesUpAt())
       if (!isWorthIt) entry.answered('gave up')
       return isWorthIt
     })

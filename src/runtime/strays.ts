@@ -14,11 +14,15 @@
 import { isUnavailable } from '../core/errors.ts'
 import type { ClaimReply, ClaimRequest, LeaseRef, Store } from '../store/contract/store.ts'
 
+const NOTHING: ClaimReply = { leases: [], next: { state: 'NO_TASK' } }
+
 export type StraysParts = {
   readonly store: Store
   readonly owner: string
   /** The leases that we know of, whatever becomes of them. */
   readonly held: () => Iterable<LeaseRef>
+  /** Some were given back, and no wake-up need tell us of them. */
+  readonly onReleased: () => void
 }
 
 export class Strays {
@@ -26,6 +30,7 @@ export class Strays {
   /** Engines without owners know no strays: their leases lapse. */
   readonly #hasOwners: boolean
   #isSuspicious = false
+  #isStopped = false
   #claims = 0
   #sweeping: Promise<void> | undefined
   #onQuiet: (() => void) | undefined
@@ -35,13 +40,19 @@ export class Strays {
     this.#hasOwners = parts.store.capabilities.features.includes('owners')
   }
 
-  /** Rejects when the claim fails, or the sweep before it. */
-  async claim(request: ClaimRequest): Promise<ClaimReply> {
+  /**
+   * `take` makes the leases known as ours, before a sweep can look for them. Rejects when the claim fails, or the sweep
+   * before it.
+   */
+  async claim(request: ClaimRequest, take: (reply: ClaimReply) => void): Promise<ClaimReply> {
     if (this.#isSuspicious) await this.sweep()
     else await this.#sweeping
+    if (this.#isStopped) return NOTHING
     this.#claims += 1
     try {
-      return await this.#parts.store.claim(request)
+      const reply = await this.#parts.store.claim(request)
+      take(reply)
+      return reply
     } catch (error) {
       // Any other failure says that nothing was handed out.
       if (isUnavailable(error)) this.#isSuspicious = this.#hasOwners
@@ -52,9 +63,14 @@ export class Strays {
     }
   }
 
+  /** No claim begins after this, not even one that waits for a sweep. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
   /** Gives back the leases of ours that we do not hold. Those who ask meanwhile share it. */
   sweep(): Promise<void> {
-    if (!this.#hasOwners) return Promise.resolve()
+    if (!this.#hasOwners || this.#isStopped) return Promise.resolve()
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined
     })
@@ -65,11 +81,12 @@ export class Strays {
     this.#isSuspicious = true // Until it has succeeded.
     if (this.#claims > 0) await new Promise<void>((resolve) => (this.#onQuiet = resolve))
     this.#onQuiet = undefined
-    const { held, owner, store } = this.#parts
+    const { held, onReleased, owner, store } = this.#parts
     let cursor: string | undefined
     do {
-      const page = await store.owned(owner, cursor)
+      // Before the question: what is settled while it is under way is still in the answer.
       const known = new Set(Array.from(held(), keyOf))
+      const page = await store.owned(owner, cursor)
       const strays = page.leases.filter((lease) => !known.has(keyOf(lease)))
       const { batchMax } = store.capabilities
       for (let from = 0; from < strays.length; from += batchMax)
@@ -78,6 +95,7 @@ export class Strays {
             .slice(from, from + batchMax)
             .map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),
         )
+      if (strays.length > 0) onReleased()
       cursor = page.cursor
     } while (cursor !== undefined)
     this.#isSuspicious = false

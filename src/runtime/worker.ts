@@ -45,6 +45,7 @@ export class Runtime {
   readonly #figures: Figures
   readonly #notices: Notices
   readonly #settler: Settler
+  readonly #strays: Strays
   readonly #keeper: Keeper
   readonly #reaper: Reaper
   readonly #dispatcher: Dispatcher
@@ -60,7 +61,13 @@ export class Runtime {
     this.#figures = new Figures({ clock, store, onFailure: report('recording figures failed') })
     this.#notices = new Notices(clock, parts.logger)
     const reports = new Reports({ events, figures: this.#figures, notices: this.#notices })
-    const strays = new Strays({ store, owner, held: () => this.#held() })
+    this.#strays = new Strays({
+      store,
+      owner,
+      held: () => this.#held(),
+      onReleased: () => this.#scheduler.wake(),
+    })
+    const strays = this.#strays
     this.#settler = new Settler({
       clock,
       random,
@@ -80,6 +87,7 @@ export class Runtime {
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),
       onRoom: () => this.#dispatcher.noteRoom(),
+      onReturned: (lane) => this.#dispatcher.noteReturned(lane),
     })
     this.#keeper = new Keeper({
       clock,
@@ -147,6 +155,7 @@ export class Runtime {
   async quiet(): Promise<void> {
     this.#endWakes?.()
     this.#dispatcher.stop()
+    this.#strays.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ClaimRequest } from '../../src/store/contract/store.ts'
 import { FaultyStore, takeCensus, type StoreVerb } from '../../src/testing/index.ts'
 import { gate, makeWorld, record } from './world.ts'
 
@@ -110,23 +111,52 @@ describe('a bad line to the store', () => {
     expect((await takeCensus(memory)).total).toBe(0)
   })
 
-  it('P2, P6: a claim whose reply was lost lapses, counts as an attempt, and comes again', async () => {
-    const { clock, store, queue: make } = makeWorld()
-    const queue = make({ lease: '10s' })
+  it.each([0, 20])('P6: a claim whose reply was lost costs the message nothing (limit %i)', async (limit) => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s', retry: { limit } })
     const attempts: number[] = []
+    const lateness: number[] = []
     let isLost = false
     store.fate = (verb, argument) => {
       if (verb !== 'claim' || isLost || (argument as { from: string }).from !== 'due') return undefined
       isLost = true
       return { kind: 'lose' }
     }
-    queue.handle('t', ({ attempt }) => void attempts.push(attempt), SOON)
-    await queue.produce('t', null)
+    queue.handle('t', ({ attempt, latenessMs }) => {
+      attempts.push(attempt)
+      lateness.push(latenessMs)
+    })
+    for (let i = 0; i < 3; i += 1) await queue.produce('t', i)
     await queue.start()
+    await clock.settle()
+    expect((await memory.count()).states.running).toBe(3)
+    await clock.advance('1s')
+    expect(attempts).toEqual([1, 1, 1])
+    expect(Math.max(...lateness)).toBeLessThan(100)
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P6: a lost claim that took effect only later is given back when its leases lapse', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s', fallback: '1s', retry: { limit: 0 } })
+    let owner = ''
+    store.fate = (verb, request) => {
+      if (verb === 'claim') ({ owner } = request as ClaimRequest)
+      return undefined
+    }
+    queue.handle('t', () => undefined)
+    await queue.start()
+    await clock.settle()
+    // What the worker never heard of: as if an old call of its had been under way all the time.
+    await memory.put([
+      { id: 'x', topic: 'other', body: '', meta: '', priority: 1, when: { delayMs: 0 }, ifExists: 'keep' },
+    ])
+    const wants = [{ topic: 'other', limit: 1 }]
+    await memory.claim({ from: 'due', owner, bytesMax: 2 ** 30, wants, limit: 1, leaseMs: 10_000, leadMs: 0 })
     await clock.advance('9s')
-    expect(attempts).toEqual([])
-    await clock.advance('10s')
-    expect(attempts).toEqual([2])
+    expect((await memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({ state: 'running', attempt: 1 })
+    await clock.advance('3s')
+    expect((await memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({ state: 'ready', attempt: 0 })
   })
 
   it('P5: a produce whose call was doubled on the way stores one message', async () => {

@@ -5,6 +5,7 @@ import type { Random } from '../../random.ts'
 import type { Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
+import type { Lane } from './lanes.ts'
 import { aboutRun, retryOf, type Run } from './run.ts'
 import { settlementFor, type Entry, type SettleAnswer, type Settler } from '../settler.ts'
 
@@ -16,6 +17,8 @@ export type SettlementsParts = {
   readonly leaseMs: number
   /** The store has answered, or it was given up. */
   readonly onAnswered: (run: Run) => void
+  /** The message waits at the store again, as it was. */
+  readonly onReturned: (lane: Lane) => void
 }
 
 export class Settlements {
@@ -63,11 +66,12 @@ class RunSettlement implements Entry {
   }
 
   answered(answer: SettleAnswer): void {
-    const { events, onAnswered, reports } = this.#parts
+    const { events, onAnswered, onReturned, reports } = this.#parts
     const run = this.#run
     onAnswered(run)
     switch (answer) {
       case 'settled':
+        if (this.settlement.kind === 'release') onReturned(run.lane)
         return reports.settled(this.settlement, aboutRun(run), run.startedAt === undefined ? undefined : run)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
