@@ -64,20 +64,73 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'two-step recovery: a lapsed message is taken out, then put back',
     file: 'src/runtime/reaper.ts',
-    find: 'settler.add(new LapseSettlement(lease, this.#decide(lease), givesUpAt, this.#parts.events))',
-    replace: `void store
-        .settle([{ kind: 'ack', id: lease.id, token: lease.token, topic: lease.topic }])
-        .then(() => store.put([{ ...lease, when: { delayMs: 0 }, ifExists: 'keep' }]))
-        .catch(() => new LapseSettlement(lease, this.#decide(lease), givesUpAt, settler))`,
+    find: 'settler.add(new LapseSettlement({ lease, outcome: this.#decide(lease), givesUpAt, reports, onAnswered }))',
+    replace: `const { store } = this.#parts
+    void store
+      .settle([{ kind: 'ack', id: lease.id, token: lease.token, topic: lease.topic }])
+      .then(() => store.put([{ ...lease, when: { delayMs: 0 }, ifExists: 'keep' }]))
+      .catch(onAnswered)
+    void [settler, reports, givesUpAt]`,
   },
   {
     name: 'an attempt is not counted when its worker dies',
+    file: 'src/runtime/reaper.ts',
+    find: 'return decideLapse({ attempt, lapses, policy, chance })',
+    replace: "return chance < 2 ? { kind: 'release' } : decideLapse({ attempt, lapses, policy, chance })",
+  },
+  {
+    name: 'a crash goes through the retry policy at once',
     file: 'src/core/outcome.ts',
-    find: `    case 'lapsed':
-      return retryOrDead(`,
-    replace: `    case 'lapsed':
-      return RELEASE
-      retryOrDead(`,
+    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
+    replace: 'return { ...outcome, isLapse: true }',
+  },
+  {
+    name: 'a message that kills its workers comes back without a pause',
+    file: 'src/core/outcome.ts',
+    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
+    replace: "return { kind: 'lapse', error: LAPSE_ERROR }",
+  },
+  {
+    name: 'a worker takes over from itself',
+    file: 'src/runtime/reaper.ts',
+    find: "{ from: 'lapsed', owner, limit, leaseMs },",
+    replace: "{ from: 'lapsed', owner: 'reaper', limit, leaseMs },",
+  },
+  {
+    name: 'what a lost answer handed out is never given back',
+    file: 'src/runtime/strays.ts',
+    find: 'const strays = page.leases.filter((lease) => !known.has(keyOf(lease)))',
+    replace: 'const strays = page.leases.filter((lease) => !known.has(keyOf(lease)) && lease.id === "")',
+  },
+  {
+    name: 'what a lost answer handed out counts as a crash',
+    file: 'src/runtime/strays.ts',
+    find: ".map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),",
+    replace: ".map(({ id, token, topic }) => ({ kind: 'lapse', id, token, topic, error: '' })),",
+  },
+  {
+    name: 'a sweep does not wait for the claims under way',
+    file: 'src/runtime/strays.ts',
+    find: 'if (this.#claims > 0) await new Promise<void>((resolve) => (this.#onQuiet = resolve))',
+    replace: '',
+  },
+  {
+    name: 'own leases that lapsed are not extended',
+    file: 'src/runtime/worker.ts',
+    find: 'onOwnLapsed: () => this.#keeper.renewAll(),',
+    replace: 'onOwnLapsed: () => this.#keeper.watch(),',
+  },
+  {
+    name: 'what a worker gave back it never asks for again',
+    file: 'src/runtime/worker.ts',
+    find: 'onReturned: (lane) => this.#dispatcher.noteReturned(lane),',
+    replace: 'onReturned: () => this.#dispatcher.noteRoom(),',
+  },
+  {
+    name: 'handlers are refused by their queue while it stops',
+    file: 'src/queue/queue.ts',
+    find: 'if (this.#isClosed) throw stoppedError()',
+    replace: 'if (this.#isClosed || this.#stopping !== undefined) throw stoppedError()',
   },
   {
     name: 'a release is counted as an attempt',
@@ -88,8 +141,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'one retry too many',
     file: 'src/core/outcome.ts',
-    find: 'return attempt > policy.limit ?',
-    replace: 'return attempt > policy.limit + 1 ?',
+    find: '  return attempt > policy.limit\n    ?',
+    replace: '  return attempt > policy.limit + 1\n    ?',
   },
   {
     name: 'early timer trusted: everything that is held starts with the first',
@@ -205,7 +258,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'stop waits for as long as it takes',
-    file: 'src/runtime/stopping.ts',
+    file: 'src/clock.ts',
     find: 'const timer = clock.schedule(capMs, () => resolve(false))',
     replace: 'const timer = clock.schedule(capMs + 1e9, () => resolve(false))',
   },
@@ -219,14 +272,20 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/keeper.ts',
-    find: 'run.leaseEndsAt < soon && holdsLease(run.state)',
-    replace: 'run.leaseEndsAt < soon - 1e9 && holdsLease(run.state)',
+    find: 'run.leaseEndsAt < soon && !this.#asked.has(run)',
+    replace: 'run.leaseEndsAt < soon - 1e9 && !this.#asked.has(run)',
   },
   {
     name: 'of more leases than one call takes, only the first are extended',
     file: 'src/runtime/keeper.ts',
-    find: 'for (let from = 0; from < needy.length; from += batchMax)',
-    replace: 'for (let from = 0; from < Math.min(1, needy.length); from += batchMax)',
+    find: 'inBatches(this.#byToken(needy), batchMax).map(',
+    replace: 'inBatches(this.#byToken(needy), batchMax).slice(0, 1).map(',
+  },
+  {
+    name: 'of the leases of a token only those that need it are extended',
+    file: 'src/runtime/keeper.ts',
+    find: 'for (const run of this.#held()) groups.get(run.lease.token)?.push(run)',
+    replace: 'for (const run of needy.slice(0, 1)) groups.get(run.lease.token)?.push(run)',
   },
   {
     name: 'a settlement that fails is taken for a failure of the handler',
@@ -244,8 +303,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'batches as large as they come',
     file: 'src/runtime/settler.ts',
-    find: 'const { batchMax } = this.#parts.store.capabilities',
-    replace: 'const batchMax = 1e9',
+    find: '      entriesMax: batchMax,',
+    replace: '      entriesMax: batchMax * 1e9,',
   },
   {
     name: 'produce resolves before the store has the message',

@@ -5,8 +5,8 @@ import type { Owner } from '../world/timeline.ts'
 /** A process, as far as the ledger must know it. */
 export interface Holder extends Owner {
   readonly name: string
-  /** Whether it has a handler for this topic. */
-  handles(topic: string): boolean
+  /** Simulated time since when it has a handler for this topic; Infinity for none. */
+  handledSince(topic: string): number
   /** Simulated time of its call of `stop()`. */
   readonly stopBeganAt: number | undefined
   readonly stopEndedAt: number | undefined

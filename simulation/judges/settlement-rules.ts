@@ -45,9 +45,17 @@ function judgeAck(lease: LeaseRecord): string | undefined {
 }
 
 /** A process without a handler for it knows no limit, and lets it lapse as often as it finds it. */
-function judgeLapse({ from, lapses, holder, topic, attempt, policy }: LeaseRecord): string | undefined {
+function judgeLapse({
+  from,
+  lapses,
+  holder,
+  topic,
+  attempt,
+  policy,
+  grantedAt,
+}: LeaseRecord): string | undefined {
   if (from !== 'lapsed') return 'its lease had not lapsed'
-  if (!holder.handles(topic)) return undefined
+  if (holder.handledSince(topic) > grantedAt) return undefined
   if (lapses > 0) return `it is the ${lapses + 1}. lapse in a row`
   return attempt > policy.limit ? `attempt ${attempt} of at most ${policy.limit + 1}` : undefined
 }

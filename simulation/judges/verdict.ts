@@ -26,7 +26,7 @@ const PROBE_SLACK_MS = 1_000
 /** Puts the probes; holds no lease, never dies. */
 const NOBODY: Holder = {
   name: 'nobody',
-  handles: () => false,
+  handledSince: () => Infinity,
   isDead: false,
   frozenUntil: 0,
   stopBeganAt: undefined,

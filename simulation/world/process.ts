@@ -52,6 +52,7 @@ export class SimulatedProcess implements Holder {
   /** Delivered here and not started, by id and attempt. */
   readonly #unstarted = new Map<string, LeaseRecord>()
   readonly #running = new Set<LeaseRecord>()
+  readonly #handledSince = new Map<string, number>()
   /** Simulated time since when nothing of a topic runs or waits here; absent before it has a handler. */
   readonly #idleSince = new Map<string, number>()
 
@@ -138,8 +139,8 @@ export class SimulatedProcess implements Holder {
     return this.#idleSince.get(topic) ?? Infinity
   }
 
-  handles(topic: string): boolean {
-    return this.#idleSince.has(topic)
+  handledSince(topic: string): number {
+    return this.#handledSince.get(topic) ?? Infinity
   }
 
   get hasSlotsForAll(): boolean {
@@ -176,6 +177,7 @@ export class SimulatedProcess implements Holder {
         if (this.stopBeganAt !== undefined) return
         queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
         this.#idleSince.set(topic, this.#world.timeline.now)
+        this.#handledSince.set(topic, this.#world.timeline.now)
       }
       // Some are added to a queue that already runs.
       if (this.#chance.happens(LATE_TOPICS))

@@ -10,7 +10,7 @@ const RECORD_MS = 1_000
 
 export type EndKind = 'completed' | 'failed' | 'dead'
 
-type Tally = { completed: number; failed: number; dead: number; readonly lateness: Map<number, number> }
+type EndedTally = { completed: number; failed: number; dead: number; readonly lateness: Map<number, number> }
 
 export type FiguresParts = {
   readonly clock: Clock
@@ -21,7 +21,7 @@ export type FiguresParts = {
 export class Figures {
   readonly #parts: FiguresParts
   readonly #isKept: boolean
-  #topics = new Map<string, Tally>()
+  #topics = new Map<string, EndedTally>()
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
 
@@ -69,7 +69,7 @@ export class Figures {
   }
 }
 
-function figuresOf(topic: string, { completed, failed, dead, lateness }: Tally): TopicFigures {
+function figuresOf(topic: string, { completed, failed, dead, lateness }: EndedTally): TopicFigures {
   return {
     topic,
     completed,

@@ -266,6 +266,33 @@ describe('stop', () => {
     expect(await stopping).toMatchObject({ finished: 0, abandoned: 0 })
   })
 
+  it('P11: a handler that is still allowed to finish may use its queue while it stops', async () => {
+    const world = makeWorld()
+    const queue = world.queue({ retry: { limit: 0 } })
+    const done: unknown[] = []
+    queue.handle('t', async ({ id }) => {
+      await new Promise<void>((resolve) => world.clock.schedule(2_000, resolve))
+      const next = await queue.produce('next', { after: id }, { delay: '1h' })
+      await queue.produceMany([{ topic: 'next', payload: 2, delay: '1h' }])
+      done.push(
+        await queue.get(next),
+        await queue.reschedule(next, { delay: '2h' }),
+        await queue.cancel('nobody'),
+      )
+      done.push((await queue.list({ state: 'delayed' })).items.length, (await queue.stats()).counts.delayed)
+    })
+    await queue.start()
+    await queue.produce('t', null, { id: 'x' })
+    await world.clock.settle()
+    const stopping = stopWithin(world, queue)
+    expect(() => queue.handle('late', () => {})).toThrow(expect.objectContaining({ code: 'QUEUE_STOPPED' }))
+    await expect(queue.start()).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
+    expect(await stopping).toMatchObject({ finished: 1, abandoned: 0, errors: [] })
+    expect(done).toMatchObject([{ state: 'delayed' }, 'rescheduled', 'missing', 2, 2])
+    expect((await takeCensus(world.memory)).total).toBe(2)
+    await expect(queue.produce('t', 1)).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
+  })
+
   it('after a stop, everything is refused with a code', async () => {
     const world = makeWorld()
     const queue = world.queue()
