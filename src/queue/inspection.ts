@@ -1,7 +1,8 @@
 /** Looking at messages, and moving many of them, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../core/codec.ts'
 import { priorityName, type MessageState, type Priority } from '../core/message.ts'
-import { makeCursor, type ParsedFilter, type ParsedList } from '../core/input/request.ts'
+import { makeCursor, type ParsedList, type Search } from '../core/input/questions.ts'
+import type { ParsedFilter } from '../core/input/request.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 
 export type FoundMessage = {
@@ -10,15 +11,23 @@ export type FoundMessage = {
   readonly payload: unknown
   readonly state: MessageState
   readonly priority: Priority
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds. A retry moves it. */
   readonly dueAt: number
+  /** The moment last set by produce, reschedule or revive, in epoch milliseconds. */
+  readonly firstDueAt: number
+  /** When the store took it, in epoch milliseconds. Absent where the engine does not know. */
+  readonly producedAt?: number
   /** Attempts so far, with the one that runs. */
   readonly attempt: number
+  /** How many attempts in a row ended without an answer: their workers died, or were cut off. */
+  readonly lapses: number
   readonly ttlMs?: number
   /** Of the last failed attempt. */
   readonly error?: string
   /** Running: until when its worker has it, unless it extends. */
   readonly leaseEndsAt?: number
+  /** Running: its worker, as `workers` names it. Absent on an engine that does not know. */
+  readonly owner?: string
   /** Dead: why, and since when. */
   readonly reason?: string
   readonly diedAt?: number
@@ -30,6 +39,8 @@ export type MessagePage = {
   readonly items: readonly FoundMessage[]
   /** Present when there may be more: give it to the next call. */
   readonly cursor?: string
+  /** How many messages the store looked at for this page. */
+  readonly scanned: number
 }
 
 export async function find(store: Store, id: string): Promise<FoundMessage | undefined> {
@@ -38,23 +49,40 @@ export async function find(store: Store, id: string): Promise<FoundMessage | und
 }
 
 /** One page, perhaps across several states; never more than one call per state. */
-export async function list(store: Store, { states, topic, limit, cursor }: ParsedList): Promise<MessagePage> {
+export async function list(
+  store: Store,
+  { states, search, limit, cursor }: ParsedList,
+): Promise<MessagePage> {
   const items: FoundMessage[] = []
+  let scanned = 0
   let inner = cursor
   for (const [i, state] of states.entries()) {
     const page = await store.inspect({
+      ...search,
       state,
       limit: Math.min(limit - items.length, store.capabilities.batchMax),
-      ...(topic === undefined ? {} : { topic }),
       ...(inner === undefined ? {} : { cursor: inner }),
     })
-    items.push(...page.items.map(present))
-    if (page.cursor !== undefined) return { items, cursor: makeCursor(state, page.cursor) }
+    scanned += page.scanned
+    items.push(...page.items.filter((message) => matches(message, search)).map(present))
+    if (page.cursor !== undefined) return { items, cursor: makeCursor(state, page.cursor), scanned }
     inner = undefined
     const next = states[i + 1]
-    if (items.length === limit && next !== undefined) return { items, cursor: makeCursor(next, undefined) }
+    if (items.length === limit && next !== undefined) {
+      return { items, cursor: makeCursor(next, undefined), scanned }
+    }
   }
-  return { items }
+  return { items, scanned }
+}
+
+/** TODO delete: for engines that do not yet search by themselves (`InspectQuery`). */
+function matches({ id, dueAt, body }: StoredMessage, { dueFrom, dueUntil, idPrefix, text }: Search): boolean {
+  return (
+    (dueFrom === undefined || dueAt >= dueFrom) &&
+    (dueUntil === undefined || dueAt < dueUntil) &&
+    (idPrefix === undefined || id.startsWith(idPrefix)) &&
+    (text === undefined || body.includes(text))
+  )
 }
 
 export async function revive(store: Store, filter: ParsedFilter): Promise<number> {
@@ -104,7 +132,7 @@ async function* batches(store: Store, filter: ParsedFilter): AsyncGenerator<read
 }
 
 function present(message: StoredMessage): FoundMessage {
-  const { id, topic, state, dueAt, attempt, error, reason, until } = message
+  const { id, topic, state, dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, until } = message
   const ttlMs = decodePolicy(message.meta)?.ttlMs
   return {
     id,
@@ -113,10 +141,14 @@ function present(message: StoredMessage): FoundMessage {
     state,
     priority: priorityName(message.priority),
     dueAt,
+    firstDueAt,
+    ...(producedAt === 0 ? {} : { producedAt }),
     attempt,
+    lapses,
     ...(ttlMs === undefined ? {} : { ttlMs }),
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
+    ...(message.owner === '' ? {} : { owner: message.owner }),
     ...(state === 'dead' ? { reason, diedAt: until } : {}),
   }
 }

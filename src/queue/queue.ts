@@ -2,27 +2,34 @@
  * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
  * needs no `start()`.
  */
-import { decodePayload, encodePayload } from '../core/codec.ts'
+import { decodePayload } from '../core/codec.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe, invariant } from '../core/errors.ts'
-import { makeId } from '../core/id.ts'
 import { LatenessGauge } from '../core/lateness.ts'
-import { checkId, checkTopic } from '../core/message.ts'
+import { checkId } from '../core/message.ts'
 import { checkRecord } from '../core/input/checks.ts'
 import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/options.ts'
+import {
+  parseForecast,
+  parseList,
+  parseStats,
+  type ForecastOptions,
+  type ListOptions,
+  type StatsOptions,
+} from '../core/input/questions.ts'
 import {
   checkEntries,
   checkIds,
   parseFilter,
-  parseList,
-  parseProduce,
   parseReschedule,
   type Filter,
-  type ListOptions,
   type ProduceOptions,
   type When,
 } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
+import { examine } from './doctor.ts'
+import { checkDeclared, makeDraft } from './draft.ts'
+import { readForecast, type DueForecast } from './forecast.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
@@ -34,6 +41,8 @@ import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.t
 import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
+import { readWhy, type Why } from './why.ts'
+import { readWorkers, type FoundWorker } from './workers.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
 import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
 
@@ -72,7 +81,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   ): Promise<string> {
     try {
       this.#assertNotStopped()
-      const draft = this.#draft(topic, payload, options)
+      const draft = makeDraft(this.#settings, topic, payload, options)
       if (this.#producer !== undefined && this.#settings.schemas === undefined)
         return this.#producer.produce(draft)
       return this.#produceChecked(draft)
@@ -92,7 +101,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     checkEntries(entries)
     const drafts = entries.map((entry) => {
       const { topic, payload, ...options } = entry
-      return this.#draft(topic, payload, options)
+      return makeDraft(this.#settings, topic, payload, options)
     })
     if (this.#settings.schemas !== undefined) {
       await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
@@ -118,7 +127,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   async list(options?: ListOptions): Promise<MessagePage> {
-    const parsed = parseList(options)
+    const parsed = parseList(options, this.#settings.clock.now())
     return list(await this.#open(), parsed)
   }
 
@@ -134,13 +143,35 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return purge(await this.#open(), parsed)
   }
 
-  async stats(): Promise<Stats> {
-    return readStats(await this.#open(), this.#gauge.percentiles(this.#settings.clock.monotonic()))
+  /** Totals, the 1,000 topics with most waiting (or those named), what is overdue, and what ended lately. */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const topics = parseStats(options)
+    const { clock } = this.#settings
+    const latenessMs = this.#gauge.percentiles(clock.monotonic())
+    return readStats(await this.#open(), { now: clock.now(), topics, latenessMs })
   }
 
-  /** What an operator should know about the store. */
+  /** How many messages come due when. */
+  async forecast(options: ForecastOptions): Promise<DueForecast> {
+    const now = this.#settings.clock.now()
+    const parsed = parseForecast(options, now)
+    return readForecast(await this.#open(), parsed, now)
+  }
+
+  /** Who works on this queue; last seen first, at most 1,000. Those that are gone or silent stay for an hour. */
+  async workers(): Promise<FoundWorker[]> {
+    return readWorkers(await this.#open())
+  }
+
+  /** Why a message has not started, or what became of it. */
+  async why(id: string): Promise<Why> {
+    const checked = checkId(id)
+    return readWhy(await this.#open(), checked, this.#settings.clock.now())
+  }
+
+  /** What an operator should know about the store and this queue, worst first. */
   async doctor(): Promise<Finding[]> {
-    return (await this.#open()).doctor()
+    return examine(await this.#open(), this.#settings.clock.now())
   }
 
   /** Copies the store to a new directory while it is in use, where its engine can. */
@@ -155,7 +186,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
-    this.#checkTopic(topic)
+    checkDeclared(this.#settings, topic)
     if (typeof handler !== 'function') {
       throw new UsageError(
         'HANDLER_INVALID',
@@ -268,26 +299,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return this.#producer
   }
 
-  /** Everything that can be said about a message without asking the store or a schema. */
-  #draft(topic: unknown, payload: unknown, options: unknown): Draft {
-    const { clock, random, payloadLimit } = this.#settings
-    const now = clock.now()
-    const { id, when, ifExists, priority, meta } = parseProduce(options, now)
-    return {
-      message: {
-        id: id ?? makeId(now, random.next(), random.next()),
-        topic: this.#checkTopic(topic),
-        body: encodePayload(payload, payloadLimit),
-        meta,
-        priority,
-        when,
-        ifExists: ifExists === 'replace' ? 'replace' : 'keep',
-      },
-      ifExists,
-      hasOwnId: id !== undefined,
-    }
-  }
-
   async #produceChecked(draft: Draft): Promise<string> {
     await this.#checkSchema(draft)
     return (await this.#openProducer()).produce(draft)
@@ -297,19 +308,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   async #checkSchema({ message }: Draft): Promise<void> {
     const schema = this.#settings.schemas?.get(message.topic)
     if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
-  }
-
-  #checkTopic(value: unknown): string {
-    const topic = checkTopic(value)
-    const { schemas } = this.#settings
-    if (schemas === undefined || schemas.has(topic)) return topic
-    throw new UsageError(
-      'TOPIC_UNKNOWN',
-      `"${topic}" is not declared; there are: ${[...schemas.keys()].join(', ')}.`,
-      {
-        value,
-      },
-    )
   }
 
   #handleDefaults(): HandleSettings {

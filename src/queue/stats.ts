@@ -1,23 +1,193 @@
 /** The queue in numbers. */
-import type { LatenessPercentiles } from '../core/lateness.ts'
-import type { StateCounts, Store, TopicCounts } from '../store/contract/store.ts'
+import { MINUTE_MS, OTHER_TOPICS } from '../core/figures.ts'
+import { STATS_TOPICS_MAX } from '../core/input/questions.ts'
+import { Largest } from '../core/largest.ts'
+import { percentilesOf, type LatenessPercentiles } from '../core/lateness.ts'
+import type {
+  FiguresPage,
+  MinuteFigures,
+  StateCounts,
+  Store,
+  TopicCounts,
+  TopicsPage,
+} from '../store/contract/store.ts'
+import { OverdueTopics, type OverdueTopic } from './overdue.ts'
+import { readWorkersIfKept } from './workers.ts'
 
 export type Stats = {
   readonly counts: StateCounts
+  /** The 1,000 with most waiting, or those that were asked for. */
   readonly topics: Readonly<Record<string, TopicCounts>>
+  /** There are topics besides these 1,000. */
+  readonly moreTopics: boolean
+  /**
+   * Of all topics, or of those that were asked for: with a message that should have started 10 seconds ago or earlier;
+   * longest first, at most 100.
+   */
+  readonly overdue: readonly OverdueTopic[]
   /** The earliest moment among delayed and ready messages, in epoch milliseconds. */
   readonly nextDueAt?: number
-  /** Of what this process started in the last minute or two; absent when that is nothing. */
+  /** What ended lately in all processes. Absent on an engine that keeps no figures. */
+  readonly recent?: RecentFigures
+  /**
+   * Of what was started lately, to about 4 %: in all processes, where the engine keeps figures, else in this one. Absent
+   * when that is nothing.
+   */
   readonly latenessMs?: LatenessPercentiles
 }
 
-export async function readStats(store: Store, latenessMs: LatenessPercentiles | undefined): Promise<Stats> {
-  const { states, nextDueAt } = await store.count()
-  const { topics } = await store.countTopics({ limit: store.capabilities.batchMax })
+export type EndedTotals = {
+  readonly completed: number
+  /** Attempts that failed. */
+  readonly failed: number
+  readonly dead: number
+  readonly skipped: number
+}
+
+export type RecentFigures = EndedTotals & {
+  /** The whole minute that they begin with, four to five minutes ago, in epoch milliseconds. */
+  readonly since: number
+  readonly perMinute: EndedTotals
+  readonly topics: Readonly<Record<string, EndedTotals>>
+  /** Of topics beyond the 200 that are kept by name. */
+  readonly otherTopics?: EndedTotals
+}
+
+export type StatsQuestion = {
+  readonly now: number
+  /** Undefined: those with most waiting. */
+  readonly topics: readonly string[] | undefined
+  /** Of this process. */
+  readonly latenessMs: LatenessPercentiles | undefined
+}
+
+export async function readStats(store: Store, asked: StatsQuestion): Promise<Stats> {
+  const [{ states, nextDueAt }, counted, ended] = await Promise.all([
+    store.count(),
+    countTopics(store, asked),
+    readRecent(store, asked),
+  ])
+  const latenessMs = ended?.latenessMs ?? asked.latenessMs
   return {
     counts: states,
-    topics,
+    topics: Object.fromEntries(counted.topics),
+    moreTopics: counted.isMore,
+    overdue: await counted.overdue.sorted(() => readWorkersIfKept(store)),
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
+    ...(ended === undefined ? {} : { recent: ended.recent }),
     ...(latenessMs === undefined ? {} : { latenessMs }),
+  }
+}
+
+type Named = readonly [topic: string, counts: TopicCounts]
+
+type CountedTopics = {
+  readonly topics: readonly Named[]
+  readonly isMore: boolean
+  readonly overdue: OverdueTopics
+}
+
+async function countTopics(store: Store, { now, topics: wanted }: StatsQuestion): Promise<CountedTopics> {
+  const most = new Largest<Named>(STATS_TOPICS_MAX, byWaiting)
+  const overdue = new OverdueTopics(now)
+  for await (const page of wanted === undefined ? allTopics(store) : namedTopics(store, wanted)) {
+    for (const [topic, counts] of Object.entries(page)) {
+      most.add([topic, counts])
+      overdue.look(topic, counts)
+    }
+  }
+  return { topics: most.sorted(), isMore: most.isMore, overdue }
+}
+
+function byWaiting([a, { waiting: inA }]: Named, [b, { waiting: inB }]: Named): number {
+  return inB - inA || (a < b ? -1 : 1)
+}
+
+/** Page by page: there may be hundreds of thousands. */
+export async function* allTopics(store: Store): AsyncGenerator<TopicsPage['topics']> {
+  const limit = Math.min(STATS_TOPICS_MAX, store.capabilities.batchMax)
+  let cursor: string | undefined
+  do {
+    const page: TopicsPage = await store.countTopics({ limit, ...(cursor === undefined ? {} : { cursor }) })
+    yield page.topics
+    cursor = page.cursor
+  } while (cursor !== undefined)
+}
+
+const NOTHING_THERE: TopicCounts = { waiting: 0, running: 0, dead: 0 }
+
+async function* namedTopics(store: Store, names: readonly string[]): AsyncGenerator<TopicsPage['topics']> {
+  const size = Math.min(STATS_TOPICS_MAX, store.capabilities.batchMax)
+  for (let from = 0; from < names.length; from += size) {
+    const wanted = names.slice(from, from + size)
+    const { topics } = await store.countTopics({ topics: wanted })
+    const found = new Map(Object.entries(topics))
+    yield Object.fromEntries(wanted.map((topic) => [topic, found.get(topic) ?? NOTHING_THERE]))
+  }
+}
+
+/** The running minute, and so many before it. */
+const MINUTES_BEFORE = 4
+
+type Recent = { readonly recent: RecentFigures; readonly latenessMs: LatenessPercentiles | undefined }
+
+async function readRecent(store: Store, { now, topics }: StatsQuestion): Promise<Recent | undefined> {
+  if (!store.capabilities.features.includes('figures')) return undefined
+  const since = (Math.floor(now / MINUTE_MS) - MINUTES_BEFORE) * MINUTE_MS
+  const wanted = topics === undefined ? undefined : new Set(topics)
+  const byTopic = new Map<string, EndedTotals>()
+  const lateness = new Map<number, number>()
+  let all = NOTHING_ENDED
+  for await (const row of figuresBetween(store, since, now)) {
+    all = plus(all, row)
+    for (const [bucket, count] of row.lateness) lateness.set(bucket, (lateness.get(bucket) ?? 0) + count)
+    if (wanted === undefined || wanted.has(row.topic)) {
+      byTopic.set(row.topic, plus(byTopic.get(row.topic) ?? NOTHING_ENDED, row))
+    }
+  }
+  return { recent: present(all, byTopic, since, now), latenessMs: percentilesOf([...lateness]) }
+}
+
+async function* figuresBetween(store: Store, from: number, now: number): AsyncGenerator<MinuteFigures> {
+  // A minute more: the store's clock, which decides in which minute it counts, may be ahead of ours.
+  const range = { from, until: now + MINUTE_MS }
+  let cursor: string | undefined
+  do {
+    const page: FiguresPage = await store.figures({ ...range, ...(cursor === undefined ? {} : { cursor }) })
+    yield* page.rows
+    cursor = page.cursor
+  } while (cursor !== undefined)
+}
+
+function present(
+  all: EndedTotals,
+  byTopic: ReadonlyMap<string, EndedTotals>,
+  since: number,
+  now: number,
+): RecentFigures {
+  const minutes = (now - since) / MINUTE_MS
+  const { [OTHER_TOPICS]: otherTopics, ...topics } = Object.fromEntries(byTopic)
+  return {
+    ...all,
+    since,
+    perMinute: {
+      completed: all.completed / minutes,
+      failed: all.failed / minutes,
+      dead: all.dead / minutes,
+      skipped: all.skipped / minutes,
+    },
+    topics,
+    ...(otherTopics === undefined ? {} : { otherTopics }),
+  }
+}
+
+const NOTHING_ENDED: EndedTotals = { completed: 0, failed: 0, dead: 0, skipped: 0 }
+
+function plus(a: EndedTotals, b: EndedTotals): EndedTotals {
+  return {
+    completed: a.completed + b.completed,
+    failed: a.failed + b.failed,
+    dead: a.dead + b.dead,
+    skipped: a.skipped + b.skipped,
   }
 }

@@ -69,6 +69,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   ID: words(`a b dead running nothing ${LONG.tooLong}`),
   'ID...': words('a b dead running nothing'),
   STATE: words('delayed ready running dead gone'),
+  TEXT: words(`a o- "n" {"n":1} [ ${LONG.tooLong}`),
   CURSOR: words('delayed. delayed.zz dead.AAAA running.0 ready.% . nowhere.1'),
   UNIT: words('minute hour day month year week'),
   WHAT: words('keep replace fail burn'),

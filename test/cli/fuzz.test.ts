@@ -26,7 +26,7 @@ const STORE = 'file:store?sync=off'
 const ENV = { PUNCTUAL_STORE: STORE, TZ: 'UTC' }
 
 /** They only look: the store is as it was, whatever they are told. */
-const LOOKING = ['stats', 'list', 'get', 'dead', 'upcoming', 'doctor', 'backup']
+const LOOKING = ['stats', 'list', 'get', 'why', 'workers', 'dead', 'upcoming', 'doctor', 'backup']
 
 const home = process.cwd()
 let scratch = ''

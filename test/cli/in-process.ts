@@ -1,8 +1,11 @@
 /** The command line without a process of its own: the same words and streams, a hundred times as many per second. */
 import { Readable, Writable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/clock.ts'
+import { parseArguments } from '../../src/doors/cli/arguments.ts'
+import type { Command } from '../../src/doors/cli/command.ts'
 import { dispatch } from '../../src/doors/cli/dispatch.ts'
+import type { Punctual } from '../../src/index.ts'
 import { Output } from '../../src/doors/cli/terminal/output.ts'
 
 /** After this time nobody reads any more: the end of every command that runs until it is told to stop. */
@@ -40,6 +43,35 @@ export async function runHere(
     clearTimeout(leaving)
     clearTimeout(cap)
   }
+}
+
+type Here = { readonly queue: Punctual; readonly clock: Clock; readonly columns: number }
+
+/** One command on a queue that the test holds, as on a terminal of so many columns that shows no colours. */
+export async function runCommandHere(
+  command: Command,
+  words: readonly string[],
+  { queue, clock, columns }: Here,
+): Promise<Ended> {
+  const env = { NO_COLOR: '1' }
+  const terminal = { isTTY: true, columns, rows: 50 }
+  const stdout = Object.assign(new Capture(), terminal)
+  const stderr = Object.assign(new Capture(), terminal)
+  const { values, positionals, common } = parseArguments(command, words)
+  const code = await command.run({
+    values: values as Readonly<Record<string, never>>,
+    positionals,
+    json: common.json === true,
+    store: 'model:',
+    storeName: 'model:',
+    queueName: 'default',
+    input: Readable.from([]),
+    out: new Output(stdout as unknown as WriteStream, env),
+    err: new Output(stderr as unknown as WriteStream, env),
+    clock,
+    open: () => queue,
+  })
+  return { code, stdout: stdout.text, stderr: stderr.text, isWhole: true }
 }
 
 class Capture extends Writable {

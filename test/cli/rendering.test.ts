@@ -8,7 +8,7 @@ import { renderFrame } from '../../src/doors/cli/demo/view.ts'
 import { formatSpan } from '../../src/doors/cli/terminal/figures.ts'
 import { formatMoment, parseMomentText } from '../../src/doors/shared/moment.ts'
 import { COLOURED, PLAIN, styleFor } from '../../src/doors/cli/terminal/style.ts'
-import { clip, widthOf } from '../../src/doors/cli/terminal/width.ts'
+import { clip, widthOf, wrap } from '../../src/doors/cli/terminal/width.ts'
 import { splitWords } from '../../src/doors/cli/work/words.ts'
 
 const YEAR_3000 = 32_503_680_000_000
@@ -66,6 +66,17 @@ describe('widths', () => {
     )
   })
 
+  it('what is wrapped keeps its words, and breaks only between them', () => {
+    expect(wrap('one two three', 7)).toEqual(['one two', 'three'])
+    fc.assert(
+      fc.property(fc.lorem({ maxCount: 30 }), fc.integer({ min: 1, max: 40 }), (text, width) => {
+        const lines = wrap(text, width)
+        expect(lines.join(' ')).toBe(text)
+        for (const line of lines) expect(widthOf(line) <= width || !line.includes(' ')).toBe(true)
+      }),
+    )
+  })
+
   it('bars: something is never nothing, and nothing never something', () => {
     expect(bar(0, 10, 10)).toBe('')
     expect(bar(1, 1_000_000, 10)).toBe('▏')
@@ -111,7 +122,9 @@ describe('the demo’s picture', () => {
         state: 'delayed',
         priority: 'normal',
         dueAt: START + seconds * 1_000,
+        firstDueAt: START + seconds * 1_000,
         attempt: 0,
+        lapses: 0,
       })
     }
     return tally
@@ -140,7 +153,17 @@ describe('the demo’s picture', () => {
     const tally = new Tally(START + 3_500)
     for (const [i, id] of ['a', 'b'].entries()) {
       const dueAt = START + i * 4_000
-      tally.expect({ id, topic: 't', payload: 1, state: 'ready', priority: 'normal', dueAt, attempt: 0 })
+      tally.expect({
+        id,
+        topic: 't',
+        payload: 1,
+        state: 'ready',
+        priority: 'normal',
+        dueAt,
+        firstDueAt: dueAt,
+        attempt: 0,
+        lapses: 0,
+      })
     }
     tally.arrive({ id: 'a', latenessMs: 3_500, attempt: 1 })
     tally.arrive({ id: 'b', latenessMs: 1, attempt: 1 })

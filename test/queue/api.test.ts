@@ -81,14 +81,16 @@ describe('looking and moving', () => {
     const { clock, queue: make } = makeWorld()
     const queue = make()
     const id = await queue.produce('t', { n: 1 }, { delay: '1h', priority: 'high', ttl: '5m' })
-    expect(await queue.get(id)).toEqual({
+    expect(await queue.get(id)).toMatchObject({
       id,
       topic: 't',
       payload: { n: 1 },
       state: 'delayed',
       priority: 'high',
       dueAt: START + 3_600_000,
+      firstDueAt: START + 3_600_000,
       attempt: 0,
+      lapses: 0,
       ttlMs: 300_000,
     })
     expect(await queue.reschedule(id, { at: START + 5_000 })).toBe('rescheduled')

@@ -1,4 +1,4 @@
-/** A small world for tests: one virtual clock, one memory store behind a line that can fail, and queues on it. */
+/** A small world for tests: one virtual clock, one store (memory unless told otherwise) behind a line that can fail, and queues on it. */
 import { expect, onTestFinished } from 'vitest'
 import { Punctual, type PunctualOptions, type QueueEvents, type EventName } from '../../src/index.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
@@ -14,9 +14,12 @@ export type World = {
 }
 
 /** By default the store poses as one that is shared and whose wake-ups may be lost, as Redis is. */
-export function makeWorld(capabilities: Partial<Capabilities> = { wakes: 'hint', shared: true }): World {
+export function makeWorld(
+  capabilities: Partial<Capabilities> = { wakes: 'hint', shared: true },
+  makeStore: (clock: VirtualClock) => Store = (clock) => new MemoryStore(clock),
+): World {
   const clock = new VirtualClock()
-  const memory = new MemoryStore(clock)
+  const memory = makeStore(clock)
   const store = new FaultyStore(memory, clock, capabilities)
   const mistakes: string[] = []
   const strict = new StrictStore(store, (mistake) => mistakes.push(mistake))

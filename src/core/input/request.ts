@@ -1,18 +1,17 @@
-/** What a caller asks for in `produce`, `reschedule`, `list`, `revive` and `purge`, checked and normalised. */
+/** What a caller asks for in `produce`, `reschedule`, `revive` and `purge`, checked and normalised. */
 import { encodePolicy, type MessagePolicy } from '../codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import {
   checkId,
   checkTopic,
-  MESSAGE_STATES,
   PRIORITIES,
   priorityRank,
   type MessageState,
   type Priority,
   type PriorityRank,
 } from '../message.ts'
-import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './options.ts'
 
 /** When: after a time, or at a moment. Not both; neither means now. */
@@ -100,64 +99,6 @@ export function parseReschedule(options: unknown, now: number): ParsedWhen {
     )
   }
   return parseWhen(delay, at, now)
-}
-
-export type ListOptions = {
-  /** Default: all, one after the other. */
-  state?: MessageState
-  topic?: string
-  /** 1 to 1000, default 100. A page may be shorter while `cursor` says that there is more. */
-  limit?: number
-  /** From the page before. */
-  cursor?: string
-}
-
-export type ParsedList = {
-  readonly states: readonly MessageState[]
-  readonly topic: string | undefined
-  readonly limit: number
-  readonly cursor: string | undefined
-}
-
-const LIST_LIMIT_DEFAULT = 100
-const LIST_LIMIT_MAX = 1_000
-
-/** A cursor says in which state to go on, and where the engine stood there. */
-export function parseList(options: unknown): ParsedList {
-  const { state, topic, limit, cursor } = checkRecord(options ?? {}, 'options', [
-    'state',
-    'topic',
-    'limit',
-    'cursor',
-  ])
-  const wanted = state === undefined ? MESSAGE_STATES : [parseOneOf(state, 'state', MESSAGE_STATES)]
-  const resumed = cursor === undefined ? { states: wanted, cursor: undefined } : resume(wanted, cursor)
-  return {
-    ...resumed,
-    topic: topic === undefined ? undefined : checkTopic(topic),
-    limit:
-      limit === undefined
-        ? LIST_LIMIT_DEFAULT
-        : parseInteger(limit, 'limit', { min: 1, max: LIST_LIMIT_MAX }),
-  }
-}
-
-function resume(states: readonly MessageState[], value: unknown): Pick<ParsedList, 'states' | 'cursor'> {
-  const [state, ...rest] = typeof value === 'string' ? value.split('.') : []
-  const from = states.findIndex((candidate) => candidate === state)
-  if (from === -1) {
-    throw new UsageError(
-      'CURSOR_INVALID',
-      `cursor is ${describe(value)}; give the cursor of the page before.`,
-      { value },
-    )
-  }
-  const inner = rest.join('.')
-  return { states: states.slice(from), cursor: inner === '' ? undefined : inner }
-}
-
-export function makeCursor(state: MessageState, cursor: string | undefined): string {
-  return `${state}.${cursor ?? ''}`
 }
 
 /** By id, or everything in a state, perhaps of one topic. */

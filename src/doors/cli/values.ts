@@ -1,5 +1,6 @@
 /** What several commands take as the value of an option, checked before anything is opened. */
 import { describe } from '../../core/errors.ts'
+import { parseDuration } from '../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
 import type { Duration, MessageState, When } from '../../index.ts'
 import type { OptionSpecs } from './command.ts'
@@ -23,6 +24,13 @@ export function parseWhen({ delay, at }: WhenValues): When {
   if (delay !== undefined && at !== undefined) throw new CallError('--delay and --at together; give one.')
   if (at !== undefined) return { at: parseMomentText(at, '--at') }
   return delay === undefined ? {} : { delay: delay as Duration }
+}
+
+const DURATION = /^[\d.]+(?:ms|s|m|h|d)$/
+
+/** A moment, or a time from now: `--due-until 1h`. */
+export function parseAheadText(text: string, name: string, now: number): number {
+  return DURATION.test(text) ? now + parseDuration(text, name) : parseMomentText(text, name)
 }
 
 /** `--limit 20`: a whole number in its range. */

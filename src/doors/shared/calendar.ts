@@ -6,15 +6,6 @@ export type Unit = (typeof UNITS)[number]
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-/** The shortest that each can be. */
-const UNIT_MS = {
-  minute: MINUTE_MS,
-  hour: HOUR_MS,
-  day: 23 * HOUR_MS,
-  month: 28 * DAY_MS,
-  year: 365 * DAY_MS,
-} as const
 
 /** The moment at which the unit around `at` began. */
 export function startOf(at: number, unit: Unit): number {
@@ -40,8 +31,9 @@ export function nextStart(start: number, unit: Unit): number {
   const date = new Date(start)
   switch (unit) {
     case 'minute':
+      return start + MINUTE_MS
     case 'hour':
-      return start + UNIT_MS[unit]
+      return start + HOUR_MS
     case 'day':
       return date.setDate(date.getDate() + 1) // Until the next midnight, whatever the clocks do.
     case 'month':
@@ -51,9 +43,4 @@ export function nextStart(start: number, unit: Unit): number {
     default:
       return assertNever(unit)
   }
-}
-
-/** The finest unit that shows `spanMs` in at most `count` pieces. */
-export function unitFor(spanMs: number, count: number): Unit {
-  return UNITS.find((unit) => spanMs <= UNIT_MS[unit] * count) ?? 'year'
 }

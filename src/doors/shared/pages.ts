@@ -1,7 +1,10 @@
-/** Lists page by page: read, walked, and as the document that a program gets. */
+/** Lists page by page: one page as full as it can be, or all of them. */
 import type { FoundMessage, ListOptions, MessagePage, Punctual } from '../../index.ts'
 
 const PAGE_SIZE = 1_000
+
+/** One page looks at no more than this, a few seconds' worth on any engine: filters may match hardly anything. */
+const SCAN_MAX = 100_000
 
 /** One page that is as full as it can be: an engine may hand out short ones while there is more. */
 export async function readPage(
@@ -9,22 +12,24 @@ export async function readPage(
   options: ListOptions & { limit: number },
 ): Promise<MessagePage> {
   const items: FoundMessage[] = []
+  let scanned = 0
   let { cursor } = options
   do {
     const rest = { ...options, limit: options.limit - items.length }
     const page: MessagePage = await queue.list(cursor === undefined ? rest : { ...rest, cursor })
     items.push(...page.items)
+    scanned += page.scanned
     cursor = page.cursor
-  } while (cursor !== undefined && items.length < options.limit)
-  return cursor === undefined ? { items } : { items, cursor }
+  } while (cursor !== undefined && items.length < options.limit && scanned < SCAN_MAX)
+  return { items, scanned, ...(cursor === undefined ? {} : { cursor }) }
 }
 
-/** All pages, until there are no more or `signal` aborts. */
+/** All pages, until there are no more or `signal` aborts. Some may be empty: filters cost work too. */
 export async function* allPages(
   queue: Punctual,
   options: ListOptions,
   signal: AbortSignal,
-): AsyncGenerator<readonly FoundMessage[]> {
+): AsyncGenerator<MessagePage> {
   let { cursor } = options
   do {
     const page: MessagePage = await queue.list({
@@ -32,12 +37,7 @@ export async function* allPages(
       ...options,
       ...(cursor === undefined ? {} : { cursor }),
     })
-    if (page.items.length > 0) yield page.items
+    yield page
     cursor = page.cursor
   } while (cursor !== undefined && !signal.aborted)
-}
-
-/** One page as one JSON document. */
-export function pageDocument(items: readonly FoundMessage[], cursor: string | undefined): MessagePage {
-  return { items, ...(cursor === undefined ? {} : { cursor }) }
 }

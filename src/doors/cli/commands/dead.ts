@@ -1,9 +1,9 @@
-import type { FoundMessage } from '../../../index.ts'
+import type { FoundMessage, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/figures.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { pageDocument, readPage } from '../../shared/pages.ts'
+import { readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
@@ -33,41 +33,48 @@ export const dead = defineCommand({
       ...(topic === undefined ? {} : { topic }),
       ...(cursor === undefined ? {} : { cursor }),
     })
-    show(call, page.items, page.cursor)
+    show(call, page)
     return EXIT.fine
   },
 })
 
-function show(call: Call, items: readonly FoundMessage[], cursor: string | undefined): void {
+function show(call: Call, page: MessagePage): void {
   const { out, err, json } = call
-  if (json) return out.json(pageDocument(items, cursor))
+  if (json) return out.json(page)
+  const { items, cursor } = page
   if (items.length === 0) return out.line(out.style.dim('no dead letters'))
   for (const line of renderRows(call, items)) out.line(line)
   if (cursor !== undefined) err.line(err.style.dim(`there is more: --cursor '${cursor}'`))
 }
 
+/** On a narrower terminal there is no room beside the error, which is what people look for. */
+const WIDE_COLUMNS = 120
+
 function renderRows({ out, clock }: Call, items: readonly FoundMessage[]): string[] {
   const now = clock.now()
   const { style } = out
+  const isWide = !out.isTerminal || out.columns >= WIDE_COLUMNS
   const columns = [
     { title: 'ID' },
     { title: 'TOPIC' },
-    { title: 'DIED' },
-    { title: '', align: 'right' },
-    { title: 'TRIES', align: 'right' },
+    ...(isWide ? [{ title: 'DIED' }, { title: '', align: 'right' as const }] : [{ title: 'DIED' }]),
+    { title: 'TRIES', align: 'right' as const },
     { title: 'REASON' },
     { title: 'ERROR' },
-    { title: 'PAYLOAD' },
-  ] as const
-  const rows = items.map((message) => [
-    message.id,
-    message.topic,
-    formatMoment(message.diedAt ?? message.dueAt),
-    style.dim(formatDistance(message.diedAt ?? message.dueAt, now)),
-    String(message.attempt),
-    style.red(printable(message.reason ?? '')),
-    firstLine(message.error ?? ''),
-    style.dim(payloadText(message)),
-  ])
+    ...(isWide ? [{ title: 'PAYLOAD' }] : []),
+  ]
+  const rows = items.map((message) => {
+    const diedAt = message.diedAt ?? message.dueAt
+    return [
+      message.id,
+      message.topic,
+      ...(isWide ? [formatMoment(diedAt)] : []),
+      style.dim(formatDistance(diedAt, now)),
+      String(message.attempt),
+      style.red(printable(message.reason ?? '')),
+      firstLine(message.error ?? ''),
+      ...(isWide ? [style.dim(payloadText(message))] : []),
+    ]
+  })
   return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })
 }

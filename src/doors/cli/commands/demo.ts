@@ -94,7 +94,7 @@ async function prepare(call: DemoCall, queue: Punctual): Promise<{ tally: Tally;
 async function expectAll(queue: Punctual, tally: Tally): Promise<void> {
   const never = new AbortController().signal
   for (const state of ['delayed', 'ready', 'running'] as const) {
-    for await (const messages of allPages(queue, { state }, never)) {
+    for await (const { items: messages } of allPages(queue, { state }, never)) {
       for (const message of messages) tally.expect(message)
     }
   }
@@ -145,7 +145,7 @@ async function watchStore({ clock }: DemoCall, queue: Punctual, over: AbortContr
   while (!over.signal.aborted) {
     await sleep(clock, LOOK_EVERY_MS, over.signal)
     if (over.signal.aborted) return
-    const { delayed, ready, running } = (await queue.stats()).counts
+    const { delayed, ready, running } = (await queue.stats({ topics: [] })).counts
     if (delayed + ready + running === 0) {
       await sleep(clock, LOOK_EVERY_MS, over.signal) // What was settled this moment is still being told.
       over.abort()
@@ -154,7 +154,7 @@ async function watchStore({ clock }: DemoCall, queue: Punctual, over: AbortContr
 }
 
 async function conclude(call: DemoCall, tally: Tally, queueName: string): Promise<ExitCode> {
-  const { delayed, ready, running } = (await call.open({ queue: queueName }).stats()).counts
+  const { delayed, ready, running } = (await call.open({ queue: queueName }).stats({ topics: [] })).counts
   const verdict = judge(tally, delayed + ready + running)
   if (call.json) call.out.json({ event: 'finished', ...verdict })
   else {

@@ -18,7 +18,9 @@ export const get = defineCommand({
     ['punctual get order-42', 'all there is to know about it'],
     ['punctual get order-42 --json | jq .payload', 'its payload, for a program'],
   ],
-  notes: ['A message that was completed, cancelled or purged is gone: the exit code is 1.'],
+  notes: [
+    'A message that was completed, cancelled or purged is gone: the exit code is 1. "punctual why ID" says why one\nhas not started.',
+  ],
   makesStore: false,
   run: async (call) => {
     const [id = ''] = call.positionals
@@ -32,7 +34,7 @@ export const get = defineCommand({
   },
 })
 
-const LABEL_WIDTH = 10
+const LABEL_WIDTH = 11
 
 function show({ out, clock }: Call, message: FoundMessage): void {
   const now = clock.now()
@@ -44,16 +46,25 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('id', message.id)
   field('topic', message.topic)
   field('state', paintState(message.state, style))
+  field('produced', message.producedAt === undefined ? undefined : moment(message.producedAt))
   field('due', moment(message.dueAt))
+  // After a retry the moment is a new one; the first one says how late it really is.
+  field('first due', message.firstDueAt === message.dueAt ? undefined : moment(message.firstDueAt))
   field('priority', message.priority)
-  field('attempt', String(message.attempt))
+  field('attempt', attemptText(message))
   field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
+  field('worker', message.owner === undefined ? undefined : printable(message.owner))
   field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
   field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
   field('error', message.error === undefined ? undefined : indented(message.error))
   field('unreadable', message.unreadable === undefined ? undefined : printable(message.unreadable))
   if (message.payload !== undefined) field('payload', indented(JSON.stringify(message.payload, undefined, 2)))
+}
+
+function attemptText({ attempt, lapses }: FoundMessage): string {
+  if (lapses === 0) return String(attempt)
+  return `${attempt}; the last ${lapses === 1 ? 'one' : lapses} ended without an answer`
 }
 
 /** Several lines beside their label. Their indentation stays; what else is in them is not ours, and made harmless. */

@@ -57,7 +57,7 @@ function parseTarget(ids: readonly string[], { state, topic }: Values<typeof OPT
 async function describeTarget(queue: Punctual, filter: Filter): Promise<string> {
   if ('ids' in filter) return plural(filter.ids.length, 'message')
   const { state, topic } = filter
-  const { counts, topics } = await queue.stats()
+  const { counts, topics } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
   if (topic === undefined)
     return `${formatCount(counts[state])} ${state} message${counts[state] === 1 ? '' : 's'}`
   const number = state === 'dead' ? `${formatCount(topics[topic]?.dead ?? 0)} ` : 'all '

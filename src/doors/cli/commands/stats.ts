@@ -2,22 +2,28 @@ import { sleep } from '../../../clock.ts'
 import { describe } from '../../../core/errors.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../../core/message.ts'
-import { Punctual, type Stats } from '../../../index.ts'
+import { Punctual, type Stats, type TopicCounts } from '../../../index.ts'
 import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
-import { formatCount, formatDistance } from '../terminal/figures.ts'
+import { formatCount, formatDistance, formatSpan, plural } from '../terminal/figures.ts'
 import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { Screen } from '../terminal/screen.ts'
+import type { Style } from '../terminal/style.ts'
 import { renderTable } from '../terminal/table.ts'
+import { parseWholeNumber } from '../values.ts'
 
 const EVERY_DEFAULT = '1s'
+const TOP_DEFAULT = '20'
+const OVERDUE_SHOWN = 5
 const QUEUES_SHOWN_MAX = 20
 
 const OPTIONS = {
+  topic: { type: 'string', multiple: true, value: 'TOPIC', help: 'only this topic; repeatable' },
+  top: { type: 'string', value: 'N', help: `how many topics to show; default ${TOP_DEFAULT}, at most 1000` },
   watch: { type: 'boolean', short: 'w', help: 'again and again, in place on a terminal, until Ctrl-C' },
   every: { type: 'string', value: 'DURATION', help: `with --watch: how often; default ${EVERY_DEFAULT}` },
 } as const satisfies OptionSpecs
@@ -33,17 +39,23 @@ export const stats = defineCommand({
   examples: [
     ['punctual stats', 'once'],
     ['punctual stats --watch', 'every second, until Ctrl-C'],
+    ['punctual stats --topic mail.send', 'one topic, however many there are'],
     ['punctual stats --json | jq .counts.dead', 'one number, for an alarm'],
+  ],
+  notes: [
+    'Topics with most waiting come first. A topic is overdue when a message of it should have started 10 seconds ago\nor earlier. DONE and FAILED are of the last 4 to 5 minutes, by all workers.',
   ],
   makesStore: false,
   run: async (call) => {
-    const { watch = false, every } = call.values
+    const { watch = false, every, topic, top = TOP_DEFAULT } = call.values
     if (every !== undefined && !watch) throw new CallError('--every goes with --watch.')
+    const view = { ...call, top: parseWholeNumber(top, '--top', { min: 1, max: 1_000 }) }
     await checkQueue(call)
     const queue = call.open()
-    const show = showOn(call, watch)
-    if (watch) await watchStats(call, queue, show.paint)
-    else show.paint(await queue.stats())
+    const read = (): Promise<Stats> => queue.stats(topic === undefined ? {} : { topics: topic })
+    const show = showOn(view, watch)
+    if (watch) await watchStats(call, read, show.paint)
+    else show.paint(await read())
     show.end()
     return EXIT.fine
   },
@@ -60,7 +72,11 @@ async function checkQueue({ store, queueName }: StatsCall): Promise<void> {
   throw new FailedError(`there is no queue ${describe(queueName)} in this store; ${there}.`)
 }
 
-async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats) => void): Promise<void> {
+async function watchStats(
+  call: StatsCall,
+  read: () => Promise<Stats>,
+  paint: (stats: Stats) => void,
+): Promise<void> {
   const everyMs = parseDuration(call.values.every ?? EVERY_DEFAULT, '--every', { min: 50, max: 86_400_000 })
   const over = new AbortController()
   const signals = untilSignalled(() => undefined)
@@ -68,7 +84,7 @@ async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats)
   call.out.closed.addEventListener('abort', () => over.abort())
   try {
     while (!over.signal.aborted) {
-      paint(await queue.stats())
+      paint(await read())
       await sleep(call.clock, everyMs, over.signal)
     }
   } finally {
@@ -76,51 +92,121 @@ async function watchStats(call: StatsCall, queue: Punctual, paint: (read: Stats)
   }
 }
 
+type StatsView = StatsCall & { readonly top: number }
+
 type Painter = { readonly paint: (read: Stats) => void; readonly end: () => void }
 
 /** In place on a terminal that is watched; else one below the other. */
-function showOn(call: StatsCall, isWatched: boolean): Painter {
-  const { out, json } = call
+function showOn(view: StatsView, isWatched: boolean): Painter {
+  const { out, json } = view
   if (json) return { paint: (read) => out.json(read), end: () => undefined }
   if (isWatched && out.isTerminal) {
     const screen = new Screen(out)
-    return { paint: (read) => screen.paint(renderStats(call, read)), end: () => screen.end() }
+    return { paint: (read) => screen.paint(renderStats(view, read)), end: () => screen.end() }
   }
-  return { paint: (read) => out.line(renderStats(call, read).join('\n')), end: () => undefined }
+  return { paint: (read) => out.line(renderStats(view, read).join('\n')), end: () => undefined }
 }
 
-function renderStats({ out, clock, storeName, queueName }: StatsCall, read: Stats): string[] {
+function renderStats(view: StatsView, read: Stats): string[] {
+  const { out, clock, storeName, queueName } = view
   const { style } = out
+  const now = clock.now()
   const options = { width: out.columns, title: style.bold }
   const states = MESSAGE_STATES.map((state) => [paintState(state, style), formatCount(read.counts[state])])
-  const topics = Object.entries(read.topics).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     style.dim(`${storeName}, queue "${queueName}"`),
     '',
     ...renderTable([{ title: 'STATE' }, { title: 'MESSAGES', align: 'right' }], states, options),
-    ...(topics.length === 0 ? [] : ['', ...renderTopics(topics, options)]),
+    ...renderTopics(view, read, now),
     '',
-    read.nextDueAt === undefined
-      ? style.dim('nothing waits')
-      : `next due ${formatMoment(read.nextDueAt)} (${formatDistance(read.nextDueAt, clock.now())})`,
+    ...renderRecent(read),
+    nextDueText(read.nextDueAt, style, now),
+    ...renderOverdue(read, style, now),
   ]
 }
 
-function renderTopics(
-  topics: readonly (readonly [string, Stats['topics'][string]])[],
-  options: Parameters<typeof renderTable>[2],
-): string[] {
+function right(title: string): { title: string; align: 'right' } {
+  return { title, align: 'right' }
+}
+
+const NOTHING = { waiting: 0, running: 0, dead: 0 }
+const NOTHING_ENDED = { completed: 0, failed: 0 }
+
+/** Those with messages, most waiting first, then those whose messages ended lately. */
+function renderTopics({ out, top }: StatsView, { topics, moreTopics, recent }: Stats, now: number): string[] {
+  const known = new Map(Object.entries(topics))
+  const ended = new Map(Object.entries(recent?.topics ?? {}))
+  const waitingOf = (topic: string): number => known.get(topic)?.waiting ?? -1
+  const names = [...new Set([...known.keys(), ...ended.keys()])].toSorted(
+    (a, b) => waitingOf(b) - waitingOf(a) || (a < b ? -1 : 1),
+  )
+  if (names.length === 0) return []
   const columns = [
     { title: 'TOPIC' },
-    { title: 'WAITING', align: 'right' },
-    { title: 'RUNNING', align: 'right' },
-    { title: 'DEAD', align: 'right' },
-  ] as const
-  const rows = topics.map(([topic, { waiting, running, dead }]) => [
-    topic,
-    formatCount(waiting),
-    formatCount(running),
-    formatCount(dead),
-  ])
-  return renderTable(columns, rows, options)
+    right('WAITING'),
+    right('RUNNING'),
+    right('DEAD'),
+    ...(recent === undefined ? [] : [right('DONE'), right('FAILED')]),
+    { title: 'NEXT DUE' },
+  ]
+  const rows = names.slice(0, top).map((topic) => {
+    const { waiting, running, dead, nextDueAt }: TopicCounts = known.get(topic) ?? NOTHING
+    const { completed, failed } = ended.get(topic) ?? NOTHING_ENDED
+    return [
+      printable(topic),
+      formatCount(waiting),
+      formatCount(running),
+      dead === 0 ? '0' : out.style.red(formatCount(dead)),
+      ...(recent === undefined ? [] : [formatCount(completed), formatCount(failed)]),
+      nextDueAt === undefined ? '' : formatDistance(Math.abs(nextDueAt - now) < 1_000 ? now : nextDueAt, now),
+    ]
+  })
+  return [
+    '',
+    ...renderTable(columns, rows, { width: out.columns, title: out.style.bold }),
+    ...(moreTopics || names.length > top ? [out.style.dim(moreText(names.length - top, moreTopics))] : []),
+  ]
+}
+
+function moreText(hidden: number, moreTopics: boolean): string {
+  const count = moreTopics ? 'there are more topics' : plural(hidden, 'more topic')
+  return `${count}; --topic TOPIC shows one, --top N so many`
+}
+
+function nextDueText(nextDueAt: number | undefined, style: Style, now: number): string {
+  if (nextDueAt === undefined) return style.dim('nothing waits')
+  const word = nextDueAt > now ? 'next due' : 'due since'
+  return `${word} ${formatMoment(nextDueAt)} (${formatDistance(nextDueAt, now)})`
+}
+
+function renderRecent({ recent, latenessMs }: Stats): string[] {
+  const lines: string[] = []
+  if (recent !== undefined) {
+    const { completed, failed, dead, skipped, perMinute } = recent
+    const rate =
+      perMinute.completed < 10 ? perMinute.completed.toFixed(1) : formatCount(Math.round(perMinute.completed))
+    const parts = [`${formatCount(completed)} completed (${rate} a minute)`, `${formatCount(failed)} failed`]
+    if (dead > 0) parts.push(`${formatCount(dead)} dead`)
+    if (skipped > 0) parts.push(`${formatCount(skipped)} skipped`)
+    lines.push(`lately   ${parts.join(', ')}`)
+  }
+  if (latenessMs !== undefined) {
+    const { p50, p99, max } = latenessMs
+    lines.push(`late by  p50 ${formatSpan(p50)}, p99 ${formatSpan(p99)}, max ${formatSpan(max)}`)
+  }
+  return lines
+}
+
+function renderOverdue({ overdue }: Stats, style: Style, now: number): string[] {
+  const lines = overdue.slice(0, OVERDUE_SHOWN).map(({ topic, oldestDueAt, workers }) => {
+    const by =
+      workers === undefined
+        ? ''
+        : workers === 0
+          ? '; no living worker handles it'
+          : `; ${plural(workers, 'living worker')} handle${workers === 1 ? 's' : ''} it`
+    return `${style.yellow('!')} ${describe(topic)} is overdue by ${formatSpan(now - oldestDueAt)}${by}`
+  })
+  const hidden = overdue.length - OVERDUE_SHOWN
+  return hidden > 0 ? [...lines, style.dim(`  and ${plural(hidden, 'more topic')}`)] : lines
 }

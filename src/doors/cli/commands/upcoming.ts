@@ -1,12 +1,13 @@
 import { describe } from '../../../core/errors.ts'
-import type { Punctual } from '../../../index.ts'
+import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
+import type { DueForecast } from '../../../index.ts'
 import { bar } from '../terminal/figures.ts'
-import { nextStart, startOf, unitFor, UNITS, type Unit } from '../../shared/calendar.ts'
+import { nextStart, startOf, UNITS, type Unit } from '../../shared/calendar.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatCount } from '../terminal/figures.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { allPages } from '../../shared/pages.ts'
+import { PagedForecast } from '../../shared/paged-forecast.ts'
 import { Progress } from '../terminal/progress.ts'
 import { pad } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
@@ -27,13 +28,12 @@ const OPTIONS = {
 
 type UpcomingCall = Call<typeof OPTIONS>
 
-type Slot = { readonly from: number; readonly until: number; count: number }
-
 type Picture = {
   readonly unit: Unit
   readonly due: number
-  readonly slots: readonly Slot[]
+  readonly slots: DueForecast['bars']
   readonly later: number
+  readonly isExact: boolean
 }
 
 export const upcoming = defineCommand({
@@ -46,15 +46,17 @@ export const upcoming = defineCommand({
     ['punctual upcoming', 'all of it'],
     ['punctual upcoming --by hour --bars 48 --topic mail.send', 'the mails of the next two days'],
   ],
-  notes: ['Looks at every message that waits: with millions of them this takes a while.'],
+  notes: ['Units are those of the local calendar. "about" marks counts that the store estimated.'],
   makesStore: false,
   run: async (call) => {
-    const count = parseWholeNumber(call.values.bars ?? BARS_DEFAULT, '--bars', { min: 1, max: 1_000 })
-    const unit = parseUnit(call.values.by)
-    const moments = await readMoments(call, call.open())
-    const forecast = makeForecast(moments, { now: call.clock.now(), unit, count })
-    if (call.json) call.out.json(forecast)
-    else for (const line of renderForecast(call, forecast)) call.out.line(line)
+    const bars = parseWholeNumber(call.values.bars ?? BARS_DEFAULT, '--bars', { min: 1, max: 1_000 })
+    const asked = parseUnit(call.values.by)
+    const forecast = forecaster(call)
+    const now = Math.floor(call.clock.now())
+    const unit = asked ?? chooseUnit(await forecast([now, ...unitEnds(now, bars)]), now, bars)
+    const picture = draw(await forecast(edgesOf(now, unit, bars)), now, unit)
+    if (call.json) call.out.json(picture)
+    else for (const line of render(call, picture)) call.out.line(line)
     return EXIT.fine
   },
 })
@@ -67,56 +69,54 @@ function parseUnit(text: string | undefined): Unit | undefined {
   return found
 }
 
-async function readMoments(
-  { values: { topic }, err, clock, out }: UpcomingCall,
-  queue: Punctual,
-): Promise<number[]> {
-  const moments: number[] = []
+type Forecaster = (edges: readonly number[]) => Promise<DueForecast>
+
+function forecaster({ values: { topic }, err, clock, out, open }: UpcomingCall): Forecaster {
+  const queue = open()
+  const about = topic === undefined ? {} : { topic }
   const progress = new Progress(err, clock)
-  for (const state of ['ready', 'delayed'] as const) {
-    for await (const page of allPages(
-      queue,
-      { state, ...(topic === undefined ? {} : { topic }) },
-      out.closed,
-    )) {
-      for (const { dueAt } of page) moments.push(dueAt)
-      progress.update({ done: moments.length })
-    }
+  const paged = new PagedForecast(queue, about, {
+    signal: out.closed,
+    onProgress: (done) => progress.update({ done }),
+    onEnd: () => progress.end(),
+  })
+  return (edges) => paged.unlessCounted(() => queue.forecast({ edges, ...about }), edges)
+}
+
+/** From now on, to the end of the unit after `count - 1` more; nothing can be due beyond the horizon. */
+function edgesOf(now: number, unit: Unit, count: number): number[] {
+  const horizon = now + DELAY_MS_MAX
+  const edges = [now]
+  for (let at = startOf(now, unit); edges.length <= count && (edges.at(-1) ?? 0) < horizon;) {
+    at = nextStart(at, unit)
+    edges.push(Math.min(at, horizon))
   }
-  progress.end()
-  return moments
+  return edges
 }
 
-type Question = { readonly now: number; readonly unit: Unit | undefined; readonly count: number }
+/** Where the picture would end with each unit, those that come to the same left out. */
+function unitEnds(now: number, count: number): number[] {
+  return [...new Set(UNITS.map((unit) => edgesOf(now, unit, count).at(-1) ?? now))].toSorted((a, b) => a - b)
+}
 
-function makeForecast(moments: readonly number[], { now, unit: asked, count }: Question): Picture {
-  const ahead = moments.filter((moment) => moment > now).toSorted((a, b) => a - b)
-  // A single letter to the year 2050 must not press everything else into one bar.
-  const most = ahead[Math.floor((ahead.length - 1) * SHOWN_SHARE)] ?? now
-  const unit = asked ?? unitFor(most - now, count - 1)
-  const slots = makeSlots(now, ahead.at(-1) ?? now, unit, count)
-  let later = 0
-  for (const moment of ahead) {
-    const slot = slots.find(({ until }) => moment < until)
-    if (slot === undefined) later += 1
-    else slot.count += 1
+/** A single letter to the year 2050 must not press everything else into one bar. */
+function chooseUnit({ bars, after }: DueForecast, now: number, count: number): Unit {
+  const all = bars.reduce((sum, { count: due }) => sum + due, after)
+  const shownBy = (unit: Unit): number => {
+    const end = edgesOf(now, unit, count).at(-1) ?? now
+    return bars.reduce((sum, { until, count: due }) => (until <= end ? sum + due : sum), 0)
   }
-  return { unit, due: moments.length - ahead.length, slots: withoutEmptyEnd(slots), later }
+  const most = Math.floor((all - 1) * SHOWN_SHARE) + 1
+  return UNITS.find((unit) => shownBy(unit) >= most) ?? 'year'
 }
 
-function withoutEmptyEnd(slots: readonly Slot[]): readonly Slot[] {
-  return slots.slice(0, slots.findLastIndex(({ count }) => count > 0) + 1)
+function draw({ bars, before, after, isExact }: DueForecast, now: number, unit: Unit): Picture {
+  const shown = bars.slice(0, bars.findLastIndex(({ count }) => count > 0) + 1)
+  const slots = shown.map((slot) => (slot.from === now ? { ...slot, from: startOf(now, unit) } : slot))
+  return { unit, due: before, slots, later: after, isExact }
 }
 
-function makeSlots(now: number, last: number, unit: Unit, count: number): Slot[] {
-  const slots: Slot[] = []
-  for (let from = startOf(now, unit); from <= last && slots.length < count; from = nextStart(from, unit)) {
-    slots.push({ from, until: nextStart(from, unit), count: 0 })
-  }
-  return slots
-}
-
-function renderForecast({ out, clock }: UpcomingCall, { unit, due, slots, later }: Picture): string[] {
+function render({ out, clock }: UpcomingCall, { unit, due, slots, later, isExact }: Picture): string[] {
   const total = due + later + slots.reduce((sum, { count }) => sum + count, 0)
   if (total === 0) return [out.style.dim('nothing waits')]
   const { style } = out
@@ -130,8 +130,9 @@ function renderForecast({ out, clock }: UpcomingCall, { unit, due, slots, later 
   const max = Math.max(...rows.map(({ count }) => count))
   const width = Math.max(10, Math.min(60, out.columns - labelWidth - countWidth - 6))
   const zone = formatMoment(clock.now()).slice(23)
+  const waiting = `${isExact ? '' : 'about '}${formatCount(total)} message${total === 1 ? ' waits' : 's wait'}`
   return [
-    style.dim(`${formatCount(total)} messages wait; per ${unit}, zone ${zone}`),
+    style.dim(`${waiting}; per ${unit}, ${zone === 'Z' ? 'UTC' : `UTC${zone}`}`),
     ...rows.map(({ label, count, paint }) => {
       const shown = count === 0 ? style.dim('·') : formatCount(count)
       return `${pad(label, labelWidth, 'left')}  ${pad(shown, countWidth, 'right')}  ${paint(bar(count, max, width))}`.trimEnd()

@@ -80,7 +80,7 @@ export const work = defineCommand({
   },
 })
 
-/** Once a minute, when something was started in it. */
+/** Once a minute, when something was started lately: by all workers, where the engine keeps figures. */
 async function watchLateness(
   { clock }: Call<typeof OPTIONS>,
   queue: Punctual,
@@ -90,7 +90,7 @@ async function watchLateness(
   await sleep(clock, LATENESS_EVERY_MS, signal)
   while (!signal.aborted) {
     try {
-      const { latenessMs } = await queue.stats()
+      const { latenessMs } = await queue.stats({ topics: [] })
       if (latenessMs !== undefined) journal.lateness(latenessMs)
     } catch {
       // The store does not answer: the worker itself says so.

@@ -28,6 +28,20 @@ export function clip(text: string, width: number): string {
   return `${shown}…${text.includes(COLOUR_OFF.slice(0, 2)) ? COLOUR_OFF : ''}`
 }
 
+/** Broken between words into lines of at most `width` columns; a longer word has a line of its own. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (line !== '' && widthOf(longer) > width) {
+      lines.push(line)
+      line = word
+    } else line = longer
+  }
+  return [...lines, line]
+}
+
 function isColour(part: string): boolean {
   return part.startsWith('\u001B')
 }

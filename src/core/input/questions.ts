@@ -1,0 +1,216 @@
+/** What a caller wants to see: the options of `list`, `stats` and `forecast`, checked and normalised. */
+import { DELAY_MS_MAX, parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
+import { UsageError, describe } from '../errors.ts'
+import { checkTopic, ID_BYTES_MAX, isName, MESSAGE_STATES, type MessageState } from '../message.ts'
+import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+
+export type ListOptions = {
+  /** Default: all, one after the other. */
+  state?: MessageState
+  topic?: string
+  /** Due at or after this moment. */
+  dueFrom?: Moment
+  /** Due before this moment. */
+  dueUntil?: Moment
+  /** How the id begins. */
+  idPrefix?: string
+  /** A part of the payload as it is stored, in JSON. */
+  text?: string
+  /** 1 to 1000, default 100. A page may be shorter, even empty, while `cursor` says that there is more. */
+  limit?: number
+  /** From the page before. */
+  cursor?: string
+}
+
+export type ParsedList = {
+  readonly states: readonly MessageState[]
+  readonly search: Search
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
+/** What is looked for, in the words of the contract. */
+export type Search = {
+  readonly topic?: string
+  readonly dueFrom?: number
+  readonly dueUntil?: number
+  readonly idPrefix?: string
+  readonly text?: string
+}
+
+const LIST_KEYS = ['state', 'topic', 'dueFrom', 'dueUntil', 'idPrefix', 'text', 'limit', 'cursor'] as const
+const LIST_LIMIT_DEFAULT = 100
+const LIST_LIMIT_MAX = 1_000
+const TEXT_LENGTH_MAX = 1_000
+
+/** A cursor says in which state to go on, and where the engine stood there. */
+export function parseList(options: unknown, now: number): ParsedList {
+  const { state, limit, cursor, ...search } = checkRecord(options ?? {}, 'options', LIST_KEYS)
+  const wanted = state === undefined ? MESSAGE_STATES : [parseOneOf(state, 'state', MESSAGE_STATES)]
+  const resumed = cursor === undefined ? { states: wanted, cursor: undefined } : resume(wanted, cursor)
+  return {
+    ...resumed,
+    search: parseSearch(search, now),
+    limit:
+      limit === undefined
+        ? LIST_LIMIT_DEFAULT
+        : parseInteger(limit, 'limit', { min: 1, max: LIST_LIMIT_MAX }),
+  }
+}
+
+function parseSearch(given: { readonly [K in keyof Search]: unknown }, now: number): Search {
+  const { topic, dueFrom, dueUntil, idPrefix, text } = given
+  return {
+    ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
+    ...(dueFrom === undefined ? {} : { dueFrom: parseMoment(dueFrom, 'dueFrom', now) }),
+    ...(dueUntil === undefined ? {} : { dueUntil: parseMoment(dueUntil, 'dueUntil', now) }),
+    ...(idPrefix === undefined ? {} : { idPrefix: parsePrefix(idPrefix) }),
+    ...(text === undefined ? {} : { text: parseText(text) }),
+  }
+}
+
+function parsePrefix(value: unknown): string {
+  if (isName(value, ID_BYTES_MAX)) return value
+  throw new UsageError(
+    'ID_INVALID',
+    `idPrefix is ${describe(value)}; give a text of 1 to ${ID_BYTES_MAX} bytes without control characters.`,
+    { value },
+  )
+}
+
+function parseText(value: unknown): string {
+  if (typeof value === 'string' && value.length > 0 && value.length <= TEXT_LENGTH_MAX) return value
+  throw new UsageError(
+    'OPTION_INVALID',
+    `text is ${describe(value)}; give a text of 1 to ${TEXT_LENGTH_MAX} characters.`,
+    { value },
+  )
+}
+
+function resume(states: readonly MessageState[], value: unknown): Pick<ParsedList, 'states' | 'cursor'> {
+  const [state, ...rest] = typeof value === 'string' ? value.split('.') : []
+  const from = states.findIndex((candidate) => candidate === state)
+  if (from === -1) {
+    throw new UsageError(
+      'CURSOR_INVALID',
+      `cursor is ${describe(value)}; give the cursor of the page before.`,
+      { value },
+    )
+  }
+  const inner = rest.join('.')
+  return { states: states.slice(from), cursor: inner === '' ? undefined : inner }
+}
+
+export function makeCursor(state: MessageState, cursor: string | undefined): string {
+  return `${state}.${cursor ?? ''}`
+}
+
+export type StatsOptions = {
+  /** Only these topics, at most 1,000, instead of those with most waiting. An empty list leaves topics out. */
+  topics?: readonly string[]
+}
+
+/** The most topics that `stats` tells by name. */
+export const STATS_TOPICS_MAX = 1_000
+
+/** Undefined: those with most waiting. */
+export function parseStats(options: unknown): readonly string[] | undefined {
+  const { topics } = checkRecord(options ?? {}, 'options', ['topics'])
+  if (topics === undefined) return undefined
+  if (!Array.isArray(topics)) {
+    throw new UsageError('OPTION_INVALID', `topics is ${describe(topics)}; give an array of topics.`, {
+      value: topics,
+    })
+  }
+  if (topics.length > STATS_TOPICS_MAX) {
+    throw new UsageError(
+      'BATCH_TOO_LARGE',
+      `${topics.length} topics in one call; allowed: ${STATS_TOPICS_MAX}.`,
+      { value: topics.length },
+    )
+  }
+  return [...new Set(topics.map(checkTopic))]
+}
+
+/** A moment, or a time from now as text: '24h'. */
+export type Ahead = Moment | Exclude<Duration, number>
+
+export type ForecastOptions =
+  | {
+      /** Default: now. */
+      from?: Ahead
+      until: Ahead
+      /** How many bars of equal length between the two, 1 to 1,000. Default 24. */
+      bars?: number
+      topic?: string
+    }
+  | {
+      /** Bars of your own, as a calendar cuts them: 2 to 1,001 moments, each later than the one before. */
+      edges: readonly Moment[]
+      topic?: string
+    }
+
+export type ParsedForecast = { readonly edges: readonly number[]; readonly topic?: string }
+
+const BARS_DEFAULT = 24
+const BARS_MAX = 1_000
+
+export function parseForecast(options: unknown, now: number): ParsedForecast {
+  const { from, until, bars, edges, topic } = checkRecord(options, 'options', [
+    'from',
+    'until',
+    'bars',
+    'edges',
+    'topic',
+  ])
+  const about = topic === undefined ? {} : { topic: checkTopic(topic) }
+  if (edges === undefined) return { edges: evenEdges(from, until, bars, now), ...about }
+  if (from === undefined && until === undefined && bars === undefined) {
+    return { edges: parseEdges(edges, now), ...about }
+  }
+  throw new UsageError(
+    'OPTION_INVALID',
+    'forecast has "edges" beside "from", "until" or "bars"; give one kind.',
+    {
+      value: options,
+    },
+  )
+}
+
+function evenEdges(from: unknown, until: unknown, bars: unknown, now: number): readonly number[] {
+  const start = from === undefined ? Math.floor(now) : parseAhead(from, 'from', now)
+  const end = parseAhead(until, 'until', now)
+  const count =
+    bars === undefined
+      ? Math.min(BARS_DEFAULT, Math.max(1, end - start))
+      : parseInteger(bars, 'bars', { min: 1, max: BARS_MAX })
+  if (end - start < count) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `until is ${describe(until)}, ${end - start} ms after from; give at least a millisecond for each of ${count} bars.`,
+      { value: until },
+    )
+  }
+  return Array.from({ length: count + 1 }, (_, i) => Math.floor(start + ((end - start) * i) / count))
+}
+
+function parseAhead(value: unknown, name: string, now: number): number {
+  if (typeof value !== 'string') return parseMoment(value, name, now)
+  return Math.floor(now) + parseDuration(value, name, { min: 0, max: DELAY_MS_MAX - 1 })
+}
+
+function parseEdges(value: unknown, now: number): readonly number[] {
+  if (!Array.isArray(value) || value.length < 2 || value.length > BARS_MAX + 1) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `edges is ${describe(value)}; give 2 to ${BARS_MAX + 1} moments.`,
+      { value },
+    )
+  }
+  const edges = value.map((edge, i) => parseMoment(edge, `edges[${i}]`, now))
+  const late = edges.findIndex((edge, i) => edge <= (edges[i - 1] ?? -1))
+  if (late === -1) return edges
+  throw new UsageError('OPTION_INVALID', `edges[${late}] is not later than the one before it.`, {
+    value: edges[late],
+  })
+}

@@ -1,0 +1,120 @@
+import { assertNever, describe } from '../../../core/errors.ts'
+import type { FoundWorker, TopicHandlers, Why } from '../../../index.ts'
+import { defineCommand, type Call } from '../command.ts'
+import { EXIT } from '../../shared/failure.ts'
+import { formatDistance, formatSpan, plural } from '../terminal/figures.ts'
+import { formatMoment } from '../../shared/moment.ts'
+import { firstLine, printable } from '../../shared/printable.ts'
+import { wrap } from '../terminal/width.ts'
+import { workerName } from './workers.ts'
+
+export const why = defineCommand({
+  name: 'why',
+  summary: 'say why a message has not started, or what became of it',
+  operands: 'ID',
+  arity: [1, 1],
+  options: {},
+  examples: [
+    ['punctual why order-42', 'it should have run by now'],
+    ['punctual why order-42 --json | jq -r .kind', 'one word, for a program'],
+  ],
+  notes: ['The exit code is 1 if there is no such message.'],
+  makesStore: false,
+  run: async (call) => {
+    const [id = ''] = call.positionals
+    const reason = await call.open().why(id)
+    const isKnown = reason.kind !== 'unknown'
+    if (call.json) call.out.json(reason)
+    else {
+      const [first = '', ...rest] = explain(call, reason)
+      const stream = isKnown ? call.out : call.err
+      const lines = (text: string): string[] => (stream.isTerminal ? wrap(text, stream.columns) : [text])
+      for (const line of lines(first)) stream.line(line)
+      for (const line of rest.flatMap(lines)) stream.line(stream.style.dim(line))
+    }
+    return isKnown ? EXIT.fine : EXIT.failed
+  },
+})
+
+/** The answer, then what else is worth knowing. */
+function explain({ clock, queueName }: Call, reason: Why): string[] {
+  const now = clock.now()
+  const id = printable(reason.id)
+  const when = (at: number): string => `${formatMoment(at)} (${formatDistance(at, now)})`
+  const ago = (at: number): string => formatSpan(Math.max(0, now - at))
+  switch (reason.kind) {
+    case 'unknown':
+      return [
+        `${id}: there is no such message in queue "${queueName}"`,
+        'It was completed, cancelled or purged, or was never produced here.',
+      ]
+    case 'not-due':
+      return [`${id} is not due yet: ${when(reason.dueAt)}`, ...handlersLine(reason.topic, reason.handlers)]
+    case 'retry':
+      return [
+        `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
+        `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
+        ...handlersLine(reason.topic, reason.handlers),
+      ]
+    case 'no-worker':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and no living worker handles ${describe(reason.topic)}`,
+        reason.livingWorkers === 0
+          ? 'No worker is alive at all: start one.'
+          : `${plural(reason.livingWorkers, 'worker')} of other topics ${reason.livingWorkers === 1 ? 'is' : 'are'} alive: see "punctual workers".`,
+      ]
+    case 'in-line':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}`,
+        ...handlersLine(reason.topic, reason.handlers),
+      ]
+    case 'running':
+      return [
+        `${id} runs: attempt ${reason.attempt}, ${byText(reason)}`,
+        `Its lease ends ${formatDistance(reason.leaseEndsAt, now)} unless its worker extends it.`,
+        ...workerLine(reason.worker, now),
+      ]
+    case 'lapsed':
+      return [
+        `${id} waits to be taken over: its lease ended ${ago(reason.leaseEndedAt)} ago`,
+        `Attempt ${reason.attempt}, run ${byText(reason)}, ended without an answer.`,
+        ...workerLine(reason.worker, now),
+        ...(reason.livingWorkers === 0 ? ['No worker is alive that could: start one.'] : []),
+      ]
+    case 'dead':
+      return [
+        `${id} is dead since ${when(reason.diedAt)}: ${printable(reason.reason)}`,
+        ...(reason.error === '' ? [] : [`Attempt ${reason.attempt} failed: ${firstLine(reason.error)}`]),
+        'After the repair, "punctual revive ID" starts it anew.',
+      ]
+    default:
+      return assertNever(reason)
+  }
+}
+
+function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' }>): string {
+  if (before === undefined) return `waits for a slot of a worker that handles ${describe(topic)}`
+  if (before === 0) return `is the next of ${describe(topic)}`
+  const about = isExact === true ? '' : 'about '
+  return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`
+}
+
+function handlersLine(topic: string, handlers: TopicHandlers | undefined): string[] {
+  if (handlers === undefined) return []
+  const { workers, running, slots } = handlers
+  if (workers === 0) return [`No living worker handles ${describe(topic)} at the moment.`]
+  const [handle, whose] = workers === 1 ? ['handles', 'its'] : ['handle', 'their']
+  const taken = `${running} of ${whose} ${plural(slots, 'slot')} were taken`
+  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}; ${taken}.`]
+}
+
+function byText({ owner, worker }: { readonly owner?: string; readonly worker?: FoundWorker }): string {
+  if (worker !== undefined) return `by ${workerName(worker)}`
+  return owner === undefined ? 'by a worker that the engine does not name' : `by ${printable(owner)}`
+}
+
+function workerLine(worker: FoundWorker | undefined, now: number): string[] {
+  if (worker === undefined || worker.state === 'alive') return []
+  const { state, lastSeenAt, goneAt } = worker
+  return [`Its worker is ${state}, last seen ${formatDistance(goneAt ?? lastSeenAt, now)}.`]
+}

@@ -1,0 +1,85 @@
+import type { FoundWorker } from '../../../index.ts'
+import { defineCommand, type Call } from '../command.ts'
+import { EXIT } from '../../shared/failure.ts'
+import { formatDistance, formatSpan } from '../terminal/figures.ts'
+import { printable } from '../../shared/printable.ts'
+import type { Style } from '../terminal/style.ts'
+import { renderTable } from '../terminal/table.ts'
+
+export const workers = defineCommand({
+  name: 'workers',
+  summary: 'who works on the queue, and on which topics',
+  operands: '',
+  arity: [0, 0],
+  options: {},
+  examples: [
+    ['punctual workers', 'the living, and those that left or fell silent within the last hour'],
+    [`punctual workers --json | jq 'select(.state == "alive") | .owner'`, 'the living, for a program'],
+  ],
+  notes: [
+    'alive: heard of lately (what is shown may be a minute old). silent: not heard of for two minutes, without a\ngoodbye: it crashed, or is cut off from the store. gone: it was stopped.',
+  ],
+  makesStore: false,
+  run: async (call) => {
+    const found = await call.open().workers()
+    if (call.json) for (const worker of found) call.out.json(worker)
+    else for (const line of render(call, found)) call.out.line(line)
+    return EXIT.fine
+  },
+})
+
+const SECOND_MS = 1_000
+const STATES: readonly FoundWorker['state'][] = ['alive', 'silent', 'gone']
+
+function render({ out, clock }: Call, found: readonly FoundWorker[]): string[] {
+  const { style } = out
+  if (found.length === 0) return [style.dim('no worker was seen within the last hour')]
+  const now = clock.now()
+  const columns = [
+    { title: 'WORKER' },
+    { title: 'STATE' },
+    { title: 'UP', align: 'right' },
+    { title: 'SEEN', align: 'right' },
+    { title: 'RUNS', align: 'right' },
+    { title: 'VERSION' },
+    { title: 'TOPICS' },
+  ] as const
+  const rows = found
+    .toSorted((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state))
+    .map((worker) => [
+      workerName(worker),
+      paintWorker(worker, style),
+      upText(worker, now),
+      style.dim(formatDistance(inSeconds(worker.goneAt ?? worker.lastSeenAt, now), now)),
+      worker.facts === undefined ? '' : `${worker.facts.running}/${worker.facts.slots}`,
+      printable(worker.facts?.version ?? ''),
+      topicsText(worker),
+    ])
+  return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })
+}
+
+function upText({ state, firstSeenAt, lastSeenAt, goneAt }: FoundWorker, now: number): string {
+  const until = state === 'alive' ? now : (goneAt ?? lastSeenAt)
+  return formatSpan(Math.max(SECOND_MS, until - firstSeenAt))
+}
+
+/** What is told may be a minute old, and clocks differ: no more than whole seconds, and never in the future. */
+function inSeconds(at: number, now: number): number {
+  return now - Math.max(0, Math.round((now - at) / SECOND_MS)) * SECOND_MS
+}
+
+/** The process, as `ps` knows it; what cannot be read is shown as the store has it. */
+export function workerName({ owner, facts }: FoundWorker): string {
+  return printable(facts === undefined ? owner : `${facts.host}:${facts.pid}`)
+}
+
+function paintWorker({ state }: FoundWorker, style: Style): string {
+  return { alive: style.green, silent: style.red, gone: style.dim }[state](state)
+}
+
+function topicsText({ facts }: FoundWorker): string {
+  if (facts === undefined) return ''
+  const { topics, topicCount } = facts
+  const more = topicCount > topics.length ? ` and ${topicCount - topics.length} more` : ''
+  return printable(`${topics.join(', ')}${more}`)
+}

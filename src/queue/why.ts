@@ -1,0 +1,116 @@
+/** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
+import { assertNever } from '../core/errors.ts'
+import type { Store, StoredMessage } from '../store/contract/store.ts'
+import { countDueBefore } from './forecast.ts'
+import { handlersOf, living, readWorkersIfKept, type FoundWorker } from './workers.ts'
+
+/** Newer versions may know more kinds (paused, limited...): give a `switch` a default. */
+export type Why =
+  /** Never produced here, or completed, cancelled or purged. */
+  | { readonly kind: 'unknown'; readonly id: string }
+  | (WhyAbout & { readonly kind: 'not-due'; readonly handlers?: TopicHandlers })
+  /** Its last attempt failed; the next one is due at `dueAt`. */
+  | (WhyAbout & {
+      readonly kind: 'retry'
+      readonly error: string
+      readonly lapses: number
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and no living worker handles its topic. */
+  | (WhyAbout & { readonly kind: 'no-worker'; readonly livingWorkers: number })
+  /** It is due, and others of its topic that are due before it still wait. */
+  | (WhyAbout & {
+      readonly kind: 'in-line'
+      /** Absent on an engine without a forecast. */
+      readonly before?: number
+      readonly isExact?: boolean
+      readonly handlers?: TopicHandlers
+    })
+  | (WhyAbout & WhyBy & { readonly kind: 'running'; readonly leaseEndsAt: number })
+  /** Its lease ended without an answer of its worker: another worker takes it over. */
+  | (WhyAbout &
+      WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers?: number })
+  | (WhyAbout & {
+      readonly kind: 'dead'
+      readonly reason: string
+      readonly error: string
+      readonly diedAt: number
+    })
+
+export type WhyAbout = {
+  readonly id: string
+  readonly topic: string
+  /** Epoch milliseconds. */
+  readonly dueAt: number
+  /** Attempts so far, with the one that runs. */
+  readonly attempt: number
+}
+
+/** Who has it. Absent on an engine that does not know; `worker` also when it has been gone for an hour. */
+export type WhyBy = { readonly owner?: string; readonly worker?: FoundWorker }
+
+/** The living workers that handle the topic, and what they ran when they last told. */
+export type TopicHandlers = { readonly workers: number; readonly running: number; readonly slots: number }
+
+export async function readWhy(store: Store, id: string, now: number): Promise<Why> {
+  const [found] = (await store.inspect({ ids: [id] })).items
+  if (found === undefined) return { kind: 'unknown', id }
+  const { topic, dueAt, attempt, state, error, reason, until } = found
+  const about: WhyAbout = { id, topic, dueAt, attempt }
+  switch (state) {
+    case 'dead':
+      return { kind: 'dead', ...about, reason, error, diedAt: until }
+    case 'running':
+      return whyRunning(store, about, found, now)
+    case 'delayed':
+      return whyDelayed(store, about, found)
+    case 'ready':
+      return whyReady(store, about)
+    default:
+      return assertNever(state)
+  }
+}
+
+async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {
+  const handlers = summary(handlersOf(about.topic, await readWorkersIfKept(store)))
+  if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...handlers }
+  return { kind: 'retry', ...about, error, lapses, ...handlers }
+}
+
+async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
+  const workers = await readWorkersIfKept(store)
+  const handlers = handlersOf(about.topic, workers)
+  if (workers !== undefined && handlers?.length === 0) {
+    return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
+  }
+  const due = await countDueBefore(store, about.topic, about.dueAt)
+  return {
+    kind: 'in-line',
+    ...about,
+    ...(due === undefined ? {} : { before: due.count, isExact: due.isExact }),
+    ...summary(handlers),
+  }
+}
+
+async function whyRunning(
+  store: Store,
+  about: WhyAbout,
+  { owner, until }: StoredMessage,
+  now: number,
+): Promise<Why> {
+  const workers = await readWorkersIfKept(store)
+  const worker = workers?.find((candidate) => candidate.owner === owner)
+  const by = { ...(owner === '' ? {} : { owner }), ...(worker === undefined ? {} : { worker }) }
+  if (until <= now) {
+    const alive = workers === undefined ? {} : { livingWorkers: living(workers).length }
+    return { kind: 'lapsed', ...about, ...by, leaseEndedAt: until, ...alive }
+  }
+  return { kind: 'running', ...about, leaseEndsAt: until, ...by }
+}
+
+function summary(handlers: readonly FoundWorker[] | undefined): { handlers?: TopicHandlers } {
+  if (handlers === undefined) return {}
+  const sum = (of: 'running' | 'slots'): number =>
+    handlers.reduce((total, { facts }) => total + (facts?.[of] ?? 0), 0)
+  return { handlers: { workers: handlers.length, running: sum('running'), slots: sum('slots') } }
+}

@@ -1,0 +1,211 @@
+/** What the doors make of what looking tells: sentences and tables that fit 80 columns, on a store that keeps it all. */
+import { describe, expect, it } from 'vitest'
+import { bucketOf } from '../../src/core/lateness.ts'
+import { encodeFacts } from '../../src/core/owner.ts'
+import { COMMANDS, type CommandName } from '../../src/doors/cli/commands.ts'
+import type { Lease, Page, Store } from '../../src/store/contract/store.ts'
+import { StoreWrapper } from '../../src/store/contract/verbs.ts'
+import type { VirtualClock } from '../../src/testing/index.ts'
+import { ModelStore } from '../../simulation/world/model-store.ts'
+import { makeWorld, type World } from '../runtime/world.ts'
+import { runCommandHere } from './in-process.ts'
+
+const COLUMNS = 80
+
+// Moments are shown in the local zone.
+process.env.TZ = 'UTC'
+
+function model(clock: VirtualClock): Store {
+  return new ModelStore(() => clock.now(), { batchMax: 500, leadMs: 0 })
+}
+
+function world(): World {
+  return makeWorld({ shared: true }, model)
+}
+
+async function claim(store: Store, pid: number, topics: readonly string[]): Promise<readonly Lease[]> {
+  const facts = { version: '0.1.0', host: 'oak', pid, startedAt: 0, running: 3, slots: 4 }
+  const { leases } = await store.claim({
+    from: 'due',
+    owner: `oak:${pid}:start:word`,
+    facts: encodeFacts({ ...facts, topics, topicCount: topics.length }),
+    wants: topics.map((topic) => ({ topic, limit: 1 })),
+    limit: 1,
+    bytesMax: 1_000,
+    leaseMs: 15_000,
+    leadMs: 0,
+  })
+  return leases
+}
+
+/** As on a terminal of 80 columns, without its colours. */
+async function screen({ queue, clock }: World, name: CommandName, ...words: string[]): Promise<string[]> {
+  const { stdout, stderr } = await runCommandHere(await COMMANDS[name](), words, {
+    queue: queue(),
+    clock,
+    columns: COLUMNS,
+  })
+  const lines = `${stdout}${stderr}`.split('\n').slice(0, -1)
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(COLUMNS)
+  return lines
+}
+
+describe('why', () => {
+  it('says what each kind means', async () => {
+    const here = world()
+    const { clock, memory, queue: make } = here
+    const queue = make()
+    await queue.produce('order.close', 1, { id: 'x', delay: '1m' })
+    expect(await screen(here, 'why', 'x')).toEqual([
+      'x is not due yet: 2030-01-01T00:01:00.000Z (in 1m)',
+      'No living worker handles "order.close" at the moment.',
+    ])
+    await clock.advance('90s')
+    expect(await screen(here, 'why', 'x')).toEqual([
+      'x has been due for 30.0 s, and no living worker handles "order.close"',
+      'No worker is alive at all: start one.',
+    ])
+    await claim(memory, 7, ['mail.send'])
+    expect((await screen(here, 'why', 'x'))[1]).toBe(
+      '1 worker of other topics is alive: see "punctual workers".',
+    )
+    await queue.produce('order.close', 1, { id: 'first', at: clock.now() - 60_000 })
+    const [lease] = await claim(memory, 8, ['order.close'])
+    expect(await screen(here, 'why', 'first')).toEqual([
+      'first runs: attempt 1, by oak:8',
+      'Its lease ends in 15.0 s unless its worker extends it.',
+    ])
+    expect(await screen(here, 'why', 'x')).toEqual([
+      'x has been due for 30.0 s, and is the next of "order.close"',
+      '1 living worker handles "order.close"; 3 of its 4 slots were taken.',
+    ])
+    await queue.produce('order.close', 1, { id: 'second', at: clock.now() - 60_000 })
+    expect((await screen(here, 'why', 'x'))[0]).toBe(
+      'x has been due for 30.0 s, and 1 message of "order.close" is before it',
+    )
+    await clock.advance('3m')
+    expect(await screen(here, 'why', 'first')).toEqual([
+      'first waits to be taken over: its lease ended 2m 45s ago',
+      'Attempt 1, run by oak:8, ended without an answer.',
+      'Its worker is silent, last seen 3m ago.',
+      'No worker is alive that could: start one.',
+    ])
+    if (lease === undefined) throw new Error('no lease')
+    await memory.settle([
+      { ...lease, kind: 'retry', delayMs: 60_000, error: `Error: no\n${'way '.repeat(50)}` },
+    ])
+    expect(await screen(here, 'why', 'first')).toEqual([
+      'first waits for attempt 2: 2030-01-01T00:05:30.000Z (in 1m)',
+      'Attempt 1 failed: Error: no',
+      'No living worker handles "order.close" at the moment.',
+    ])
+    expect(await screen(here, 'why', 'nobody')).toEqual([
+      'nobody: there is no such message in queue "default"',
+      'It was completed, cancelled or purged, or was never produced here.',
+    ])
+  })
+
+  it('breaks long lines between words', async () => {
+    const here = world()
+    await here.queue().produce('a.topic.with.quite.a.long.name', 1, { id: 'an-id-that-is-long' })
+    expect(await screen(here, 'why', 'an-id-that-is-long')).toEqual([
+      'an-id-that-is-long has been due for 0.00 ms, and no living worker handles',
+      '"a.topic.with.quite.a.long.name"',
+      'No worker is alive at all: start one.',
+    ])
+  })
+})
+
+describe('workers', () => {
+  it('the living first, cut to the terminal', async () => {
+    const here = world()
+    const { clock, memory } = here
+    expect(await screen(here, 'workers')).toEqual(['no worker was seen within the last hour'])
+    await claim(memory, 1, ['t'])
+    await claim(memory, 2, ['t'])
+    await clock.advance('10m')
+    await memory.leave('oak:2:start:word')
+    await claim(
+      memory,
+      3,
+      Array.from({ length: 30 }, (_, i) => `topic.${i}`),
+    )
+    await clock.advance('20s')
+    expect(await screen(here, 'workers')).toEqual([
+      'WORKER  STATE       UP         SEEN  RUNS  VERSION  TOPICS',
+      expect.stringMatching(
+        /^oak:3 {3}alive {3}20\.0 s {3}20\.0 s ago {3}3\/4 {2}0\.1\.0 {4}topic\.0, topic\.1.*…$/,
+      ),
+      'oak:1   silent  1.00 s  10m 20s ago   3/4  0.1.0    t',
+      'oak:2   gone       10m   20.0 s ago   3/4  0.1.0    t',
+    ])
+  })
+})
+
+describe('stats', () => {
+  it('topics by what waits, what ended lately, and what is overdue', async () => {
+    const here = world()
+    const { clock, memory, queue: make } = here
+    await make().produceMany([{ topic: 'bom' }, { topic: 'bom' }, { topic: 'later', delay: '1h' }])
+    await clock.advance('15m')
+    const lateness = [
+      [bucketOf(1), 99],
+      [bucketOf(80), 1],
+    ] as const
+    await memory.record([{ topic: 'done', completed: 100, failed: 2, dead: 1, skipped: 0, lateness }])
+    const lines = await screen(here, 'stats')
+    expect(lines.slice(8)).toEqual([
+      'TOPIC  WAITING  RUNNING  DEAD  DONE  FAILED  NEXT DUE',
+      'bom          2        0     0     0       0  15m ago',
+      'later        1        0     0     0       0  in 45m',
+      'done         0        0     0   100       2',
+      '',
+      'lately   100 completed (25 a minute), 2 failed, 1 dead',
+      expect.stringMatching(/^late by {2}p50 1\.\d\d ms, p99 1\.\d\d ms, max 8\d\.\d ms$/),
+      'due since 2030-01-01T00:00:00.000Z (15m ago)',
+      '! "bom" is overdue by 15m; no living worker handles it',
+    ])
+    expect(await screen(here, 'stats', '--top', '1')).toContain(
+      '2 more topics; --topic TOPIC shows one, --top N so many',
+    )
+  })
+})
+
+describe('list', () => {
+  it('P10: looks at a bounded number of messages, and says how to go on', async () => {
+    let looks = 0
+    class SparseStore extends StoreWrapper {
+      override async inspect(): Promise<Page> {
+        looks += 1
+        return { items: [], cursor: 'next', scanned: 60_000 }
+      }
+    }
+    const here = makeWorld({ shared: true }, (clock) => new SparseStore(model(clock)))
+    expect(await screen(here, 'list', '--state', 'delayed', '--text', 'x')).toEqual([
+      'none among the first 120,000 messages',
+      "there is more: --cursor 'delayed.next', or --all",
+    ])
+    expect(looks).toBe(2)
+  })
+})
+
+describe('upcoming', () => {
+  it('cuts by the calendar, and lets no single letter to the future choose the unit', async () => {
+    const here = world()
+    const queue = here.queue()
+    await here.clock.advance('30m')
+    await queue.produce('t', 1, { at: here.clock.now() - 1 })
+    for (let i = 1; i <= 12; i += 1) await queue.produce('t', i, { delay: `${i * 30}m` })
+    await queue.produce('t', 1, { delay: '9000d' })
+    expect(await screen(here, 'upcoming', '--bars', '8')).toEqual([
+      '14 messages wait; per hour, UTC',
+      expect.stringMatching(/^due now {11}1 {2}█/),
+      '2030-01-01 00:00  ·',
+      ...['01', '02', '03', '04', '05'].map((hour) =>
+        expect.stringMatching(new RegExp(`^2030-01-01 ${hour}:00  2  █`)),
+      ),
+      expect.stringMatching(/^2030-01-01 06:00 {2}2 {2}█/),
+      expect.stringMatching(/^later {13}1 {2}█/),
+    ])
+  })
+})
