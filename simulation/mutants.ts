@@ -56,6 +56,18 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'return this.#heldFor(slot) !== undefined && token !== undefined',
   },
   {
+    name: 'a retry forgets the first moment',
+    file: 'src/store/memory/table.ts',
+    find: '    this.#firstDueAt.set(slot, this.firstDueAt(slot))\n',
+    replace: '',
+  },
+  {
+    name: 'a claim is told of a moment after its own',
+    file: 'src/core/wheel-lanes.ts',
+    find: '    if (dueAt === this.#earliest[lane]) this.#stale[lane] = 1\n',
+    replace: '',
+  },
+  {
     name: 'a lapsed lease is taken over under its old token',
     file: 'simulation/world/model-store.ts',
     find: 'const token = String(this.#granted)',
@@ -141,7 +153,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'stop waits for as long as it takes',
-    file: 'src/runtime/stopping.ts',
+    file: 'src/clock.ts',
     find: 'const timer = clock.schedule(capMs, () => resolve(false))',
     replace: 'const timer = clock.schedule(capMs + 1e9, () => resolve(false))',
   },

@@ -18,6 +18,8 @@ export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter'
 export type LeaseRecord = LeaseRef & {
   readonly from: 'due' | 'lapsed'
   readonly holder: Holder
+  /** As the claim named it. */
+  readonly owner: string
   readonly attempt: number
   readonly dueAt: number
   /** Of the message: its own, or its topic's. */

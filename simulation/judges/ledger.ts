@@ -10,6 +10,7 @@
  */
 import { decodePolicy } from '../../src/core/codec.ts'
 import type * as contract from '../../src/store/contract/store.ts'
+import { keepSettlement, type Kept } from './kept.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
 import { isMisfit } from '../world/schemas.ts'
 import { judgeSettlement } from './settlement-rules.ts'
@@ -22,6 +23,7 @@ export type Known = {
   dueAt: number
   attempt: number
   lease: LeaseRecord | undefined
+  readonly kept: Kept
 }
 
 export type LedgerParts = {
@@ -84,6 +86,7 @@ export class Ledger {
         dueAt,
         attempt: 0,
         lease: undefined,
+        kept: { producedAt: now, firstDueAt: dueAt, lapses: 0 },
       })
       this.#produced += 1
       this.#stored.add(message.id)
@@ -109,8 +112,9 @@ export class Ledger {
       const place = known?.place ?? 'dead'
       const expected = place === 'dead' ? 'missing' : place === 'running' ? 'running' : 'rescheduled'
       this.#expect('P2', `reschedule ${id}`, results[i], expected)
-      if (known !== undefined && results[i] === 'rescheduled')
-        known.dueAt = 'at' in when ? when.at : now + when.delayMs
+      if (known === undefined || results[i] !== 'rescheduled') continue
+      known.dueAt = 'at' in when ? when.at : now + when.delayMs
+      known.kept.firstDueAt = known.dueAt
     }
   }
 
@@ -122,6 +126,8 @@ export class Ledger {
       known.place = 'waiting'
       known.attempt = 0
       known.dueAt = now
+      known.kept.firstDueAt = now
+      known.kept.lapses = 0
     }
   }
 
@@ -135,14 +141,26 @@ export class Ledger {
         continue
       }
       if (request.from === 'due') this.#checkDue(known, request, now)
-      else this.#checkLapsed(known, now)
+      else this.#checkLapsed(known, request.owner, now)
       this.#checkCarried(known, lease)
-      this.#grant(known, lease, { holder, from: request.from, endsAt: now + request.leaseMs })
+      const { from, owner } = request
+      this.#grant(known, lease, { holder, from, owner, endsAt: now + request.leaseMs })
     }
     if (request.from === 'due') {
       this.#checkOrder(reply.leases, now)
       this.#checkNext(request, reply.next, now)
-    }
+    } else this.#checkNextLapse(request.owner, reply, now)
+  }
+
+  /** One page of what the store holds for an owner; `isWhole`: there is no other. */
+  owned(owner: string, { leases }: contract.OwnedPage, isWhole: boolean): void {
+    const { violations } = this.#parts
+    for (const ref of leases)
+      if (this.#heldBy(ref)?.lease?.owner !== owner)
+        violations.add('P3', `${ref.id} is shown as ${owner}'s, which does not hold it`)
+    const held = this.#running().filter((lease) => lease.owner === owner)
+    if (isWhole && held.length !== leases.length)
+      violations.add('P3', `${owner} holds ${held.length}, and is shown ${leases.length}`)
   }
 
   extend(
@@ -183,7 +201,8 @@ export class Ledger {
   compare(found: readonly contract.StoredMessage[], now: number): void {
     const { violations } = this.#parts
     const seen = new Set<string>()
-    for (const { id, state, dueAt, attempt } of found) {
+    for (const message of found) {
+      const { id, state, dueAt, attempt } = message
       seen.add(id)
       const known = this.#known.get(id)
       if (known === undefined) {
@@ -194,6 +213,10 @@ export class Ledger {
       this.#expect('P8', `${id} stands`, state, place)
       this.#expect('P6', `the attempts of ${id}`, attempt, known.attempt)
       this.#expect('P2', `the moment of ${id}`, dueAt, known.dueAt)
+      this.#expect('P2', `the first moment of ${id}`, message.firstDueAt, known.kept.firstDueAt)
+      this.#expect('P2', `when ${id} was produced`, message.producedAt, known.kept.producedAt)
+      this.#expect('P6', `the lapses of ${id}`, message.lapses, known.kept.lapses)
+      this.#expect('P3', `the owner of ${id}`, message.owner, known.lease?.owner ?? '')
     }
     for (const [id, { place }] of this.#known)
       if (!seen.has(id)) violations.add('P2', `${id} is lost; it should be ${place}`)
@@ -203,6 +226,7 @@ export class Ledger {
     if (known.lease !== undefined) known.lease.settledAs = settlement.kind
     known.lease = undefined
     known.place = 'waiting'
+    keepSettlement(known.kept, settlement)
     switch (settlement.kind) {
       case 'ack':
         this.#known.delete(settlement.id)
@@ -224,7 +248,7 @@ export class Ledger {
   #grant(
     known: Known,
     { id, token, topic }: contract.Lease,
-    { holder, from, endsAt }: Pick<LeaseRecord, 'holder' | 'from' | 'endsAt'>,
+    { holder, from, owner, endsAt }: Pick<LeaseRecord, 'holder' | 'from' | 'owner' | 'endsAt'>,
   ): void {
     const key = `${id} ${token}`
     if (this.#leases.has(key)) this.#parts.violations.add('P4', `${id} gets the token ${token} a second time`)
@@ -237,6 +261,7 @@ export class Ledger {
       topic,
       from,
       holder,
+      owner,
       endsAt,
       attempt: known.attempt,
       dueAt: known.dueAt,
@@ -276,12 +301,13 @@ export class Ledger {
     known.attempt += 1
   }
 
-  #checkLapsed({ message, place, lease }: Known, now: number): void {
+  #checkLapsed({ message, place, lease }: Known, owner: string, now: number): void {
     const { violations } = this.#parts
     if (place !== 'running' || lease === undefined) {
       violations.add('P3', `${message.id} is taken over while it is ${place}`)
       return
     }
+    if (lease.owner === owner) violations.add('P3', `${owner} takes over ${message.id} from itself`)
     if (lease.endsAt > now)
       violations.add('P3', `${message.id} is taken over ${lease.endsAt - now} ms before its lease ends`)
     if (this.#isWell(lease))
@@ -299,6 +325,8 @@ export class Ledger {
     const { id, topic, body, meta, priority } = known.message
     this.#expect('P6', `the attempt of ${id}`, lease.attempt, known.attempt)
     this.#expect('P2', `the moment of ${id}`, lease.dueAt, known.dueAt)
+    this.#expect('P2', `the first moment of ${id}`, lease.firstDueAt, known.kept.firstDueAt)
+    this.#expect('P6', `the lapses of ${id}`, lease.lapses, known.kept.lapses)
     this.#expect('P2', `the topic of ${id}`, lease.topic, topic)
     this.#expect('P2', `the body of ${id}`, lease.body, body)
     this.#expect('P2', `the policy of ${id}`, lease.meta, meta)
@@ -337,6 +365,27 @@ export class Ledger {
       if (!request.wants.some(({ topic }) => topic === message.topic)) continue
       this.#parts.violations.add('P9', `a claim says ${next.state}, but ${message.id} is due before that`)
     }
+  }
+
+  /** An owner hears of its own leases that ended, and must not sleep over those of others. */
+  #checkNextLapse(owner: string, { next, isOwnLapsed = false }: contract.ClaimReply, now: number): void {
+    const running = this.#running()
+    const own = running.some((lease) => lease.owner === owner && lease.endsAt <= now)
+    this.#expect('P3', `${owner} is told that leases of its own lapsed`, isOwnLapsed, own)
+    if (next.state === 'EXPIRED') return
+    const until = next.state === 'NO_TASK' ? Infinity : now + next.ms
+    for (const lease of running)
+      if (lease.owner !== owner && lease.endsAt < until)
+        this.#parts.violations.add(
+          'P8',
+          `a claim of lapsed leases says ${next.state}, but ${lease.id} ends before`,
+        )
+  }
+
+  #running(): LeaseRecord[] {
+    return [...this.#known.values()].flatMap(({ place, lease }) =>
+      place === 'running' && lease !== undefined ? [lease] : [],
+    )
   }
 
   #heldBy(ref: contract.LeaseRef): Known | undefined {

@@ -26,6 +26,7 @@ export function judgeSettlement(
     case 'lapse':
       return lease.from === 'lapsed' ? undefined : 'its lease had not lapsed'
     case 'retry':
+      if (settlement.isLapse === true && lease.from !== 'lapsed') return 'its lease had not lapsed'
       return judgeRetry(lease, elapsed)
     case 'dead':
       return judgeDead(lease, settlement.reason, elapsed)

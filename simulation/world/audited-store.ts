@@ -71,6 +71,13 @@ export class AuditedStore extends StoreWrapper {
     )
   }
 
+  override owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    return this.#order.run(
+      () => super.owned(owner, cursor),
+      (page) => this.#ledger.owned(owner, page, cursor === undefined && page.cursor === undefined),
+    )
+  }
+
   override revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     const now = this.#now()
     return this.#order.run(

@@ -2,6 +2,7 @@
 export { VirtualClock } from './virtual-clock.ts'
 export { FaultyStore } from './faulty-store.ts'
 export type { Fate, Fault, StoreVerb } from './faulty-store.ts'
+export { StrictStore } from './strict-store.ts'
 export { SeededRandom } from './seeded-random.ts'
 export { takeCensus } from './census.ts'
 export type { Census } from './census.ts'

@@ -7,7 +7,7 @@ import { encodeFacts, type WorkerFacts } from '../../src/core/owner.ts'
 import type { Punctual } from '../../src/index.ts'
 import type { Capabilities, Lease, Store } from '../../src/store/contract/store.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
-import { VirtualClock } from '../../src/testing/index.ts'
+import type { VirtualClock } from '../../src/testing/index.ts'
 import { ModelStore } from '../../simulation/world/model-store.ts'
 import * as worlds from '../runtime/world.ts'
 
@@ -55,15 +55,10 @@ async function produceMany(queue: Punctual, topic: string, count: number): Promi
   await queue.produceMany(Array.from({ length: count }, () => ({ topic, delay: '1h' as const })))
 }
 
-const ALL_STORES: readonly [name: string, make: (clock: VirtualClock) => Store][] = [
+const STORES: readonly [name: string, make: (clock: VirtualClock) => Store][] = [
   ['memory', (clock) => new MemoryStore(clock)],
   ['model', (clock) => new ModelStore(() => clock.now(), { batchMax: 300, leadMs: 0 })],
 ]
-
-// TODO delete: until the memory engine keeps all of it.
-const STORES = ALL_STORES.filter(([, make]) =>
-  make(new VirtualClock()).capabilities.features.includes('forecast'),
-)
 
 describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) => {
   const makeWorld = (capabilities: Partial<Capabilities> = { shared: true }): worlds.World =>

@@ -1,9 +1,9 @@
 /** A small world for tests: one virtual clock, one store (memory unless told otherwise) behind a line that can fail, and queues on it. */
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { Punctual, type PunctualOptions, type QueueEvents, type EventName } from '../../src/index.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import type { Capabilities, Store } from '../../src/store/contract/store.ts'
-import { FaultyStore, SeededRandom, VirtualClock } from '../../src/testing/index.ts'
+import { FaultyStore, SeededRandom, StrictStore, VirtualClock } from '../../src/testing/index.ts'
 
 export type World = {
   readonly clock: VirtualClock
@@ -21,13 +21,17 @@ export function makeWorld(
   const clock = new VirtualClock()
   const memory = makeStore(clock)
   const store = new FaultyStore(memory, clock, capabilities)
+  const mistakes: string[] = []
+  const strict = new StrictStore(store, (mistake) => mistakes.push(mistake))
   return {
     clock,
     memory,
     store,
     queue: (options) => {
-      const queue = new Punctual({ store, clock, random: new SeededRandom(1), logger: false, ...options })
+      const random = new SeededRandom(1)
+      const queue = new Punctual({ store: strict, clock, random, logger: false, ...options })
       onTestFinished(async () => {
+        expect(mistakes, 'calls that the contract forbids').toEqual([])
         store.fate = () => undefined
         const stopping = queue.stop({ timeout: 0 })
         await clock.advance('10s')
