@@ -1,9 +1,23 @@
+import { pathToFileURL } from 'node:url'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Storms want the machine for themselves, and would make everybody else late: they come when the others are done. */
 const STORMS = ['test/chaos/storm.test.ts']
 
+const THREAD = "new URL('./file-thread.js', import.meta.url)"
+const BUILT_THREAD = pathToFileURL(join(import.meta.dirname, 'dist/store/file/file-thread.js')).href
+
+/** The test runner translates what it imports itself; a thread runs what was built before the tests began. */
+const builtThreads = {
+  name: 'built-threads',
+  enforce: 'pre' as const,
+  transform: (code: string, id: string) =>
+    id.endsWith('/store/file/spawn.ts') ? code.replaceAll(THREAD, `new URL('${BUILT_THREAD}')`) : undefined,
+}
+
 export default defineConfig({
+  plugins: [builtThreads],
   test: {
     globalSetup: ['test/build.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.

@@ -208,7 +208,7 @@ async function run() {
     if (pending === 0) return
     const before = await residentMiB()
     report(`${pending} more, bulk`, await bulk(store, pending, 3_600_000))
-    const { size } = await stat(path.join(directory, 'data.mdb'))
+    const { size } = await stat(path.join(directory, 'queue.db'))
     report('bytes on disk per pending message', Math.round(size / (pending + count / 2)))
     await store.close()
     const begun = performance.now()
@@ -219,7 +219,7 @@ async function run() {
     report('count', `${(performance.now() - counting).toFixed(1)} ms`)
     assert.equal(states.delayed, pending + count / 2)
     await measure('full')
-    const { size: after } = await stat(path.join(directory, 'data.mdb'))
+    const { size: after } = await stat(path.join(directory, 'queue.db'))
     report('growth of the file by all that', `${((after - size) / 2 ** 20).toFixed(1)} MiB`)
     report(
       'private memory before and after',

@@ -1,6 +1,7 @@
-// Runs an example from its TypeScript, once `npm install` was run: npm run example hello-delay
+// Runs an example from its TypeScript on the built package, once `npm install` was run: npm run example hello-delay
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { buildIfStale } from './setup.mjs'
 
 const [name = ''] = process.argv.slice(2)
 const file = `examples/${name}/main.ts`
@@ -8,4 +9,6 @@ if (name === '' || !existsSync(file)) {
   console.error(`usage: npm run example NAME, which is one of: ${readdirSync('examples').join(', ')}`)
   process.exit(2)
 }
-process.exit(spawnSync(process.execPath, ['--import', 'tsx', file], { stdio: 'inherit' }).status ?? 1)
+buildIfStale()
+const env = { ...process.env, TSX_TSCONFIG_PATH: 'tsconfig.examples.json' }
+process.exit(spawnSync(process.execPath, ['--import', 'tsx', file], { stdio: 'inherit', env }).status ?? 1)

@@ -1,7 +1,11 @@
-/** One directory, shared by all processes. There is no server to strike: the disk fills, and processes do the rest. */
+/**
+ * One directory, shared by all processes. There is no server to strike: the disk fills, a stranger holds the lock, and
+ * processes do the rest.
+ */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../children/log.mjs'
+import { connect } from '../../src/store/file/database/driver.ts'
 import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
@@ -21,7 +25,7 @@ export class FileEngine implements Engine {
     this.remarks = this.#volume.isMounted
       ? []
       : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
-    this.faults = this.#volume.isMounted ? { 'full disk': 1 } : {}
+    this.faults = { 'held lock': 1, ...(this.#volume.isMounted ? { 'full disk': 1 } : {}) }
   }
 
   async urlFor(): Promise<string> {
@@ -29,11 +33,30 @@ export class FileEngine implements Engine {
   }
 
   async inflict(kind: string, { lastsMs, begins }: Strike): Promise<void> {
-    if (kind !== 'full disk') throw new Error(`a fault that nobody wrote: ${kind}`)
-    begins('disk', true)
-    await this.#volume.fill()
-    await sleep(lastsMs)
-    await this.#volume.clear()
+    switch (kind) {
+      case 'full disk':
+        begins('disk', true)
+        await this.#volume.fill()
+        await sleep(lastsMs)
+        return this.#volume.clear()
+      case 'held lock':
+        begins('lock', true)
+        return this.#holdLock(lastsMs)
+      default:
+        throw new Error(`a fault that nobody wrote: ${kind}`)
+    }
+  }
+
+  /** As somebody would who left `sqlite3` open in the middle of a transaction. */
+  async #holdLock(lastsMs: number): Promise<void> {
+    const connection = connect(join(this.#store, 'queue.db'))
+    try {
+      connection.exec('PRAGMA busy_timeout = 2000; BEGIN IMMEDIATE')
+      await sleep(lastsMs)
+      connection.exec('ROLLBACK')
+    } finally {
+      connection.close()
+    }
   }
 
   async heal(): Promise<void> {
@@ -41,7 +64,7 @@ export class FileEngine implements Engine {
   }
 
   async sample(log: Log): Promise<void> {
-    const { blocks } = await stat(join(this.#store, 'data.mdb'))
+    const { blocks } = await stat(join(this.#store, 'queue.db'))
     log.write({ what: 'sample', disk: blocks * 512, keys: (await readdir(this.#store)).length })
   }
 
@@ -52,7 +75,7 @@ export class FileEngine implements Engine {
 
   async leftovers(): Promise<readonly string[]> {
     const files = await readdir(this.#store)
-    return files.filter((file) => !/^(?:format|data\.mdb|lock\.mdb|wake-\d+)$/.test(file))
+    return files.filter((file) => !/^(?:queue\.db(?:-wal|-shm)?|reserve|wake-[0-9a-f]+)$/.test(file))
   }
 
   async end(): Promise<void> {

@@ -38,6 +38,7 @@ export const ERROR_CODES = {
   STORE_CORRUPT: 'the files of the store are damaged',
   STORE_FOREIGN: 'a path that is not a store of punctual, nor can be one',
   STORE_TOO_NEW: 'a store that a newer version of punctual made',
+  STORE_TOO_OLD: 'a store that a version of punctual from before 0.1.0 made',
   STORE_REFUSED:
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',

@@ -17,14 +17,6 @@ const ENGINES = files.flatMap(({ path }) => /^store\/(\w+)\/engine\.ts$/.exec(pa
 const SHARED_TYPE_NAMES: readonly string[] = [
   'runtime/scheduler.ts Reading',
   'runtime/settler.ts Entry',
-  'store/file/inspection.ts ListQuery',
-  'store/file/keys.ts Range',
-  'store/file/place.ts Place',
-  'store/file/store.ts Call',
-  'store/file/tail.ts Tail',
-  'store/file/topic.ts Line',
-  'store/file/topic.ts Topic',
-  'store/file/tree.ts Entry',
   'store/redis/link/link.ts Call',
   'store/redis/open.ts Target',
   'store/redis/sentinel/sentinels.ts Place',
@@ -37,11 +29,12 @@ const MAY_USE: Record<string, readonly string[]> = {
   'random.ts': [],
   'store/contract': ['core', 'clock.ts', 'random.ts'],
   'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
+  'store/thread': ['core', 'clock.ts', 'random.ts'],
   'store/shared': ['store/contract', 'core', 'clock.ts'],
   ...Object.fromEntries(
     ENGINES.map((engine) => [
       `store/${engine}`,
-      ['store/contract', 'store/engine.ts', 'store/shared', 'core', 'clock.ts', 'random.ts'],
+      ['store/contract', 'store/engine.ts', 'store/shared', 'store/thread', 'core', 'clock.ts', 'random.ts'],
     ]),
   ),
   'store/engines.ts': [

@@ -61,6 +61,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_INVALID: [usage, 500],
   STORE_FOREIGN: [usage, 500],
   STORE_TOO_NEW: [usage, 500],
+  STORE_TOO_OLD: [usage, 500],
   STORE_REFUSED: [usage, 500],
   STORE_CLIENT_MISSING: [usage, 500],
   BROKER_URL_INVALID: [usage, 500],

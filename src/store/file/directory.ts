@@ -1,100 +1,75 @@
 /**
  * The directory: is it ours, do we understand it, and is it all there?
  *
- *   format       the version of the layout, readable without opening anything else; written last, when the rest is
- *                on the disk
- *   data.mdb     the tree
- *   lock.mdb     who reads and who writes; made anew when nobody has the store open
- *   wake-<n>     touched to wake the sleepers of queue n in other processes
+ *   queue.db, queue.db-wal, queue.db-shm   SQLite's: the store, its journal, and an index of that
+ *   reserve                                space that is given up when the disk is full
+ *   wake-<n>                               touched to wake the sleepers of a queue in other processes
  *
- * No format file: fine if the directory is empty, or if it holds nothing but a tree of ours whose making was cut
- * short (the caller looks inside). A format file without its tree is a loss, and is said so instead of being
- * papered over with an empty store.
+ * The store is made before anything else, so other files of ours without it mean that it was lost, and that is said
+ * instead of being papered over with an empty store.
  */
-import { open, readFile, readdir, rename, stat } from 'node:fs/promises'
+import { closeSync, fsyncSync, openSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { UsageError } from '../../core/errors.ts'
-import { readHead } from './head.ts'
-import { corrupt } from './seal.ts'
+import { FORMAT_VERSION } from './database/schema.ts'
+import { corrupt } from './failure.ts'
 
-export const FORMAT_VERSION = 1
-export const DATA_FILE = 'data.mdb'
-const FORMAT_FILE = 'format'
-const FORMAT_TEXT = /^punctual file store, format (\d+)\n/
-/** What may lie in a directory whose making was cut short. */
-const OWN_FILES = /^(?:data\.mdb|lock\.mdb|format\.\d+\.new|wake-\d+)$/
+/** `full`: resolved means on the disk. `off`: resolved means with the operating system. */
+export type SyncMode = 'full' | 'off'
 
-/** `new`: it still needs its format file, once the tree inside is known to be ours. */
-export type DirectoryState = 'ours' | 'new'
+export const DATA_FILE = 'queue.db'
+export const WAL_FILE = 'queue.db-wal'
+const OWN_FILES = /^(?:queue\.db(?:-wal|-shm|-journal)?|reserve|wake-[0-9a-f]+)$/
+/** How the store lay on the disk before it was SQLite. */
+const LMDB_FILE = 'data.mdb'
 
-export async function inspectDirectory(directory: string): Promise<DirectoryState> {
-  const names = await readdir(directory)
-  const data = path.join(directory, DATA_FILE)
-  if (names.includes(FORMAT_FILE)) {
-    await checkFormat(path.join(directory, FORMAT_FILE))
-    const problem = names.includes(DATA_FILE) ? (await readHead(data)).problem : 'it is missing'
-    if (problem !== undefined) throw corrupt(`${data}: ${problem}`)
-    return 'ours'
-  }
+export function inspectDirectory(directory: string): void {
+  const names = readdirSync(directory)
+  if (names.includes(LMDB_FILE)) throw tooOldError(directory)
   const foreign = names.find((name) => !OWN_FILES.test(name))
   if (foreign !== undefined) throw foreignError(directory, `it contains "${foreign}"`)
-  if (names.includes(DATA_FILE) && (await stat(data)).size > 0) {
-    const { problem } = await readHead(data)
-    if (problem !== undefined) throw foreignError(directory, `${DATA_FILE}: ${problem}`)
+  const hasOthers = names.some((name) => name === 'reserve' || name.startsWith('wake-'))
+  if (hasOthers && sizeOf(directory, DATA_FILE) === 0) {
+    const what = names.includes(DATA_FILE) ? 'is empty' : 'is missing'
+    throw corrupt(`${path.join(directory, DATA_FILE)} ${what}`)
   }
-  return 'new'
 }
 
-export function foreignError(directory: string, why: string, cause?: unknown): UsageError {
+export function sizeOf(directory: string, file: string): number {
+  return statSync(path.join(directory, file), { throwIfNoEntry: false })?.size ?? 0
+}
+
+export function foreignError(directory: string, why: string): UsageError {
   return new UsageError(
     'STORE_FOREIGN',
     `${directory} is not a punctual file store: ${why}. Name a directory of its own, which may be new.`,
-    { value: directory, ...(cause === undefined ? {} : { cause }) },
+    { value: directory },
   )
 }
 
-export function tooNewError(where: string, version: number): UsageError {
+export function tooNewError(directory: string, version: number): UsageError {
   return new UsageError(
     'STORE_TOO_NEW',
-    `${where} has format ${version}; this version of punctual knows formats up to ${FORMAT_VERSION}. Update punctual.`,
+    `${directory} has format ${version}; this version of punctual knows formats up to ${FORMAT_VERSION}. Update punctual.`,
     { value: version },
   )
 }
 
-/** Makes the directory recognisable for good, and the names of its files durable. */
-export async function sealDirectory(directory: string): Promise<void> {
-  // Named after the process: two of them may be making the same store.
-  const draft = path.join(directory, `${FORMAT_FILE}.${process.pid}.new`)
-  const file = await open(draft, 'w')
-  try {
-    await file.write(`punctual file store, format ${FORMAT_VERSION}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, path.join(directory, FORMAT_FILE))
-  await syncDirectory(directory)
-  await syncDirectory(path.dirname(directory))
-}
-
-export async function dataBytes(directory: string): Promise<number> {
-  return (await stat(path.join(directory, DATA_FILE))).size
-}
-
-async function checkFormat(file: string): Promise<void> {
-  const text = await readFile(file, 'utf8')
-  const version = Number(FORMAT_TEXT.exec(text)?.[1])
-  if (Number.isNaN(version)) throw corrupt(`${file} does not begin with "punctual file store, format ..."`)
-  if (version > FORMAT_VERSION) throw tooNewError(file, version)
+function tooOldError(directory: string): UsageError {
+  return new UsageError(
+    'STORE_TOO_OLD',
+    `${directory} contains ${LMDB_FILE}: a version of punctual from before 0.1.0 wrote it, and this one cannot read it. Let that version finish its messages, or name another directory.`,
+    { value: directory },
+  )
 }
 
 /** A new name is only durable once its directory is. Windows neither allows nor needs this. */
-async function syncDirectory(directory: string): Promise<void> {
+export function syncDirectory(directory: string): void {
   if (process.platform === 'win32') return
-  const handle = await open(directory, 'r')
+  const descriptor = openSync(directory, 'r')
   try {
-    await handle.sync()
+    fsyncSync(descriptor)
   } finally {
-    await handle.close()
+    closeSync(descriptor)
   }
 }

@@ -17,9 +17,12 @@ export const file: Engine<never> = {
     return fileStoreExists(url)
   },
   probe: () => Promise.resolve(),
-  queues: async (url, context) => {
+  queues: async (url) => {
     const { listQueues } = await import('./queues.ts')
-    return listQueues(url, context)
+    return listQueues(url)
   },
-  migrate: () => Promise.resolve(),
+  migrate: async (url) => {
+    const { migrateStore } = await import('./queues.ts')
+    return migrateStore(url)
+  },
 }

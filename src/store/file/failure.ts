@@ -1,28 +1,38 @@
-/** What the library throws, as an error that says what to do. */
-import { statfs } from 'node:fs/promises'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+/** What SQLite and the file system throw, as an error that says what to do. */
+import { statfsSync } from 'node:fs'
+import { SQLITE, sqliteCode } from './database/driver.ts'
 import { InvariantError, PunctualError, UnavailableError } from '../../core/errors.ts'
-import { corrupt } from './seal.ts'
 
-/** As LMDB says it (map full, no space, quota), and as Node does. */
-const FULL: ReadonlySet<unknown> = new Set([-30_792, 28, 122, 'ENOSPC', 'EDQUOT'])
-const EIO = 5
-/** Page not found, corrupted, panic, version mismatch, not an LMDB file, bad transaction, problem. */
-const DAMAGE: ReadonlySet<unknown> = new Set([-30_797, -30_796, -30_795, -30_794, -30_793, -30_782, -30_779])
-/** Below this much room a failed write is put down to the lack of it: the library reports a short write as EIO. */
-const FULL_BYTES = 4 * 1024 * 1024
+/** Our statements are fixed, so one that SQLite does not understand met tables that are not as we made them. */
+const DAMAGE: ReadonlySet<unknown> = new Set([
+  SQLITE.error,
+  SQLITE.corrupt,
+  SQLITE.mismatch,
+  SQLITE.notadb,
+  // Node's word for a number that is larger than any of ours.
+  'ERR_OUT_OF_RANGE',
+])
+/** Below this much room a failed write is put down to the lack of it. */
+const FULL_BYTES = 1024 * 1024
 
-export async function explainFailure(error: unknown, directory: string): Promise<PunctualError> {
+export function explainFailure(error: unknown, directory: string): PunctualError {
   if (error instanceof PunctualError) return error
-  const cause = await causeOf(error)
-  const code = codeOf(cause)
-  if (DAMAGE.has(code)) return corrupt(`${directory} cannot be read (${messageOf(cause)})`, cause)
-  if (FULL.has(code)) return fullError(directory, cause)
-  if (code === EIO && (await freeBytes(directory)) < FULL_BYTES) return fullError(directory, cause)
-  if (cause instanceof RangeError || cause instanceof TypeError) {
-    return new InvariantError(`the file store failed: ${messageOf(cause)}`, { cause })
+  const message = error instanceof Error ? error.message : String(error)
+  const code = codeOf(error)
+  if (DAMAGE.has(code) || error instanceof SyntaxError) {
+    return corrupt(`${directory} cannot be read (${message})`, error)
   }
-  return new UnavailableError('STORE_UNAVAILABLE', `the file store failed: ${messageOf(cause)}`, { cause })
+  if (isFull(error, directory)) return fullError(directory, error)
+  if (error instanceof RangeError || error instanceof TypeError) {
+    return new InvariantError(`the file store failed: ${message}`, { cause: error })
+  }
+  return new UnavailableError('STORE_UNAVAILABLE', `the file store failed: ${message}`, { cause: error })
+}
+
+export function isFull(error: unknown, directory: string): boolean {
+  const code = codeOf(error)
+  if (code === SQLITE.full || code === 'ENOSPC' || code === 'EDQUOT') return true
+  return (code === SQLITE.ioerr || code === SQLITE.cantopen) && freeBytes(directory) < FULL_BYTES
 }
 
 export function fullError(directory: string, cause?: unknown): UnavailableError {
@@ -33,25 +43,24 @@ export function fullError(directory: string, cause?: unknown): UnavailableError 
   )
 }
 
-export async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory)
+export function corrupt(what: string, cause?: unknown): UnavailableError {
+  return new UnavailableError(
+    'STORE_CORRUPT',
+    `${what}: the file store is damaged. Stop all processes that use it, keep a copy of the directory, and restore a backup (docs/file.md).`,
+    cause === undefined ? {} : { cause },
+  )
+}
+
+export function closedError(): UnavailableError {
+  return new UnavailableError('STORE_CLOSED', 'the file store is closed; open a new queue.')
+}
+
+export function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
   return bavail * bsize
 }
 
-/** A failed commit carries a promise of its cause, which is settled by the next turn of the event loop. */
-async function causeOf(thrown: unknown): Promise<unknown> {
-  if (!(thrown instanceof Error) || !('commitError' in thrown)) return thrown
-  const cause = Promise.resolve(thrown.commitError).then(
-    () => thrown,
-    (reason: unknown) => reason,
-  )
-  return Promise.race([cause, nextTurn().then(() => thrown)])
-}
-
+/** A number of SQLite's, or a word of Node's. */
 function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return sqliteCode(error) ?? (error instanceof Error && 'code' in error ? error.code : undefined)
 }

@@ -26,7 +26,7 @@ export async function makeDirectory(directory: string): Promise<void> {
   try {
     await makeWithParents(path.resolve(directory))
   } catch (error) {
-    throw await explain(error, directory)
+    throw explain(error, directory)
   }
 }
 
@@ -51,7 +51,7 @@ async function isDirectory(name: string): Promise<boolean> {
   }
 }
 
-async function explain(error: unknown, directory: string): Promise<PunctualError> {
+function explain(error: unknown, directory: string): PunctualError {
   const code = codeOf(error)
   const why = IN_THE_WAY[code]
   if (why !== undefined) {

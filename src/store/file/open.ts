@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { UsageError, describe } from '../../core/errors.ts'
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import type { SyncMode } from './environment.ts'
+import type { SyncMode } from './directory.ts'
 import { FileStore } from './store.ts'
 
 const SCHEME = 'file:'

@@ -1,23 +1,28 @@
-/** The queues of a directory: the table that gives each its number. */
-import type { QueueList, QueuesContext } from '../engine.ts'
-import { acquireEnvironment, releaseEnvironment } from './environment.ts'
-import { queueKey } from './keys.ts'
+/** Questions about a whole directory: which queues it has, and its form. */
+import type { QueueList } from '../engine.ts'
 import { fileStoreExists, parseFileTarget } from './open.ts'
+import { acquireThread, releaseThread } from './threads.ts'
 
 const NAMES_MAX = 10_000
 
-export async function listQueues(url: string, { logger }: QueuesContext): Promise<QueueList> {
-  if (!fileStoreExists(url)) return { names: [], isComplete: true }
+/** A queue is there once something was written to it. */
+export async function listQueues(url: string): Promise<QueueList> {
+  const names = fileStoreExists(url) ? await ask<string[]>(url, 'queues', [NAMES_MAX + 1]) : []
+  return { names: names.slice(0, NAMES_MAX), isComplete: names.length <= NAMES_MAX }
+}
+
+/** Opening brings the file to the form that this version reads. */
+export async function migrateStore(url: string): Promise<void> {
+  if (fileStoreExists(url)) await ask(url, 'open', [])
+}
+
+async function ask<T>(url: string, verb: string, args: readonly unknown[]): Promise<T> {
   const { directory, sync } = parseFileTarget(url)
-  const environment = await acquireEnvironment(directory, sync, logger)
+  const holder = {}
+  const thread = await acquireThread(directory, sync)
   try {
-    environment.tree.refresh()
-    const start = queueKey('')
-    // No name begins with the byte 0xff, which UTF-8 does not have.
-    const range = { start, end: Buffer.concat([start, Buffer.of(0xff)]) }
-    const names = environment.tree.keys(range, NAMES_MAX + 1).map((key) => key.toString('utf8', start.length))
-    return { names: names.slice(0, NAMES_MAX).toSorted(), isComplete: names.length <= NAMES_MAX }
+    return await thread.engine.call<T>({ holder, queue: '', verb, args, entries: 1, bytes: 0 })
   } finally {
-    await releaseEnvironment(environment)
+    await releaseThread(thread, holder)
   }
 }

@@ -1,81 +1,50 @@
 /**
- * The file engine: one directory, one LMDB tree (its keys: `keys.ts`), shared by the processes of one machine.
+ * The file engine as its callers hold it: one directory, one SQLite file, shared by the processes of one machine. The
+ * work is done on a thread (`file-engine.ts`); this side counts entries and bytes, and hears wake-ups.
  *
- *   verb ─► committer ─► one transaction for all who wait ─► disk ─► all of them resolve ─► sleepers woken
- *   look ─► a snapshot, on the spot
- *
- * Every verb that changes something resolves after its change is on the disk, claims included: an attempt that
- * was handed out is counted even if the machine dies the next moment. A claim that finds nothing to do answers
- * from a snapshot and writes nothing, so idle workers never compete for the lock.
- *
- * Time is the wall clock, which all processes of a machine share. It may be set back: what was due may be delayed
- * again, leases last longer, nothing breaks, because neither order nor tokens are made of time. Holding on to the
- * latest time seen would be worse: after a clock that was a year ahead, the queue would stand still for a year.
+ *   verb ─► message to the thread ─► one transaction for all who wait ─► disk ─► all of them resolve, sleepers woken
  */
-import { assertNever } from '../../core/errors.ts'
+import { systemClock } from '../../clock.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitEntries } from '../shared/admission.ts'
-import { topicsPage } from '../shared/topics-page.ts'
-import { FeaturelessStore } from '../shared/unsupported.ts'
-import { backupTo } from './backup.ts'
-import { checkup } from './checkup.ts'
-import { closedError } from './committer.ts'
-import { moveMarks } from './counting.ts'
-import {
-  CLOSE_MS_MAX,
-  acquireEnvironment,
-  releaseEnvironment,
-  type Environment,
-  type SyncMode,
-} from './environment.ts'
-import { explainFailure } from './failure.ts'
-import { count, inspectIds, inspectPage, topicNamed, type View } from './inspection.ts'
-import { claimDue, claimLapsed, extendOne, nextDue, nextLapse, settleOne } from './leasing.ts'
-import { endsWithin, systemClock } from '../../clock.ts'
-import { putOne, removeOne, rescheduleOne, reviveOne, type Scene } from './placing.ts'
-import { Room } from './room.ts'
-import type { WakeChannel } from './wake.ts'
+import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { checkEdges } from '../shared/forecast.ts'
+import type { SyncMode } from './directory.ts'
+import { isWatchingFinding, worstFirst } from './doctor/findings.ts'
+import { closedError } from './failure.ts'
+import { makeDirectory } from './make-directory.ts'
+import { acquireThread, callAside, releaseThread, type FileThread } from './threads.ts'
+import { WakeChannel } from './wake.ts'
 
 const BATCH_MAX = 1000
+const BATCH_BYTES_MAX = 16 * 1024 * 1024
 /** Half of it is longer than the commit under way and our own take on an ordinary disk: no handler is late for a sync. */
 const LEAD_MS = 20
 
 export type FileStoreOptions = { readonly directory: string; readonly sync: SyncMode }
 
-type Opened = {
-  readonly environment: Environment
-  readonly queue: number
-  readonly channel: WakeChannel
-  readonly room: Room
-}
+type Opened = { readonly thread: FileThread; readonly channel: WakeChannel }
 
-type Call = { readonly end: Promise<unknown>; readonly giveUp: () => void }
-
-export class FileStore extends FeaturelessStore implements contract.Store {
-  protected readonly engine = 'file'
+export class FileStore implements contract.Store {
   readonly capabilities: contract.Capabilities = {
     engine: 'file',
     durability: 'disk',
     shared: true,
     wakes: 'hint',
     batchMax: BATCH_MAX,
-    batchBytesMax: 16 * 1024 * 1024,
+    batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['backup'],
+    features: ['owners', 'workers', 'forecast', 'figures', 'backup'],
   }
 
   readonly #options: FileStoreOptions
   readonly #context: StoreContext
-  readonly #endings = new Set<() => void>()
-  readonly #underWay = new Set<Call>()
   #opening: Promise<Opened> | undefined
   #opened: Opened | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: FileStoreOptions, context: StoreContext) {
-    super()
     this.#options = options
     this.#context = context
   }
@@ -97,173 +66,147 @@ export class FileStore extends FeaturelessStore implements contract.Store {
     return this.#closing
   }
 
-  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    this.#admit(messages.length)
-    if (messages.length > 0) this.#use().room.admit(messages)
-    return this.#commitEach(messages, putOne)
+  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    let bytes = 0
+    for (const { id, topic, body, meta } of messages)
+      bytes += id.length + topic.length + body.length + meta.length
+    return this.#each('put', messages, [], bytes)
   }
 
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    return this.#commitEach(ids, (scene, id) => removeOne(scene, id, from))
+    return this.#each('remove', ids, [from])
   }
 
   reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    return this.#commitEach(moves, rescheduleOne)
-  }
-
-  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    const limit = Math.min(request.limit, BATCH_MAX)
-    const next = await this.#look((view) => nextFor(view, request))
-    if (next.state !== 'EXPIRED' || limit === 0) return { leases: [], next }
-    return this.#commit(limit, (scene) =>
-      request.from === 'due'
-        ? claimDue(scene, { ...request, limit })
-        : claimLapsed(scene, { ...request, limit }),
-    )
-  }
-
-  extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    return this.#commitEach(leases, (scene, lease) => extendOne(scene, lease, leaseMs))
-  }
-
-  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    return this.#commitEach(settlements, settleOne)
+    return this.#each('reschedule', moves)
   }
 
   revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    return this.#commitEach(ids, reviveOne)
+    return this.#each('revive', ids)
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    admitClaim(request, this.capabilities)
+    return this.#call('claim', [request], request.limit)
+  }
+
+  extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    return this.#each('extend', leases, [leaseMs])
+  }
+
+  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    return this.#each('settle', settlements)
+  }
+
+  owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    return this.#call('owned', [owner, cursor])
+  }
+
+  leave(owner: string): Promise<void> {
+    return this.#call('leave', [owner])
+  }
+
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    admitEntries(figures.length, BATCH_MAX)
+    return this.#call('record', [figures], figures.length)
+  }
+
+  figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    return this.#call('figures', [query])
+  }
+
+  workers(): Promise<contract.WorkersReply> {
+    return this.#call('workers', [])
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    this.#admit('ids' in query ? query.ids.length : query.limit)
-    return this.#look((view) => ('ids' in query ? inspectIds(view, query.ids) : inspectPage(view, query)))
+    admitEntries('ids' in query ? query.ids.length : query.limit, BATCH_MAX)
+    return this.#call('inspect', [query])
   }
 
-  async count(): Promise<contract.Counts> {
-    const { environment, queue } = this.#use()
-    await this.#explained(() => moveMarks(environment, queue, () => this.#now()))
-    const { topics: _topics, ...counts } = await this.#look(count)
-    return counts
+  count(): Promise<contract.Counts> {
+    return this.#call('count', [])
   }
 
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
-    return topicsPage((await this.#look(count)).topics, query)
+    admitEntries('topics' in query ? query.topics.length : query.limit, BATCH_MAX)
+    return this.#call('countTopics', [query])
+  }
+
+  async forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    checkEdges(query.edges)
+    return this.#call('forecast', [query])
   }
 
   async doctor(): Promise<contract.Finding[]> {
-    const { environment, channel } = this.#use()
-    return this.#explained(() => checkup(environment, channel, () => this.#view()))
+    const { thread, channel } = this.#use()
+    const findings = await callAside<contract.Finding[]>(thread, this.#context.queue, 'doctor', [])
+    return worstFirst([...findings, ...isWatchingFinding(thread.directory, channel.isWatching)])
   }
 
   /**
    * Writes a copy of the whole directory, all queues in it included, into `directory`, which must be empty or new.
    * Safe while others read and write: the copy is of one moment.
    */
-  override async backup(directory: string): Promise<void> {
-    await backupTo(this.#use().environment, directory)
+  async backup(directory: string): Promise<void> {
+    const { thread } = this.#use()
+    await makeDirectory(directory)
+    await callAside(thread, this.#context.queue, 'backup', [directory])
   }
 
-  onWake(listener: () => void): () => void {
-    const end = this.#use().channel.listen(listener)
-    this.#endings.add(end)
-    return () => {
-      end()
-      this.#endings.delete(end)
-    }
+  onWake(listener: () => void, owner?: string): () => void {
+    return this.#use().channel.listen(listener, owner)
   }
 
   async #openOnce(): Promise<Opened> {
     const { directory, sync } = this.#options
-    const environment = await acquireEnvironment(directory, sync, this.#context.logger)
+    const thread = await acquireThread(directory, sync)
     try {
-      const queue = await environment.queueNumber(this.#context.queue)
-      const channel = await environment.channel(queue)
-      return { environment, queue, channel, room: new Room(environment, this.#context.clock) }
+      await thread.engine.call({ ...this.#request('open', []), holder: this })
+      const channel = new WakeChannel(thread.directory, this.#context.queue, this.#context.logger)
+      thread.channels.add(channel)
+      return { thread, channel }
     } catch (error) {
-      await releaseEnvironment(environment)
-      throw await explainFailure(error, environment.directory)
+      await releaseThread(thread, this)
+      throw error
     }
   }
 
   async #closeOnce(): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined)
     this.#opened = undefined
-    for (const end of this.#endings) end()
-    const calls = [...this.#underWay]
-    if (!(await endsWithin(systemClock, CLOSE_MS_MAX, Promise.allSettled(calls.map(({ end }) => end))))) {
-      for (const { giveUp } of calls) giveUp()
-    }
-    if (opened !== undefined) await releaseEnvironment(opened.environment)
+    if (opened === undefined) return
+    opened.channel.close()
+    opened.thread.channels.delete(opened.channel)
+    await releaseThread(opened.thread, this)
   }
 
-  async #commitEach<E, R>(entries: readonly E[], act: (scene: Scene, entry: E) => R): Promise<R[]> {
-    if (entries.length === 0) {
-      this.#use()
-      return []
-    }
-    return this.#commit(entries.length, (scene) => entries.map((entry) => act(scene, entry)))
+  async #each<R>(
+    verb: string,
+    entries: readonly unknown[],
+    rest: readonly unknown[] = [],
+    bytes = 0,
+  ): Promise<R[]> {
+    admitEntries(entries.length, BATCH_MAX)
+    this.#use()
+    if (entries.length === 0) return []
+    return this.#call<R[]>(verb, [entries, ...rest], entries.length, bytes)
   }
 
-  async #commit<T>(entries: number, act: (scene: Scene) => T): Promise<T> {
-    this.#admit(entries)
-    const { environment, queue } = this.#use()
-    return this.#watch(
-      environment.committer.commit(entries, (ledger) => act({ ledger, queue, now: this.#now() })),
-    )
+  async #call<R>(verb: string, args: readonly unknown[], entries = 1, bytes = 0): Promise<R> {
+    const { thread } = this.#use()
+    return thread.engine.call<R>({ ...this.#request(verb, args), entries, bytes, holder: this })
   }
 
-  /** Hands on the outcome of a call, or STORE_CLOSED if the store closes and the outcome does not come. */
-  #watch<T>(outcome: Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const call: Call = { end: outcome, giveUp: () => reject(closedError()) }
-      this.#underWay.add(call)
-      outcome.then(resolve, reject).finally(() => this.#underWay.delete(call))
-    })
-  }
-
-  async #look<T>(read: (view: View) => T): Promise<T> {
-    return this.#explained(() => read(this.#view()))
-  }
-
-  /** Whatever the library throws on the way leaves as one of our errors. */
-  async #explained<T>(read: () => T | Promise<T>): Promise<T> {
-    try {
-      return await read()
-    } catch (error) {
-      throw await explainFailure(error, this.#options.directory)
-    }
-  }
-
-  /** A fresh snapshot, good until the next turn of the event loop. */
-  #view(): View {
-    const { environment, queue } = this.#use()
-    environment.tree.refresh()
-    return { tree: environment.tree, queue, now: this.#now() }
+  #request(verb: string, args: readonly unknown[]) {
+    const { queue, clock } = this.#context
+    // The system's clock is the same on the thread, and read there it is fresh.
+    const now = clock === systemClock ? {} : { now: clock.now() }
+    return { queue, verb, args, entries: 1, bytes: 0, ...now }
   }
 
   #use(): Opened {
     if (this.#opened === undefined || this.#closing !== undefined) throw closedError()
     return this.#opened
-  }
-
-  #now(): number {
-    return Math.floor(this.#context.clock.now())
-  }
-
-  #admit(entries: number): void {
-    admitEntries(entries, BATCH_MAX)
-  }
-}
-
-function nextFor(view: View, request: contract.ClaimRequest): contract.Next {
-  switch (request.from) {
-    case 'due': {
-      const topics = request.wants.flatMap(({ topic }) => topicNamed(view, topic) ?? [])
-      return nextDue(view.tree, topics, request.leadMs, view.now)
-    }
-    case 'lapsed':
-      return nextLapse(view.tree, view.queue, view.now)
-    default:
-      return assertNever(request)
   }
 }

@@ -1,36 +1,59 @@
 /**
- * Waking sleepers in other processes: one small file per queue, which the waker writes to and the sleepers watch.
+ * Waking sleepers: one small file per queue, which the waker's thread writes to and the sleepers of all processes watch.
  *
  * The operating system delivers the news (inotify on Linux), so nobody polls, nobody keeps a list of processes, and
  * a dead process leaves nothing behind. Sleepers of this process are called directly; the echo of our own write
  * makes them look once more than needed, which costs a read.
  *
- * A watch that cannot be had or breaks is no error: wake-ups are hints, and whoever sleeps looks again on his own.
+ * A watch that cannot be had or breaks is no error: wake-ups are hints, and a sleeper looks again on its own.
  */
-import { constants, watch, type FSWatcher } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import { closeSync, openSync, watch, writeSync, type FSWatcher } from 'node:fs'
+import path from 'node:path'
+import { crc32 } from 'node:zlib'
 import type { Logger } from '../../core/log.ts'
 
-const NOTE = Buffer.from('!')
+/** Two queues may share a file: each then hears of the other's messages too, and looks in vain. */
+function bellPath(directory: string, queue: string): string {
+  return path.join(directory, `wake-${crc32(queue).toString(16)}`)
+}
+
+const bells = new Map<string, number>()
+
+/** Wakes who watches, in all processes. */
+export function ringBell(directory: string, queue: string): void {
+  const file = bellPath(directory, queue)
+  try {
+    let descriptor = bells.get(file)
+    if (descriptor === undefined) bells.set(file, (descriptor = openSync(file, 'a+')))
+    writeSync(descriptor, '!', 0)
+  } catch {
+    // A hint that is lost costs a sleeper its fallback interval; the message itself is stored.
+    bells.delete(file)
+  }
+}
+
+/** Of the stores of this thread, when they close. */
+export function closeBells(): void {
+  for (const descriptor of bells.values()) closeSync(descriptor)
+  bells.clear()
+}
+
+type WakeListener = { readonly call: () => void; readonly owner: string | undefined }
 
 export class WakeChannel {
   readonly #path: string
+  readonly #queue: string
   readonly #logger: Logger
-  readonly #listeners = new Set<() => void>()
-  #file: FileHandle | undefined
+  readonly #listeners = new Set<WakeListener>()
   #watcher: FSWatcher | undefined
-  #writing: Promise<void> | undefined
-  #mustWriteAgain = false
 
-  constructor(path: string, logger: Logger) {
-    this.#path = path
+  constructor(directory: string, queue: string, logger: Logger) {
+    this.#path = bellPath(directory, queue)
+    this.#queue = queue
     this.#logger = logger
-  }
-
-  async open(): Promise<void> {
-    this.#file = await open(this.#path, constants.O_RDWR | constants.O_CREAT)
     try {
-      this.#watcher = watch(this.#path, { persistent: false }, () => this.#callListeners())
+      closeSync(openSync(this.#path, 'a'))
+      this.#watcher = watch(this.#path, { persistent: false }, () => this.#callListeners(undefined))
       this.#watcher.on('error', (error) => this.#lostWatch(error))
     } catch (error) {
       this.#lostWatch(error)
@@ -41,44 +64,26 @@ export class WakeChannel {
     return this.#watcher !== undefined
   }
 
-  listen(listener: () => void): () => void {
-    // Wrapped, so that the same function given twice is two listeners.
-    const entry = (): void => listener()
-    this.#listeners.add(entry)
-    return () => void this.#listeners.delete(entry)
+  /** `owner`: what it gave back itself need not wake it. */
+  listen(call: () => void, owner: string | undefined): () => void {
+    const listener = { call, owner }
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
-  /** Wakes whoever listens, here and elsewhere. Wake-ups that come while one is being written share the next. */
-  wake(): void {
-    this.#callListeners()
-    this.#mustWriteAgain = true
-    this.#writing ??= this.#write()
+  /** A wake-up of this process's own thread. */
+  hear(queue: string, giver: string | undefined): void {
+    if (queue === this.#queue) this.#callListeners(giver)
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#watcher?.close()
     this.#watcher = undefined
     this.#listeners.clear()
-    await this.#writing
-    await this.#file?.close()
-    this.#file = undefined
   }
 
-  async #write(): Promise<void> {
-    try {
-      while (this.#mustWriteAgain) {
-        this.#mustWriteAgain = false
-        await this.#file?.write(NOTE, 0, NOTE.length, 0)
-      }
-    } catch (error) {
-      this.#logger.warn(`other processes were not woken: writing to ${this.#path} failed: ${String(error)}`)
-    } finally {
-      this.#writing = undefined
-    }
-  }
-
-  #callListeners(): void {
-    for (const listener of this.#listeners) listener()
+  #callListeners(giver: string | undefined): void {
+    for (const { call, owner } of this.#listeners) if (giver === undefined || owner !== giver) call()
   }
 
   #lostWatch(error: unknown): void {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { systemClock, type Clock } from '../../../src/clock.ts'
 import type { Logger } from '../../../src/core/log.ts'
 import { systemRandom } from '../../../src/random.ts'
-import type { SyncMode } from '../../../src/store/file/environment.ts'
+import type { SyncMode } from '../../../src/store/file/directory.ts'
 import { FileStore } from '../../../src/store/file/store.ts'
 
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }

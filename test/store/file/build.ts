@@ -16,7 +16,8 @@ type Arguments = Readonly<Record<string, unknown>>
 type Command = { readonly command: string; readonly args: readonly string[] }
 
 export type Build = {
-  readonly start: (program: string, args: Arguments) => Child
+  /** `under`: another command that starts it, such as one that makes a namespace. */
+  readonly start: (program: string, args: Arguments, under?: readonly string[]) => Child
   /** The same as a command line, for running it under something else. */
   readonly commandOf: (program: string, args: Arguments) => Command
   /** Ends every child and removes the build. */
@@ -45,8 +46,10 @@ export async function build(): Promise<Build> {
   })
   return {
     commandOf,
-    start: (program, args) => {
-      const child = new Child(commandOf(program, args))
+    start: (program, args, under = []) => {
+      const own = commandOf(program, args)
+      const [command = own.command, ...rest] = [...under, own.command, ...own.args]
+      const child = new Child({ command, args: rest })
       children.add(child)
       return child
     },

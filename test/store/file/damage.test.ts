@@ -33,53 +33,53 @@ afterAll(async () => {
 })
 
 test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`, async () => {
-  // Without the hole at its end, in which there is nothing to hit.
-  const size = (await stat(path.join(original, 'data.mdb'))).blocks * 512
+  const { size } = await stat(path.join(original, 'queue.db'))
   for (let flip = 0; flip < FLIPS; flip += 1) {
     const offset = ((SEED * 7919 + flip * 104_729) * 31) % size
     const copy = await copyOf(original)
-    await flipBit(path.join(copy, 'data.mdb'), offset)
+    await flipBit(path.join(copy, 'queue.db'), offset)
     const answer = await check(copy)
-    // A broken pointer between pages can end the process: no clear error, but no silence either.
     expect(answer, `bit at ${offset}`).toMatch(
-      new RegExp(`^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN) .*|killed)$`),
+      new RegExp(
+        `^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN|STORE_TOO_NEW) .*)$`,
+      ),
     )
   }
 })
 
 test(`${LIVES} times a few bytes changed: a worker and every verb meet typed errors only, and none spins`, async () => {
-  const size = (await stat(path.join(original, 'data.mdb'))).blocks * 512
+  const { size } = await stat(path.join(original, 'queue.db'))
   for (let round = 0; round < LIVES; round += 1) {
     const copy = await copyOf(original)
     const offsets = [1, 2, 3].map((n) => ((SEED * 6311 + round * 50_021 + n * 15_485_863) * 17) % size)
-    for (const offset of offsets) await flipBit(path.join(copy, 'data.mdb'), offset)
+    for (const offset of offsets) await flipBit(path.join(copy, 'queue.db'), offset)
     const child = program.start('live.mjs', {
       directory: copy,
       now: Date.UTC(2030, 0, 1) + 7_200_000,
       topics: ['order.close', 'topic 0', 'topic 1', 'topic 2'],
     })
-    const answer = await child.said('').catch(() => 'killed')
+    const answer = await child.said('')
     await child.kill()
-    expect(answer, `bits at ${offsets.join(', ')}`).toMatch(/^(?:through|killed)/)
+    expect(answer, `bits at ${offsets.join(', ')}`).toMatch(/^through/)
     expect(answer).not.toContain('INVARIANT')
   }
 })
 
 test.each([0, 100, 4096, 8192, 100_000])('a data file cut to %i bytes is refused', async (bytes) => {
   const copy = await copyOf(original)
-  await truncate(path.join(copy, 'data.mdb'), bytes)
+  await truncate(path.join(copy, 'queue.db'), bytes)
   expect(await check(copy)).toMatch(/^refused STORE_CORRUPT /)
 })
 
 test('a missing data file is refused, not replaced by an empty one', async () => {
   const copy = await copyOf(original)
-  await rm(path.join(copy, 'data.mdb'))
-  expect(await check(copy)).toMatch(/^refused STORE_CORRUPT .*data.mdb: it is missing/)
+  await rm(path.join(copy, 'queue.db'))
+  expect(await check(copy)).toMatch(/^refused STORE_CORRUPT .*queue.db is missing/)
 })
 
 test('a flipped bit in a body is an error for whoever meets that message, until it is removed', async () => {
   const copy = await copyOf(original)
-  const file = path.join(copy, 'data.mdb')
+  const file = path.join(copy, 'queue.db')
   const bytes = await readFile(file)
   const needle = Buffer.from('{"id":"late7"}')
   for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1))
@@ -89,12 +89,11 @@ test('a flipped bit in a body is an error for whoever meets that message, until 
   expect((await store.inspect({ ids: ['late8'] })).items).toMatchObject([{ id: 'late8' }])
   await clock.advance('1h')
   await expect(claimDue(store)).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
-  const results = await Promise.allSettled([
-    store.put([message('new')]),
-    store.reschedule([{ id: 'late7', when: { delayMs: 1 } }]),
-    store.put([message('newer')]),
-  ])
-  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  const others = [store.put([message('new')]), store.put([message('newer')])]
+  expect(await Promise.all(others)).toEqual([['stored'], ['stored']])
+  // Whoever moves a message does not read its body, and leaves the damage as visible as it was.
+  expect(await store.reschedule([{ id: 'late7', when: { delayMs: 0 } }])).toEqual(['rescheduled'])
+  await expect(store.inspect({ ids: ['late7'] })).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
   expect(await store.remove(['late7'], 'waiting')).toEqual(['removed'])
   expect(idsOf(await claimDue(store)).filter((id) => id.startsWith('late')).length).toBe(19)
   await store.close()
@@ -131,13 +130,11 @@ async function flipBit(file: string, offset: number): Promise<void> {
   await handle.close()
 }
 
-/** Asks a process of its own, because a damaged map can end the process that reads it. */
+/** Asks a process of its own, so that damage which ends a process fails the test and not the tests. */
 async function check(directory: string): Promise<string> {
   const child = program.start('check.mjs', { directory, now: Date.UTC(2030, 0, 1) })
   try {
     return await child.said('')
-  } catch {
-    return 'killed'
   } finally {
     await child.kill()
   }

@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { connect } from '../../../src/store/file/database/driver.ts'
 import { openFileStore, parseFileTarget } from '../../../src/store/file/open.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { systemRandom } from '../../../src/random.ts'
@@ -53,31 +54,45 @@ test('a directory with anything else in it is refused and left alone', async () 
   expect(await readFile(path.join(place.directory, 'letter.txt'), 'utf8')).toBe('dear diary')
 })
 
-test('somebody else’s LMDB is refused', async () => {
-  const lmdb = await import('lmdb')
-  const other = lmdb.open({ path: place.directory, noSubdir: false, encoding: 'string' })
-  await other.put('their', 'data')
-  await other.close()
+test('somebody else’s SQLite file is refused and left alone', async () => {
+  const other = connect(path.join(place.directory, 'queue.db'))
+  other.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
+  other.close()
   await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_FOREIGN' })
 })
 
-test('a data file that is no LMDB at all is refused', async () => {
-  await writeFile(path.join(place.directory, 'data.mdb'), 'x'.repeat(20_000))
-  await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_FOREIGN' })
+test('a file that is no SQLite file at all is refused', async () => {
+  await writeFile(path.join(place.directory, 'queue.db'), 'x'.repeat(20_000))
+  await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+})
+
+test('a store of the time before SQLite is refused, with a word about what wrote it', async () => {
+  await writeFile(path.join(place.directory, 'data.mdb'), 'x')
+  await expect(makeStore(place.directory).open()).rejects.toMatchObject({
+    code: 'STORE_TOO_OLD',
+    message: expect.stringContaining('before 0.1.0') as string,
+  })
 })
 
 test('a newer format is refused', async () => {
   const store = await openStore(place.directory)
   await store.close()
-  await writeFile(path.join(place.directory, 'format'), 'punctual file store, format 2\nand more\n')
-  await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_TOO_NEW' })
+  const newer = connect(path.join(place.directory, 'queue.db'))
+  newer.exec('PRAGMA user_version = 999')
+  newer.close()
+  await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_TOO_NEW', value: 999 })
 })
 
-test('a format file that makes no sense is refused', async () => {
+test('a store whose tables are gone is refused', async () => {
   const store = await openStore(place.directory)
   await store.close()
-  await writeFile(path.join(place.directory, 'format'), 'punctual?')
-  await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  const emptied = connect(path.join(place.directory, 'queue.db'))
+  emptied.exec('DROP VIEW messages; DROP TABLE message; PRAGMA user_version = 1')
+  emptied.close()
+  const again = makeStore(place.directory)
+  await again.open()
+  await expect(again.put([message('a')])).rejects.toMatchObject({ code: 'STORE_CORRUPT' })
+  await again.close()
 })
 
 test('a path that is a file is an error that names it', async () => {
@@ -89,11 +104,19 @@ test('a path that is a file is an error that names it', async () => {
 test('a directory whose making was cut short is finished', async () => {
   const directory = path.join(place.directory, 'half')
   await mkdir(directory)
-  await writeFile(path.join(directory, 'data.mdb'), '')
-  await writeFile(path.join(directory, 'format.12.new'), 'punct')
+  const begun = connect(path.join(directory, 'queue.db'))
+  begun.exec('PRAGMA journal_mode = WAL')
+  begun.close()
   const store = await openStore(directory)
   await store.put([message('a')])
   expect((await takeCensus(store)).total).toBe(1)
+  await store.close()
+})
+
+test('an empty file from a making that was cut short is filled', async () => {
+  await writeFile(path.join(place.directory, 'queue.db'), '')
+  const store = await openStore(place.directory)
+  expect(await store.put([message('a')])).toEqual(['stored'])
   await store.close()
 })
 

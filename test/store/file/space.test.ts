@@ -26,7 +26,10 @@ async function churn(store: FileStore, rounds = ROUNDS): Promise<number[]> {
     )
     await store.settle((await claimDue(store, BATCH)).map(ack))
     // What the file takes on the disk.
-    sizes.push((await stat(path.join(place.directory, 'data.mdb'))).blocks * 512)
+    const files = await Promise.all(
+      ['queue.db', 'queue.db-wal'].map((file) => stat(path.join(place.directory, file))),
+    )
+    sizes.push(files.reduce((sum, { blocks }) => sum + blocks * 512, 0))
   }
   return sizes
 }

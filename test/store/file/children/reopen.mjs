@@ -1,10 +1,12 @@
 /** Opens and closes the directory again and again, until `stop` exists. */
 import { existsSync } from 'node:fs'
-import { args, fromBuild, say } from './bare.mjs'
+import { args, context, fromBuild, say } from './context.mjs'
 
-const { acquireEnvironment, releaseEnvironment } = await fromBuild('store/file/environment.js')
-const logger = { debug() {}, info() {}, warn: say, error: say }
+const { FileStore } = await fromBuild('store/file/store.js')
 for (let opens = 1; !existsSync(args.stop); opens += 1) {
-  await releaseEnvironment(await acquireEnvironment(args.directory, 'full', logger))
+  const store = new FileStore({ directory: args.directory, sync: 'full' }, context)
+  await store.open()
+  await store.count()
+  await store.close()
   if (opens === 1) say('opening')
 }

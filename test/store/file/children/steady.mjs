@@ -1,7 +1,7 @@
 /** A little of everything, one call after the other, each said when it has resolved. Then the end. */
-import { claim, message, ref, say, store } from './store.mjs'
+import { args, claim, message, ref, say, store } from './store.mjs'
 
-for (let round = 0; round < 12; round += 1) {
+for (let round = 0; round < args.count; round += 1) {
   const messages = Array.from({ length: 8 }, (_, i) =>
     message(`${round}-${i}`, { body: JSON.stringify('x'.repeat(i * 300)) }),
   )

@@ -1,18 +1,9 @@
 /** For child programs that work on a store: the store, open, and a few words to speak to it with. */
-import { args, fromBuild, say } from './bare.mjs'
+import { args, context, fromBuild } from './context.mjs'
 
-export { args, fromBuild, say } from './bare.mjs'
+export { args, context, fromBuild, say } from './context.mjs'
 
-const { systemClock } = await fromBuild('clock.js')
-const { systemRandom } = await fromBuild('random.js')
 const { FileStore } = await fromBuild('store/file/store.js')
-
-export const context = {
-  queue: args.queue ?? 'orders',
-  clock: systemClock,
-  random: systemRandom,
-  logger: { debug() {}, info() {}, warn: say, error: say },
-}
 
 export const store = new FileStore({ directory: args.directory, sync: args.sync ?? 'full' }, context)
 await store.open()

@@ -1,0 +1,65 @@
+/**
+ * What lies in `queue.db`. Its version is SQLite's `user_version`: migration n takes version n to n + 1, so a new feature
+ * adds a step at the end and never changes one that was released.
+ *
+ *   queue     its totals. Row 0 is the store itself: `sequence` is the last number given to a message
+ *   topic     how many messages are where, and when the first of those that wait is due. Exists while it has messages
+ *   owner     who claims: one started queue, with the process that it runs in
+ *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
+ *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died
+ *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
+ *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
+ *   figure    what ended, by topic and minute
+ *   messages  a view for people with `sqlite3`; the engine does not use it
+ *
+ * The indexes are partial, so a message is in the index of its state only.
+ */
+
+/** "punc". Tells our files from those of other programs. */
+export const APPLICATION_ID = 0x70756e63
+export const BODY_INLINE_MAX = 2000
+
+export const WAITING = 0
+export const RUNNING = 1
+export const DEAD = 2
+export type StateNumber = typeof WAITING | typeof RUNNING | typeof DEAD
+
+export const MIGRATIONS: readonly string[] = [
+  `
+CREATE TABLE queue (
+  queue INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, sequence INT NOT NULL DEFAULT 0,
+  waiting INT NOT NULL DEFAULT 0, running INT NOT NULL DEFAULT 0, dead INT NOT NULL DEFAULT 0);
+INSERT INTO queue (queue, name) VALUES (0, '');
+CREATE TABLE topic (
+  topic INTEGER PRIMARY KEY, queue INT NOT NULL, name TEXT NOT NULL,
+  waiting INT NOT NULL, running INT NOT NULL, dead INT NOT NULL, next_at INT, UNIQUE (queue, name));
+CREATE TABLE owner (
+  owner INTEGER PRIMARY KEY, queue INT NOT NULL, name TEXT NOT NULL, process TEXT NOT NULL, facts TEXT NOT NULL,
+  first_seen_at INT NOT NULL, last_seen_at INT NOT NULL, gone_at INT, UNIQUE (queue, name));
+CREATE TABLE message (
+  seq INTEGER PRIMARY KEY, queue INT NOT NULL, topic INT NOT NULL, priority INT NOT NULL, state INT NOT NULL DEFAULT 0,
+  due_at INT NOT NULL, first_due_at INT, produced_at INT NOT NULL, until INT NOT NULL DEFAULT 0,
+  lease INT NOT NULL DEFAULT 0, owner INT NOT NULL DEFAULT 0, attempt INT NOT NULL DEFAULT 0,
+  lapses INT NOT NULL DEFAULT 0, death INT, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
+  error TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', body TEXT);
+CREATE TABLE body (seq INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE figure (
+  queue INT NOT NULL, minute_at INT NOT NULL, topic TEXT NOT NULL, completed INT NOT NULL, failed INT NOT NULL,
+  dead INT NOT NULL, skipped INT NOT NULL, lateness TEXT NOT NULL, PRIMARY KEY (queue, minute_at, topic)) WITHOUT ROWID;
+CREATE UNIQUE INDEX message_id ON message (queue, id);
+CREATE INDEX message_due ON message (topic, priority, due_at) WHERE state = 0;
+CREATE INDEX message_running ON message (queue, owner, until) WHERE state = 1;
+CREATE INDEX message_dead ON message (topic, death) WHERE state = 2;
+CREATE VIEW messages AS
+  SELECT queue.name AS queue, topic.name AS topic, id,
+    CASE state WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' ELSE 'dead' END AS state,
+    CASE priority WHEN 0 THEN 'high' WHEN 1 THEN 'normal' ELSE 'low' END AS priority,
+    strftime('%Y-%m-%dT%H:%M:%fZ', due_at / 1000.0, 'unixepoch') AS due,
+    strftime('%Y-%m-%dT%H:%M:%fZ', produced_at / 1000.0, 'unixepoch') AS produced,
+    attempt, error, reason, owner.name AS owner, coalesce(message.body, body.body) AS body
+  FROM message JOIN queue USING (queue) JOIN topic USING (topic) LEFT JOIN body USING (seq)
+    LEFT JOIN owner ON owner.owner = message.owner AND state = 1;
+`,
+]
+
+export const FORMAT_VERSION = MIGRATIONS.length

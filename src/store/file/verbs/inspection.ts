@@ -1,0 +1,206 @@
+/**
+ * Looking at messages, page by page. Each state is walked in the order of its index:
+ *
+ *   waiting   topic by name, priority, moment      dead      topic by name, moment of death
+ *   running   owner, end of the lease              by prefix of the id, whatever the state: id
+ *
+ * A page ends when it is full, or when the engine has looked at enough messages, topics or bytes; its cursor says where.
+ */
+import { assertNever } from '../../../core/errors.ts'
+import { PRIORITIES, type MessageState } from '../../../core/message.ts'
+import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
+import { isPicked } from '../../shared/filters.ts'
+import type { SqlValue } from '../database/driver.ts'
+import { WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
+import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'
+import { parseCursor, type CursorPart } from './cursor.ts'
+import type { View } from './scene.ts'
+
+type Walk = Generator<{ readonly row: WholeRow | undefined; readonly at: readonly CursorPart[] }>
+
+const SCANNED_MAX = 5000
+const BYTES_MAX = 16 * 1024 * 1024
+const SLICE = 200
+const END = Number.MAX_SAFE_INTEGER
+
+const SEQUENCE = 'SELECT sequence FROM queue WHERE queue = 0'
+const BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
+const TOPICS = 'SELECT topic, name FROM topic WHERE queue = ? AND name >= ? ORDER BY name LIMIT ?'
+const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
+const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
+const WAITING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?
+  AND priority = ? AND due_at >= ? AND due_at < ? AND (due_at, seq) > (?, ?) ORDER BY due_at, seq LIMIT ?`
+const DEAD_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND death <= ?
+  AND death > ? ORDER BY death LIMIT ?`
+const RUNNING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
+  AND (owner, until, seq) > (?, ?, ?) ORDER BY owner, until, seq LIMIT ?`
+const PREFIX_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
+
+export function inspectIds(view: View, ids: readonly string[]): Page {
+  const found = ids.flatMap((id) => view.db.get<WholeRow>(BY_ID, view.queue, id) ?? [])
+  return { items: found.map((row) => show(view, row)), scanned: found.length }
+}
+
+export function inspectPage(view: View, query: ListQuery): Page {
+  const items: StoredMessage[] = []
+  let [scanned, steps, bytes] = [0, 0, 0]
+  for (const { row, at } of walk(view, query)) {
+    steps += 1
+    if (row !== undefined) {
+      scanned += 1
+      const item = isCandidate(view, query, row) ? show(view, row) : undefined
+      if (item !== undefined) {
+        bytes += item.body.length
+        if (isPicked(query, item)) items.push(item)
+      }
+    }
+    if (items.length >= query.limit || steps >= SCANNED_MAX || bytes >= BYTES_MAX) {
+      return { items, cursor: JSON.stringify(at), scanned }
+    }
+  }
+  return { items, scanned }
+}
+
+function walk(view: View, query: ListQuery): Walk {
+  if (query.idPrefix !== undefined && query.idPrefix !== '')
+    return walkIds(view, query.idPrefix, query.cursor)
+  switch (query.state) {
+    case 'delayed':
+      return walkWaiting(view, query, view.now + 1, END)
+    case 'ready':
+      return walkWaiting(view, query, 0, view.now + 1)
+    case 'running':
+      return walkRunning(view, query.cursor)
+    case 'dead':
+      return walkDead(view, query)
+    default:
+      return assertNever(query.state)
+  }
+}
+
+function* walkWaiting(view: View, query: ListQuery, from: number, until: number): Walk {
+  const start = parseCursor(query.cursor, ['string', 'number', 'number', 'number'])
+  const [name = '', priority = 0, dueAt = -1, seq = -1] = start ?? []
+  const range = [Math.max(from, query.dueFrom ?? from), Math.min(until, query.dueUntil ?? until)] as const
+  for (const topic of topics(view, query, String(name))) {
+    const isStart = topic.name === name
+    for (const rank of PRIORITIES.keys()) {
+      if (isStart && rank < Number(priority)) continue
+      const after = isStart && rank === priority ? [Number(dueAt), Number(seq)] : [-1, -1]
+      const cursorOf = (row: WholeRow): CursorPart[] => [topic.name, rank, row.due_at, row.seq]
+      yield* rows(
+        view,
+        WAITING_PAGE,
+        [topic.topic, rank, ...range],
+        after,
+        (row) => [row.due_at, row.seq],
+        cursorOf,
+      )
+    }
+    yield { row: undefined, at: [topic.name, PRIORITIES.length, -1, -1] }
+  }
+}
+
+/** It ends at those that died before it began, so that whoever revives page by page comes to an end. */
+function* walkDead(view: View, query: ListQuery): Walk {
+  const start = parseCursor(query.cursor, ['number', 'string', 'number'])
+  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = '', death = 0] =
+    start ?? []
+  for (const topic of topics(view, query, String(name))) {
+    const after = topic.name === name ? [Number(death)] : [0]
+    const cursorOf = (row: WholeRow): CursorPart[] => [last, topic.name, row.death ?? 0]
+    yield* rows(view, DEAD_PAGE, [topic.topic, last], after, (row) => [row.death], cursorOf)
+    yield { row: undefined, at: [last, topic.name, END] }
+  }
+}
+
+function* walkRunning(view: View, cursor: string | undefined): Walk {
+  const after = (parseCursor(cursor, ['number', 'number', 'number']) ?? [-1, -1, -1]).map(Number)
+  yield* rows(view, RUNNING_PAGE, [view.queue], after, placeOfLease, placeOfLease)
+}
+
+function* walkIds(view: View, prefix: string, cursor: string | undefined): Walk {
+  const [id] = parseCursor(cursor, ['string']) ?? []
+  const exact = id === undefined ? view.db.get<WholeRow>(BY_ID, view.queue, prefix) : undefined
+  if (exact !== undefined) yield { row: exact, at: [prefix] }
+  for (const step of rows(view, PREFIX_PAGE, [view.queue], [id ?? prefix], placeOfId, placeOfId)) {
+    if (step.row?.id.startsWith(prefix) !== true) return
+    yield step
+  }
+}
+
+const placeOfLease = ({ owner, until, seq }: WholeRow): number[] => [owner, until, seq]
+const placeOfId = ({ id }: WholeRow): string[] => [id]
+
+/** All rows of a statement, a slice at a time, each slice after the last row of the one before. */
+function* rows(
+  { db }: View,
+  sql: string,
+  fixed: readonly SqlValue[],
+  after: readonly SqlValue[],
+  keyOf: (row: WholeRow) => readonly SqlValue[],
+  cursorOf: (row: WholeRow) => readonly CursorPart[],
+): Walk {
+  for (let key = after; ;) {
+    const slice = db.all<WholeRow>(sql, ...fixed, ...key, SLICE)
+    for (const row of slice) yield { row, at: cursorOf(row) }
+    const last = slice.at(-1)
+    if (last === undefined || slice.length < SLICE) return
+    key = keyOf(last)
+  }
+}
+
+function* topics(
+  { db, queue }: View,
+  { topic }: ListQuery,
+  from: string,
+): Generator<{ readonly topic: number; readonly name: string }> {
+  type Row = { topic: number; name: string }
+  if (topic !== undefined) {
+    const [row] = db.all<Row>(TOPICS, queue, topic, 1)
+    if (row?.name === topic) yield row
+    return
+  }
+  for (let name = from; ;) {
+    const slice = db.all<Row>(TOPICS, queue, name, SLICE)
+    yield* slice
+    const last = slice.at(-1)
+    if (last === undefined || slice.length < SLICE) return
+    // No topic holds a control character, so nothing lies between this and the next name.
+    name = `${last.name}\u0001`
+  }
+}
+
+/** What can be told without its texts, which may be long. */
+function isCandidate({ db, now }: View, query: ListQuery, row: WholeRow): boolean {
+  return (
+    stateOf(row, now) === query.state &&
+    row.due_at >= (query.dueFrom ?? -Infinity) &&
+    row.due_at < (query.dueUntil ?? Infinity) &&
+    (query.topic === undefined || db.get<{ name: string }>(TOPIC_NAME, row.topic)?.name === query.topic)
+  )
+}
+
+function show({ db, now }: View, row: WholeRow): StoredMessage {
+  const { id, priority, due_at, first_due_at, produced_at, attempt, lapses, until } = row
+  const isRunning = row.state === RUNNING
+  return {
+    ...readTexts(db, row),
+    id,
+    topic: db.get<{ name: string }>(TOPIC_NAME, row.topic)?.name ?? '',
+    priority,
+    state: stateOf(row, now),
+    dueAt: due_at,
+    firstDueAt: first_due_at ?? due_at,
+    producedAt: produced_at,
+    attempt,
+    lapses,
+    until,
+    owner: isRunning ? (db.get<{ name: string }>(OWNER_NAME, row.owner)?.name ?? '') : '',
+  }
+}
+
+function stateOf({ state, due_at }: { state: StateNumber; due_at: number }, now: number): MessageState {
+  if (state === WAITING) return due_at > now ? 'delayed' : 'ready'
+  return state === DEAD ? 'dead' : 'running'
+}

@@ -1,0 +1,86 @@
+/** The verbs that work by id: put, remove, reschedule, revive. */
+import type {
+  Move,
+  NewMessage,
+  PutResult,
+  RemoveResult,
+  RescheduleResult,
+  ReviveResult,
+} from '../../contract/store.ts'
+import { dueAtOf } from '../../shared/moments.ts'
+import {
+  ROW,
+  checksumAfter,
+  deleteMessage,
+  insertMessage,
+  setFailure,
+  type MessageRow,
+} from '../database/message.ts'
+import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
+import type { Scene } from './scene.ts'
+
+const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
+const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
+const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
+  lapses = 0, checksum = ? WHERE seq = ?`
+
+export function putOne(scene: Scene, message: NewMessage): PutResult {
+  const { ledger, queue, queueName, now } = scene
+  const { topic } = ledger.internTopic(queue, message.topic)
+  const dueAt = Math.floor(dueAtOf(message.when, now))
+  const store = (): boolean => {
+    const seq = ledger.nextSequence()
+    return insertMessage(scene.db, { ...message, seq, queue, topic, due_at: dueAt, produced_at: now })
+  }
+  ledger.nextAt(topic)
+  let result: PutResult = 'stored'
+  if (!store()) {
+    if (message.ifExists === 'keep') return 'duplicate'
+    const old = byId(scene, message.id)
+    if (old?.state === RUNNING) return 'running'
+    if (old !== undefined) drop(scene, old)
+    ledger.nextAt(topic)
+    store()
+    result = 'replaced'
+  }
+  ledger.add(topic, WAITING, dueAt, queueName)
+  return result
+}
+
+export function removeOne(scene: Scene, id: string, from: 'waiting' | 'dead'): RemoveResult {
+  const row = byId(scene, id)
+  if (row?.state === RUNNING) return 'running'
+  if (row === undefined || row.state !== (from === 'dead' ? DEAD : WAITING)) return 'missing'
+  drop(scene, row)
+  return 'removed'
+}
+
+export function rescheduleOne(scene: Scene, { id, when }: Move): RescheduleResult {
+  const row = byId(scene, id)
+  if (row?.state === RUNNING) return 'running'
+  if (row?.state !== WAITING) return 'missing'
+  const dueAt = Math.floor(dueAtOf(when, scene.now))
+  scene.ledger.move(row.topic, dueAt, scene.queueName)
+  scene.db.run(MOVE, dueAt, checksumAfter(row, { due_at: dueAt, first_due_at: null }), row.seq)
+  return 'rescheduled'
+}
+
+export function reviveOne(scene: Scene, id: string): ReviveResult {
+  const row = byId(scene, id)
+  if (row?.state !== DEAD) return 'missing'
+  scene.ledger.take(row.topic, DEAD)
+  scene.ledger.add(row.topic, WAITING, scene.now, scene.queueName)
+  const checksum = checksumAfter(row, { due_at: scene.now, first_due_at: null, attempt: 0, lapses: 0 })
+  scene.db.run(REVIVE, scene.now, checksum, row.seq)
+  setFailure(scene.db, row.seq, checksum, { error: '', reason: '' })
+  return 'revived'
+}
+
+function byId({ db, queue }: Scene, id: string): MessageRow | undefined {
+  return db.get<MessageRow>(BY_ID, queue, id)
+}
+
+function drop({ db, ledger }: Scene, row: MessageRow): void {
+  deleteMessage(db, row)
+  ledger.take(row.topic, row.state)
+}

@@ -1,0 +1,16 @@
+/** What a verb works with. One that writes has a ledger as well, and runs inside a transaction. */
+import type { Database } from '../database/database.ts'
+import type { Ledger } from '../database/ledger.ts'
+
+export type View = {
+  readonly db: Database
+  /** Its number; NO_QUEUE while nothing was ever written to it. */
+  readonly queue: number
+  readonly queueName: string
+  readonly now: number
+}
+
+export type Scene = View & { readonly ledger: Ledger }
+
+/** No row has it, so that whoever looks finds nothing. */
+export const NO_QUEUE = -1
