@@ -85,12 +85,22 @@ function matches({ id, dueAt, body }: StoredMessage, { dueFrom, dueUntil, idPref
   )
 }
 
+/** Messages may die again meanwhile: no more are revived than were dead when it began, so that it ends. */
 export async function revive(store: Store, filter: ParsedFilter): Promise<number> {
+  const most = 'ids' in filter ? Infinity : await countDead(store, filter.topic)
   let revived = 0
   for await (const ids of batches(store, filter)) {
-    revived += (await store.revive(ids)).filter((result) => result === 'revived').length
+    const results = await store.revive(ids.slice(0, most - revived))
+    revived += results.filter((result) => result === 'revived').length
+    if (revived >= most) break
   }
   return revived
+}
+
+async function countDead(store: Store, topic: string | undefined): Promise<number> {
+  if (topic === undefined) return (await store.count()).states.dead
+  const { topics } = await store.countTopics({ topics: [topic] })
+  return topics[topic]?.dead ?? 0
 }
 
 export async function purge(store: Store, filter: ParsedFilter): Promise<number> {

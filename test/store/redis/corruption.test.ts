@@ -105,7 +105,7 @@ class Witness {
       fallback: '100ms',
       stopTimeout: '1s',
       retry: { limit: 2, delays: ['1ms'] },
-      logger: { debug: write, info: write, warn: write, error: write },
+      logger: { info: write, warn: write, error: write },
     })
     this.queue.on('error', (error) => write(error.message))
     for (const topic of [...TOPICS, 'new']) {
