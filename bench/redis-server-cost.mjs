@@ -151,28 +151,37 @@ async function idle(topicCount, waiting) {
 }
 
 const cell = (value) => value.toFixed(value < 10 ? 2 : 0)
-console.log(`${DIST}, Redis ${await server.version()}\n`)
-console.log('| server µs per message | put | claim | settle | all |\n|---|---|---|---|---|')
-const row = (name, { put, claim, settle, all }) =>
-  console.log(`| ${name} | ${cell(put)} | ${cell(claim)} | ${cell(settle)} | ${cell(all)} |`)
-row('batches of 500', await rounds(500, 20_000))
-row('batches of 100', await rounds(100, 20_000))
-row('batches of 500, two producers out of step', await rounds(500, 20_000, { producers: 2 }))
-row(
-  'batches of 500, own ids',
-  await rounds(500, 20_000, { idFor: (round, i) => `order-${round}-${100_000 + i}` }),
-)
-row('one by one', await rounds(1, 2_000))
-console.log('\n| bytes per pending message |  |\n|---|---|')
-console.log(`| generated ids | ${cell(await bytesPerMessage(50_000))} |`)
-console.log(
-  `| own ids of 16 characters | ${cell(await bytesPerMessage(50_000, (i) => `order:${1_000_000_000 + i}`))} |`,
-)
-console.log('\n| server µs per claim |  |\n|---|---|')
-console.log(`| behind 20,000 of another topic, the first 20 | ${cell(await behindBacklog())} |`)
-for (const count of [1, 10, 100, 1_000])
-  console.log(
-    `| nothing due, ${count} topics: empty, with one delayed each | ${cell(await idle(count, false))}, ${cell(await idle(count, true))} |`,
-  )
-admin.close()
-await server.stop()
+const rowOf = (name, { put, claim, settle, all }) =>
+  `| ${name} | ${cell(put)} | ${cell(claim)} | ${cell(settle)} | ${cell(all)} |`
+
+async function report() {
+  const ownId = (round, i) => `order-${round}-${100_000 + i}`
+  const lines = [
+    `${DIST}, Redis ${await server.version()}`,
+    '\n| server µs per message | put | claim | settle | all |\n|---|---|---|---|---|',
+    rowOf('batches of 500', await rounds(500, 20_000)),
+    rowOf('batches of 100', await rounds(100, 20_000)),
+    rowOf('batches of 500, two producers out of step', await rounds(500, 20_000, { producers: 2 })),
+    rowOf('batches of 500, own ids', await rounds(500, 20_000, { idFor: ownId })),
+    rowOf('one by one', await rounds(1, 2_000)),
+    '\n| bytes per pending message |  |\n|---|---|',
+    `| generated ids | ${cell(await bytesPerMessage(50_000))} |`,
+    `| own ids of 16 characters | ${cell(await bytesPerMessage(50_000, (i) => `order:${1_000_000_000 + i}`))} |`,
+    '\n| server µs per claim |  |\n|---|---|',
+    `| behind 20,000 of another topic, mean of the first 20 | ${cell(await behindBacklog())} |`,
+  ]
+  for (const count of [1, 10, 100, 1_000]) {
+    const [empty, waiting] = [await idle(count, false), await idle(count, true)]
+    lines.push(
+      `| nothing due, ${count} topics: empty, with one delayed each | ${cell(empty)}, ${cell(waiting)} |`,
+    )
+  }
+  return lines.join('\n')
+}
+
+try {
+  console.log(await report())
+} finally {
+  admin.close()
+  await server.stop()
+}

@@ -11,7 +11,6 @@ local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
-local SPREAD_MAX = 4000
 local MOMENT_MAX = 8640000000000000
 local now
 if ARGV[1] == '' then
@@ -56,7 +55,8 @@ end`
 const claims = `local FILLING = string.rep(' ', 64)
 local function readEntry(entry)
   local due, line, stamp, ownEnd = string.match(entry, '^([^ !]+) ?(%d*) ?([^ !]*)!?(%d*)$')
-  if not due or not tonumber(due) then
+  local at = due and tonumber(due)
+  if not at or at ~= at then
     return '0', 0, '', ''
   end
   return due, tonumber(line) or 1, stamp, ownEnd
@@ -68,9 +68,12 @@ local function makeEntry(due, line, stamp)
   return line == 1 and due or due .. ' ' .. line
 end
 local function linesIn(record)
-  local lines = {}
-  for line in string.gmatch(record or '', '([^\\n]+)\\n') do
-    lines[#lines + 1] = line
+  local lines, from = {}, 1
+  local ends = record and string.find(record, '\\n', 1, true)
+  while ends do
+    lines[#lines + 1] = sub(record, from, ends - 1)
+    from = ends + 1
+    ends = string.find(record, '\\n', from, true)
   end
   return lines
 end
@@ -319,7 +322,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '7d400d3cddacdd9ab863a500ce1818cb75959760',
+  sha: 'abfb9dcd4502e833960ca1ff717bb5d5a0e8a75f',
   source: [base, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -358,7 +361,7 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '392b42d313b432bc8875571dad9e8bac5476074c',
+  sha: '802dc3b2e95633746925e36d060add009dc2ecdc',
   source: [base, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -382,7 +385,7 @@ return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'a3e5f050e927c5cbd15a07b8975613b403eff629',
+  sha: 'b6e7b64dc2cb268287ebf2effa563a4a6cd7d759',
   source: [base, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -441,7 +444,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'd51b8d7a6e13f548a346052d2c6a78defb8ac512',
+  sha: 'c3eaf35485f3f6950df23513544b39dc4c15d958',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -468,7 +471,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '8fc67330bb31364d7db43084e11759d227f7b2d9',
+  sha: '9fc5c3db6996a4ac8636a8b5ecb4da278a4a87da',
   source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -533,7 +536,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '4f8f3c28b9a184382a1a9c35dd768bf79fb63951',
+  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -589,7 +592,7 @@ return { found, owners }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '7df00f5a3afb17c559cb24f61aa436dd88e7219a',
+  sha: 'c3e9a4fd8673928453daa198a6df4be6548fae61',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -786,7 +789,7 @@ return { place, lastDeath, examined, found, owners }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '20785fd20ed6e0a896620f52f687226cf3b7520e',
+  sha: '654e26f0e2469178e9ace94db533bbb52e3f6b35',
   source: [base, lines, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -821,7 +824,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'e5e8c69efc44db882d2698c76e941feeffa62fa4',
+  sha: '865d5f64a7532c25808414d478d83f57e2e299eb',
   source: [base, lines, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -851,7 +854,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'fbc9e319346942ed60f542c42a5aae4c85ca295c',
+  sha: 'ec4193be230fe1353d6d64aea9b3409287806c41',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -879,7 +882,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: '5b923ac5e6f4100bd6fe3b5f2fa8fcdaa2659999',
+  sha: 'd1af7778f3ddfb355ede24cdb1fe5bb54e17484d',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -897,7 +900,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'f1ac7d7c59d1a96369d40453e50c167e9ff02ea1',
+  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -916,12 +919,9 @@ local function note(number, head)
   end
 end
 local function askByName()
-  for first = 1, 3 * wants, SPREAD_MAX do
-    local last = math.min(first + SPREAD_MAX - 1, 3 * wants)
-    local heads = call('ZMSCORE', HEADS, unpack(lines, first, last))
-    for index = 1, last - first + 1 do
-      note(first + index - 1, heads[index])
-    end
+  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  for number = 1, 3 * wants do
+    note(number, heads[number])
   end
 end
 local function askByMoment()
@@ -957,9 +957,7 @@ if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
     lines[number] = KEYS[PLACES_AT + number]
   end
-  if wants > 0 then
-    askByName()
-  end
+  askByName()
 elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
@@ -1083,7 +1081,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '73b1511c0bba4081370b4e3b34bf3310d4f319fe',
+  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1210,7 +1208,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'c7d25b4a224ec6b1155070a183617c524829fd25',
+  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1260,7 +1258,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '86533f27ea8619cb00e511322b4b4088903b232e',
+  sha: 'c5c1f0f671d612aa77d0c1d3cb88336935cd7e98',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1275,7 +1273,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '183f62922038af3c74f23f9c14d453c7e8bca9d5',
+  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1316,7 +1314,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '55ddab4bdf31095d49e2d123908e7cd7f3c2a897',
+  sha: '8d0122827b7802fafefd656a63ac69f34781384a',
   source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1453,7 +1451,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b24afb3418f8425e5acdcda272722421181b9307',
+  sha: 'b86587b06cc7d2e111e2ae4a9a682bd07bb77304',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1507,7 +1505,7 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '4dbedceb98d83ba4d568310aa1458b0ba5d2f1b8',
+  sha: '7a5d2221f42109d5dd19a597a3dea8c9fee418d8',
   source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}

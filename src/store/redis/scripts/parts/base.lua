@@ -22,6 +22,7 @@
 -- ARGV[2] is the channel for wake-ups.
 --
 -- The member of a line is the id, or a stamp before it: see `order`.
+-- Lua cannot spread more than about 8000 values into one command; a call has at most 1000 entries.
 -- Each string that a script makes is hashed, byte by byte, and collected; the scripts that everything passes through
 -- make as few of them as they can.
 
@@ -38,8 +39,6 @@ local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
 -- Reading a body costs its length, so bodies are read a few at a time, and no call reads much more than this.
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
--- Lua cannot spread more than about 8000 values into one command.
-local SPREAD_MAX = 4000
 -- The last moment that a date can have, in milliseconds.
 local MOMENT_MAX = 8640000000000000
 

@@ -14,7 +14,8 @@ local FILLING = string.rep(' ', 64)
 -- dueAt as text, the number of the line, the stamp, and the end of its own or ''.
 local function readEntry(entry)
   local due, line, stamp, ownEnd = string.match(entry, '^([^ !]+) ?(%d*) ?([^ !]*)!?(%d*)$')
-  if not due or not tonumber(due) then
+  local at = due and tonumber(due)
+  if not at or at ~= at then
     return '0', 0, '', ''
   end
   return due, tonumber(line) or 1, stamp, ownEnd
@@ -28,9 +29,12 @@ local function makeEntry(due, line, stamp)
 end
 
 local function linesIn(record)
-  local lines = {}
-  for line in string.gmatch(record or '', '([^\n]+)\n') do
-    lines[#lines + 1] = line
+  local lines, from = {}, 1
+  local ends = record and string.find(record, '\n', 1, true)
+  while ends do
+    lines[#lines + 1] = sub(record, from, ends - 1)
+    from = ends + 1
+    ends = string.find(record, '\n', from, true)
   end
   return lines
 end

@@ -43,12 +43,9 @@ local function note(number, head)
 end
 
 local function askByName()
-  for first = 1, 3 * wants, SPREAD_MAX do
-    local last = math.min(first + SPREAD_MAX - 1, 3 * wants)
-    local heads = call('ZMSCORE', HEADS, unpack(lines, first, last))
-    for index = 1, last - first + 1 do
-      note(first + index - 1, heads[index])
-    end
+  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  for number = 1, 3 * wants do
+    note(number, heads[number])
   end
 end
 
@@ -87,9 +84,7 @@ if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
     lines[number] = KEYS[PLACES_AT + number]
   end
-  if wants > 0 then
-    askByName()
-  end
+  askByName()
 elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
