@@ -154,8 +154,9 @@ const cell = (value) => value.toFixed(value < 10 ? 2 : 0)
 const rowOf = (name, { put, claim, settle, all }) =>
   `| ${name} | ${cell(put)} | ${cell(claim)} | ${cell(settle)} | ${cell(all)} |`
 
+const ownId = (round, i) => `order-${round}-${100_000 + i}`
+
 async function report() {
-  const ownId = (round, i) => `order-${round}-${100_000 + i}`
   const lines = [
     `${DIST}, Redis ${await server.version()}`,
     '\n| server µs per message | put | claim | settle | all |\n|---|---|---|---|---|',
