@@ -16,10 +16,8 @@ import type {
   ClaimReply,
   ClaimRequest,
   InspectQuery,
-  LeaseRef,
   Move,
   NewMessage,
-  Settlement,
   TopicFigures,
 } from '../contract/store.ts'
 import type { HostedEngine, Look, Written } from '../thread/host.ts'
@@ -39,7 +37,7 @@ import { inspectIds, inspectPage } from './verbs/inspection.ts'
 import { leave, owned, workers } from './verbs/owners.ts'
 import { putOne, removeOne, rescheduleOne, reviveOne } from './verbs/placing.ts'
 import { NO_QUEUE, type Scene, type View } from './verbs/scene.ts'
-import { extendOne, settleOne } from './verbs/settling.ts'
+import { extend, settle } from './verbs/settling.ts'
 import { closeBells, ringBell } from './wake.ts'
 
 export type FileEngineOptions = { readonly directory: string; readonly sync: SyncMode }
@@ -59,8 +57,8 @@ const WRITES: Readonly<Record<string, Write>> = {
   remove: each<string>(removeOne),
   reschedule: each<Move>(rescheduleOne),
   revive: each<string>(reviveOne),
-  extend: each<LeaseRef>(extendOne),
-  settle: each<Settlement>(settleOne),
+  extend,
+  settle,
   claim: (scene: Scene, request: ClaimRequest) =>
     request.from === 'due' ? claimDue(scene, request) : claimLapsed(scene, request),
   leave,
@@ -196,9 +194,9 @@ export class FileEngine implements HostedEngine {
   #act(ledger: Ledger, call: ThreadCall): unknown {
     const write = WRITES[call.verb]
     if (write === undefined) throw new InvariantError(`the file engine has no verb "${call.verb}"`)
-    const view = this.#view(call)
-    const queue = view.queue === NO_QUEUE ? this.#makeQueue(call.queue) : view.queue
-    return write({ ...view, queue, ledger }, ...(call.args as Args))
+    const { db, queue: found, queueName, now } = this.#view(call)
+    const queue = found === NO_QUEUE ? this.#makeQueue(queueName) : found
+    return write({ db, queue, queueName, now, ledger }, ...(call.args as Args))
   }
 
   #view(call: ThreadCall): View {

@@ -21,7 +21,14 @@ async function ask<T>(url: string, verb: string, args: readonly unknown[]): Prom
   const holder = {}
   const thread = await acquireThread(directory, sync)
   try {
-    return await thread.engine.call<T>({ holder, queue: '', verb, args, entries: 1, bytes: 0 })
+    return await thread.engine.call<T>(holder, {
+      queue: '',
+      verb,
+      args,
+      entries: 1,
+      bytes: 0,
+      now: undefined,
+    })
   } finally {
     await releaseThread(thread, holder)
   }

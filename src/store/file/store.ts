@@ -9,6 +9,7 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
+import type { CallRequest } from '../thread/proxy.ts'
 import type { SyncMode } from './directory.ts'
 import { isWatchingFinding, worstFirst } from './doctor/findings.ts'
 import { closedError } from './failure.ts'
@@ -162,7 +163,7 @@ export class FileStore implements contract.Store {
     const { directory, sync } = this.#options
     const thread = await acquireThread(directory, sync)
     try {
-      await thread.engine.call({ ...this.#request('open', []), holder: this })
+      await thread.engine.call(this, this.#request('open', [], 1, 0))
       const channel = new WakeChannel(thread.directory, this.#context.queue, this.#context.logger)
       thread.channels.add(channel)
       return { thread, channel }
@@ -195,14 +196,14 @@ export class FileStore implements contract.Store {
 
   async #call<R>(verb: string, args: readonly unknown[], entries = 1, bytes = 0): Promise<R> {
     const { thread } = this.#use()
-    return thread.engine.call<R>({ ...this.#request(verb, args), entries, bytes, holder: this })
+    return thread.engine.call<R>(this, this.#request(verb, args, entries, bytes))
   }
 
-  #request(verb: string, args: readonly unknown[]) {
+  #request(verb: string, args: readonly unknown[], entries: number, bytes: number): CallRequest {
     const { queue, clock } = this.#context
     // The system's clock is the same on the thread, and read there it is fresh.
-    const now = clock === systemClock ? {} : { now: clock.now() }
-    return { queue, verb, args, entries: 1, bytes: 0, ...now }
+    const now = clock === systemClock ? undefined : clock.now()
+    return { queue, verb, args, entries, bytes, now }
   }
 
   #use(): Opened {

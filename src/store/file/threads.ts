@@ -69,7 +69,7 @@ export async function callAside<T>(
 ): Promise<T> {
   const engine = newEngine(directory, sync, ASIDE_MS_MAX, () => {})
   try {
-    return await engine.call<T>({ holder: engine, queue, verb, args, entries: 1, bytes: 0 })
+    return await engine.call<T>(engine, { queue, verb, args, entries: 1, bytes: 0, now: undefined })
   } finally {
     await engine.end(CLOSE_MS_MAX)
   }

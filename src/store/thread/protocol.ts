@@ -12,7 +12,7 @@ export type ThreadCall = {
   readonly entries: number
   readonly bytes: number
   /** The caller's time, where it has a clock of its own. Otherwise the thread reads the system's when it runs the call. */
-  readonly now?: number
+  readonly now: number | undefined
 }
 
 /** The verb that ends the thread. */

@@ -30,10 +30,7 @@ export type EngineThreadOptions<T> = {
   readonly onWakes: (wakes: readonly Wake[]) => void
 }
 
-export type CallRequest = Omit<ThreadCall, 'n'> & {
-  /** Whose call it is, so that a store that closes can give up its own. */
-  readonly holder: object
-}
+export type CallRequest = Omit<ThreadCall, 'n'>
 
 type PendingCall = {
   readonly holder: object
@@ -68,13 +65,14 @@ export class EngineThread<T> {
     this.#options = options
   }
 
-  call<R>({ holder, ...request }: CallRequest): Promise<R> {
+  /** `holder`: whose call it is, so that a store that closes can give up its own. */
+  call<R>(holder: object, { queue, verb, args, entries, bytes, now }: CallRequest): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       this.#n += 1
       const n = this.#n
       if (this.#calls.size === 0) this.#keepAlive()
-      this.#calls.set(n, { holder, bytes: request.bytes, resolve, reject, sentAt: undefined })
-      this.#outbox.push({ n, ...request })
+      this.#calls.set(n, { holder, bytes, resolve, reject, sentAt: undefined })
+      this.#outbox.push({ n, queue, verb, args, entries, bytes, now })
       if (this.#isFlushing) return
       this.#isFlushing = true
       queueMicrotask(() => this.#flush())
@@ -100,7 +98,7 @@ export class EngineThread<T> {
     if (worker === undefined) return
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
     worker.ref()
-    worker.postMessage([{ n: 0, queue: '', verb: END, args: [], entries: 0, bytes: 0 }])
+    worker.postMessage([{ n: 0, queue: '', verb: END, args: [], entries: 0, bytes: 0, now: undefined }])
     await endsWithin(ms, ended)
     worker.unref()
     this.#forget(worker)

@@ -48,18 +48,18 @@ function start(callMs = 30_000): EngineThread<undefined> {
 }
 
 function call(verb: string, fields: Partial<CallRequest> = {}): CallRequest {
-  return { holder: threads, queue: 'q', verb, args: [], entries: 1, bytes: 0, ...fields }
+  return { queue: 'q', verb, args: [], entries: 1, bytes: 0, now: undefined, ...fields }
 }
 
 test('calls of one turn travel in one message, and each has its own answer', async () => {
   const thread = start()
-  const answers = [1, 2, 3].map((n) => thread.call(call('echo', { args: [n] })))
+  const answers = [1, 2, 3].map((n) => thread.call(threads, call('echo', { args: [n] })))
   expect(await Promise.all(answers)).toEqual([1, 2, 3])
-  expect(await Promise.all([1, 2, 3].map(() => thread.call(call('size'))))).toEqual([3, 3, 3])
+  expect(await Promise.all([1, 2, 3].map(() => thread.call(threads, call('size'))))).toEqual([3, 3, 3])
 })
 
 test('an error keeps its class, code and value', async () => {
-  await expect(start().call(call('refuse'))).rejects.toMatchObject({
+  await expect(start().call(threads, call('refuse'))).rejects.toMatchObject({
     name: 'UsageError',
     code: 'ID_INVALID',
     message: 'no',
@@ -69,36 +69,40 @@ test('an error keeps its class, code and value', async () => {
 
 test('P11: a silent thread: the call rejects at its deadline, later ones are answered', async () => {
   const thread = start(200)
-  await thread.call(call('echo'))
-  const silent = thread.call(call('nothing'))
+  await thread.call(threads, call('echo'))
+  const silent = thread.call(threads, call('nothing'))
   await expect(silent).rejects.toMatchObject({ name: 'UnavailableError', code: 'STORE_UNAVAILABLE' })
-  expect(await thread.call(call('echo', { args: ['again'] }))).toBe('again')
+  expect(await thread.call(threads, call('echo', { args: ['again'] }))).toBe('again')
 })
 
 test.each(['die', 'throw'])(
   'a thread that ends by itself (%s): its calls reject, the next one has a new thread',
   async (how) => {
     const thread = start()
-    const others = expect(thread.call(call('nothing'))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-    await expect(thread.call(call(how))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    const others = expect(thread.call(threads, call('nothing'))).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    })
+    await expect(thread.call(threads, call(how))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     await others
-    expect(await thread.call(call('echo', { args: ['new'] }))).toBe('new')
+    expect(await thread.call(threads, call('echo', { args: ['new'] }))).toBe('new')
   },
 )
 
 test('P10: what is large waits here until the thread has answered what it has', async () => {
   const thread = start()
-  const sizes = Array.from({ length: 10 }, () => thread.call<number>(call('size', { bytes: 20 * MEBIBYTE })))
+  const sizes = Array.from({ length: 10 }, () =>
+    thread.call<number>(threads, call('size', { bytes: 20 * MEBIBYTE })),
+  )
   expect(await Promise.all(sizes)).toEqual(Array.from({ length: 10 }, () => 1))
-  const small = Array.from({ length: 3 }, () => thread.call<number>(call('size', { bytes: 1000 })))
+  const small = Array.from({ length: 3 }, () => thread.call<number>(threads, call('size', { bytes: 1000 })))
   expect(await Promise.all(small)).toEqual([3, 3, 3])
 })
 
 test('a holder that gives up rejects its own calls only', async () => {
   const thread = start()
   const [mine, other] = [{}, {}]
-  const given = expect(thread.call(call('nothing', { holder: mine }))).rejects.toThrow('given up')
-  const kept = thread.call(call('echo', { holder: other, args: ['kept'] }))
+  const given = expect(thread.call(mine, call('nothing'))).rejects.toThrow('given up')
+  const kept = thread.call(other, call('echo', { args: ['kept'] }))
   thread.giveUp(mine, new UnavailableError('STORE_CLOSED', 'given up'))
   await given
   expect(await kept).toBe('kept')

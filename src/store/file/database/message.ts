@@ -1,78 +1,105 @@
-/** A message as it lies in its row, and what becomes of it on the way out. */
+/** A message as it lies in its row: how it gets there, changes and leaves. */
 import type { PriorityRank } from '../../../core/message.ts'
 import { corrupt } from '../failure.ts'
-import { contentSum, failureSum, numbersSum, type MessageNumbers, type MessageTexts } from './checksum.ts'
+import { contentSum, failureSum, numbersSum, type MessageTexts } from './checksum.ts'
 import type { Database } from './database.ts'
 import type { SqlValue } from './driver.ts'
-import { BODY_INLINE_MAX, type StateNumber } from './schema.ts'
+import { BODY_INLINE_MAX, RUNNING, type StateNumber } from './schema.ts'
 
 /** All that moving a message needs; its texts may be long and stay where they are. */
-export type MessageRow = MessageNumbers & {
+export type MessageRow = {
   readonly seq: number
   readonly queue: number
-  readonly id: string
+  readonly topic: number
   readonly priority: PriorityRank
   readonly state: StateNumber
-  readonly until: number
+  readonly due_at: number
+  readonly first_due_at: number | null
+  readonly produced_at: number
   readonly lease: number
   readonly owner: number
-  readonly death: number | null
+  readonly attempt: number
+  readonly lapses: number
   readonly checksum: number
+  readonly id: string
   /** 1: its body lies in the table for bodies. */
   readonly is_large: 0 | 1
 }
 
-export type WholeRow = MessageRow &
-  MessageTexts & { readonly meta: string; readonly body: string | Uint8Array | null }
+type Text = string | Uint8Array
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large'> & {
+  readonly meta: Text
+  readonly error: Text
+  readonly reason: Text
+  readonly body: Text | null
+}
 
-export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, until, lease, owner, death,
-  attempt, lapses, checksum, id, body IS NULL AS is_large`
-export const WHOLE_ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, until, lease, owner,
-  death, attempt, lapses, checksum, id, body IS NULL AS is_large, meta, error, reason, body`
+export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
+  checksum, id, body IS NULL AS is_large`
+export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
+  checksum, id, meta, error, reason, body`
+/** For statements about many: a list of numbers in JSON, because one statement is cheaper than many. */
+export const AMONG = 'seq IN (SELECT value FROM json_each(?))'
 
 const LARGE_BODY = 'SELECT body FROM body WHERE seq = ?'
 const FAILURE = 'SELECT error, reason FROM message WHERE seq = ?'
 const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, meta, body)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const INSERT_LARGE = 'INSERT INTO body (seq, body) VALUES (?, ?)'
-const DELETE = 'DELETE FROM message WHERE seq = ?'
-const DELETE_LARGE = 'DELETE FROM body WHERE seq = ?'
+const DELETE = `DELETE FROM message WHERE ${AMONG}`
+const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
 
-export type NewRow = Pick<
-  WholeRow,
-  'seq' | 'queue' | 'topic' | 'priority' | 'due_at' | 'produced_at' | 'id' | 'meta'
-> & { readonly body: string }
+export type RowPlace = {
+  readonly seq: number
+  readonly queue: number
+  readonly topic: number
+  readonly dueAt: number
+  readonly now: number
+}
 
 /** False: the id is taken. */
-export function insertMessage(db: Database, row: NewRow): boolean {
-  const { seq, queue, topic, priority, due_at, produced_at, id, meta, body } = row
-  const checksum =
-    (contentSum(id, meta, body) ^ numbersSum({ ...row, first_due_at: null, attempt: 0, lapses: 0 })) >>> 0
+export function insertMessage(
+  db: Database,
+  { seq, queue, topic, dueAt, now }: RowPlace,
+  { id, meta, body, priority }: { id: string; meta: string; body: string; priority: PriorityRank },
+): boolean {
+  const checksum = (contentSum(id, meta, body) ^ numbersSum(topic, priority, dueAt, null, now, 0, 0)) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
-  const text = toSql(meta)
-  if (db.run(INSERT, seq, queue, topic, priority, due_at, produced_at, checksum, id, text, inline) === 0)
+  if (db.run(INSERT, seq, queue, topic, priority, dueAt, now, checksum, id, toSql(meta), inline) === 0)
     return false
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
   return true
 }
 
-export function deleteMessage(db: Database, { seq, is_large }: MessageRow): void {
-  db.run(DELETE, seq)
-  if (is_large === 1) db.run(DELETE_LARGE, seq)
+export function deleteMessages(db: Database, rows: readonly Pick<MessageRow, 'seq' | 'is_large'>[]): void {
+  if (rows.length === 0) return
+  db.run(DELETE, JSON.stringify(rows.map(({ seq }) => seq)))
+  const large = rows.filter(({ is_large }) => is_large === 1)
+  if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(large.map(({ seq }) => seq)))
 }
 
-/** The checksum after these of its numbers changed. */
-export function checksumAfter(row: MessageRow, changes: Partial<MessageNumbers>): number {
-  return (row.checksum ^ numbersSum(row) ^ numbersSum({ ...row, ...changes })) >>> 0
+type Changes = Partial<Pick<MessageRow, 'due_at' | 'first_due_at' | 'attempt' | 'lapses'>>
+
+/** The checksum of a message that will wait or be dead, with these of its numbers changed. */
+export function checksumAfter(row: MessageRow, changes: Changes): number {
+  const {
+    due_at = row.due_at,
+    first_due_at = row.first_due_at,
+    attempt = row.attempt,
+    lapses = row.lapses,
+  } = changes
+  const { topic, priority, produced_at } = row
+  const after = numbersSum(topic, priority, due_at, first_due_at, produced_at, attempt, lapses)
+  return (row.checksum ^ sumOfNumbers(row) ^ after) >>> 0
 }
 
 /** Sets what it failed of. `checksum`: with all other changes in it. */
 export function setFailure(db: Database, seq: number, checksum: number, texts: MessageTexts): void {
-  const old = db.get<MessageTexts>(FAILURE, seq) ?? { error: '', reason: '' }
-  const [error, reason] = [fromSql(old.error), fromSql(old.reason)]
-  const next = (checksum ^ failureSum({ error, reason }) ^ failureSum(texts)) >>> 0
+  const old = db.get<{ error: Text; reason: Text }>(FAILURE, seq) ?? { error: '', reason: '' }
+  const before = failureSum({ error: fromSql(old.error), reason: fromSql(old.reason) })
+  const next = (checksum ^ before ^ failureSum(texts)) >>> 0
   db.run(NEW_FAILURE, toSql(texts.error), toSql(texts.reason), next, seq)
 }
 
@@ -81,13 +108,19 @@ export function readTexts(
   db: Database,
   row: WholeRow,
 ): { readonly body: string; readonly meta: string } & MessageTexts {
-  const stored = row.is_large === 1 ? db.get<{ body: string }>(LARGE_BODY, row.seq)?.body : row.body
-  if (stored === undefined || stored === null) throw corrupt(`message "${row.id}" has no body`)
+  const stored = row.body ?? db.get<{ body: Text }>(LARGE_BODY, row.seq)?.body
+  if (stored === undefined) throw corrupt(`message "${row.id}" has no body`)
   const body = fromSql(stored)
   const [meta, error, reason] = [fromSql(row.meta), fromSql(row.error), fromSql(row.reason)]
-  const checksum = (contentSum(row.id, meta, body) ^ failureSum({ error, reason }) ^ numbersSum(row)) >>> 0
+  const checksum = (contentSum(row.id, meta, body) ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
   if (checksum !== row.checksum) throw corrupt(`message "${row.id}" does not match its checksum`)
   return { body, meta, error, reason }
+}
+
+function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'is_large'>): number {
+  const { topic, priority, due_at, first_due_at, produced_at, state, attempt, lapses } = row
+  const finished = state === RUNNING ? attempt - 1 : attempt
+  return numbersSum(topic, priority, due_at, first_due_at, produced_at, finished, lapses)
 }
 
 /** Some drivers end a text at its first null character, so one that has any is kept as bytes. */
@@ -95,6 +128,6 @@ export function toSql(text: string): SqlValue {
   return text.includes('\0') ? Buffer.from(text) : text
 }
 
-export function fromSql(value: string | Uint8Array): string {
+export function fromSql(value: Text): string {
   return typeof value === 'string' ? value : Buffer.from(value).toString()
 }

@@ -17,7 +17,8 @@
 
 /** "punc". Tells our files from those of other programs. */
 export const APPLICATION_ID = 0x70756e63
-export const BODY_INLINE_MAX = 2000
+/** Measured: up to here a row of its own saves nothing, at 2,000 it saves a quarter of the work of a whole life. */
+export const BODY_INLINE_MAX = 1000
 
 export const WAITING = 0
 export const RUNNING = 1

@@ -9,7 +9,7 @@ import { PRIORITIES } from '../../../core/message.ts'
 import type { ClaimDue, ClaimLapsed, ClaimReply, Lease, Next } from '../../contract/store.ts'
 import { nextAt } from '../../shared/moments.ts'
 import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
-import { WHOLE_ROW, checksumAfter, readTexts, type WholeRow } from '../database/message.ts'
+import { AMONG, WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { isProvable, isProvenDead } from '../process-identity.ts'
 import { internOwner, ownerNumber, ownersWithLeases, type OwnerRow } from './owners.ts'
 import type { Scene, View } from './scene.ts'
@@ -25,7 +25,7 @@ const LAPSED = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ? AND until <= ? ORDER BY until, seq LIMIT ?`
 const FIRST_LAPSE = `SELECT min(until) AS at FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ?`
-const LEASE = `UPDATE message SET state = 1, until = ?, lease = ?, owner = ?, attempt = ?, checksum = ? WHERE seq = ?`
+const LEASE = `UPDATE message SET state = 1, until = ?, owner = ?, lease = lease + 1, attempt = attempt + ? WHERE ${AMONG}`
 const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 
 /** What is left of the limits of one claim. The first message is handed out whatever its size. */
@@ -118,6 +118,7 @@ type Terms = {
 function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: Terms): Lease[] {
   const { db, now } = scene
   const leases: Lease[] = []
+  const begun = terms.isNew ? 1 : 0
   for (const row of rows) {
     const { body, meta } = readTexts(db, row)
     if (body.length > budget.bytes && !budget.isFresh) {
@@ -127,9 +128,6 @@ function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: T
     budget.isFresh = false
     budget.bytes -= body.length
     budget.entries -= 1
-    const attempt = row.attempt + (terms.isNew ? 1 : 0)
-    const checksum = terms.isNew ? checksumAfter(row, { attempt }) : row.checksum
-    db.run(LEASE, terms.until, row.lease + 1, terms.owner, attempt, checksum, row.seq)
     leases.push({
       id: row.id,
       token: `${row.seq}.${row.lease + 1}`,
@@ -139,11 +137,13 @@ function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: T
       priority: row.priority,
       dueAt: row.due_at,
       firstDueAt: row.first_due_at ?? row.due_at,
-      attempt,
+      attempt: row.attempt + begun,
       lapses: row.lapses,
       latenessMs: now - row.due_at,
     })
   }
+  const taken = rows.slice(0, leases.length).map(({ seq }) => seq)
+  if (taken.length > 0) db.run(LEASE, terms.until, terms.owner, begun, JSON.stringify(taken))
   return leases
 }
 

@@ -16,28 +16,32 @@ import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
 
-type Walk = Generator<{ readonly row: WholeRow | undefined; readonly at: readonly CursorPart[] }>
+type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonly CursorPart[] }>
 
+/** With what only people want to see. */
+type ShownRow = WholeRow & { readonly until: number; readonly owner: number; readonly death: number | null }
+
+const SHOWN_ROW = `${WHOLE_ROW}, until, owner, death`
 const SCANNED_MAX = 5000
 const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
 const END = Number.MAX_SAFE_INTEGER
 
 const SEQUENCE = 'SELECT sequence FROM queue WHERE queue = 0'
-const BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
+const BY_ID = `SELECT ${SHOWN_ROW} FROM message WHERE queue = ? AND id = ?`
 const TOPICS = 'SELECT topic, name FROM topic WHERE queue = ? AND name >= ? ORDER BY name LIMIT ?'
 const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
-const WAITING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?
+const WAITING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?
   AND priority = ? AND due_at >= ? AND due_at < ? AND (due_at, seq) > (?, ?) ORDER BY due_at, seq LIMIT ?`
-const DEAD_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND death <= ?
+const DEAD_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND death <= ?
   AND death > ? ORDER BY death LIMIT ?`
-const RUNNING_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
+const RUNNING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
   AND (owner, until, seq) > (?, ?, ?) ORDER BY owner, until, seq LIMIT ?`
-const PREFIX_PAGE = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
+const PREFIX_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
 
 export function inspectIds(view: View, ids: readonly string[]): Page {
-  const found = ids.flatMap((id) => view.db.get<WholeRow>(BY_ID, view.queue, id) ?? [])
+  const found = ids.flatMap((id) => view.db.get<ShownRow>(BY_ID, view.queue, id) ?? [])
   return { items: found.map((row) => show(view, row)), scanned: found.length }
 }
 
@@ -87,7 +91,7 @@ function* walkWaiting(view: View, query: ListQuery, from: number, until: number)
     for (const rank of PRIORITIES.keys()) {
       if (isStart && rank < Number(priority)) continue
       const after = isStart && rank === priority ? [Number(dueAt), Number(seq)] : [-1, -1]
-      const cursorOf = (row: WholeRow): CursorPart[] => [topic.name, rank, row.due_at, row.seq]
+      const cursorOf = (row: ShownRow): CursorPart[] => [topic.name, rank, row.due_at, row.seq]
       yield* rows(
         view,
         WAITING_PAGE,
@@ -108,7 +112,7 @@ function* walkDead(view: View, query: ListQuery): Walk {
     start ?? []
   for (const topic of topics(view, query, String(name))) {
     const after = topic.name === name ? [Number(death)] : [0]
-    const cursorOf = (row: WholeRow): CursorPart[] => [last, topic.name, row.death ?? 0]
+    const cursorOf = (row: ShownRow): CursorPart[] => [last, topic.name, row.death ?? 0]
     yield* rows(view, DEAD_PAGE, [topic.topic, last], after, (row) => [row.death], cursorOf)
     yield { row: undefined, at: [last, topic.name, END] }
   }
@@ -121,7 +125,7 @@ function* walkRunning(view: View, cursor: string | undefined): Walk {
 
 function* walkIds(view: View, prefix: string, cursor: string | undefined): Walk {
   const [id] = parseCursor(cursor, ['string']) ?? []
-  const exact = id === undefined ? view.db.get<WholeRow>(BY_ID, view.queue, prefix) : undefined
+  const exact = id === undefined ? view.db.get<ShownRow>(BY_ID, view.queue, prefix) : undefined
   if (exact !== undefined) yield { row: exact, at: [prefix] }
   for (const step of rows(view, PREFIX_PAGE, [view.queue], [id ?? prefix], placeOfId, placeOfId)) {
     if (step.row?.id.startsWith(prefix) !== true) return
@@ -129,8 +133,8 @@ function* walkIds(view: View, prefix: string, cursor: string | undefined): Walk 
   }
 }
 
-const placeOfLease = ({ owner, until, seq }: WholeRow): number[] => [owner, until, seq]
-const placeOfId = ({ id }: WholeRow): string[] => [id]
+const placeOfLease = ({ owner, until, seq }: ShownRow): number[] => [owner, until, seq]
+const placeOfId = ({ id }: ShownRow): string[] => [id]
 
 /** All rows of a statement, a slice at a time, each slice after the last row of the one before. */
 function* rows(
@@ -138,11 +142,11 @@ function* rows(
   sql: string,
   fixed: readonly SqlValue[],
   after: readonly SqlValue[],
-  keyOf: (row: WholeRow) => readonly SqlValue[],
-  cursorOf: (row: WholeRow) => readonly CursorPart[],
+  keyOf: (row: ShownRow) => readonly SqlValue[],
+  cursorOf: (row: ShownRow) => readonly CursorPart[],
 ): Walk {
   for (let key = after; ;) {
-    const slice = db.all<WholeRow>(sql, ...fixed, ...key, SLICE)
+    const slice = db.all<ShownRow>(sql, ...fixed, ...key, SLICE)
     for (const row of slice) yield { row, at: cursorOf(row) }
     const last = slice.at(-1)
     if (last === undefined || slice.length < SLICE) return
@@ -172,7 +176,7 @@ function* topics(
 }
 
 /** What can be told without its texts, which may be long. */
-function isCandidate({ db, now }: View, query: ListQuery, row: WholeRow): boolean {
+function isCandidate({ db, now }: View, query: ListQuery, row: ShownRow): boolean {
   return (
     stateOf(row, now) === query.state &&
     row.due_at >= (query.dueFrom ?? -Infinity) &&
@@ -181,7 +185,7 @@ function isCandidate({ db, now }: View, query: ListQuery, row: WholeRow): boolea
   )
 }
 
-function show({ db, now }: View, row: WholeRow): StoredMessage {
+function show({ db, now }: View, row: ShownRow): StoredMessage {
   const { id, priority, due_at, first_due_at, produced_at, attempt, lapses, until } = row
   const isRunning = row.state === RUNNING
   return {

@@ -11,7 +11,7 @@ import { dueAtOf } from '../../shared/moments.ts'
 import {
   ROW,
   checksumAfter,
-  deleteMessage,
+  deleteMessages,
   insertMessage,
   setFailure,
   type MessageRow,
@@ -28,19 +28,15 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   const { ledger, queue, queueName, now } = scene
   const { topic } = ledger.internTopic(queue, message.topic)
   const dueAt = Math.floor(dueAtOf(message.when, now))
-  const store = (): boolean => {
-    const seq = ledger.nextSequence()
-    return insertMessage(scene.db, { ...message, seq, queue, topic, due_at: dueAt, produced_at: now })
-  }
   ledger.nextAt(topic)
   let result: PutResult = 'stored'
-  if (!store()) {
+  if (!insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)) {
     if (message.ifExists === 'keep') return 'duplicate'
     const old = byId(scene, message.id)
     if (old?.state === RUNNING) return 'running'
     if (old !== undefined) drop(scene, old)
     ledger.nextAt(topic)
-    store()
+    insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)
     result = 'replaced'
   }
   ledger.add(topic, WAITING, dueAt, queueName)
@@ -81,6 +77,6 @@ function byId({ db, queue }: Scene, id: string): MessageRow | undefined {
 }
 
 function drop({ db, ledger }: Scene, row: MessageRow): void {
-  deleteMessage(db, row)
+  deleteMessages(db, [row])
   ledger.take(row.topic, row.state)
 }

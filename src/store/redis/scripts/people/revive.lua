@@ -1,11 +1,13 @@
 -- revive: dead messages wait again, due now, as if they had never been tried.
--- uses: base topics waiting failures
+-- uses: base lines failures
 --
--- KEYS      the twelve of `base`
+-- KEYS      those of `base`
 -- ARGV      now, channel, then the ids
 -- reply     a word for each id: 'revived' 'missing'
 -- upholds   P6 attempts begin at 0 again      P9 an earlier head wakes
 -- cost      O(log n) for each id, and the length of its body; one publish at most
+
+local dueAt = math.floor(now)
 
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -15,9 +17,11 @@ local function revive(id)
   if not value then
     return 'missing'
   end
-  tally(sub(value, TOPIC_AT, TOPIC_END), 3, -1)
+  local line, member = waitingPlace(id, value)
+  countDied(line, -1)
   forget(id)
-  awaitAgain(id, sub(value, 1, STAMP_END), math.floor(now))
+  call('ZADD', line, text(dueAt), member)
+  entered(line, dueAt)
   return 'revived'
 end
 
@@ -25,7 +29,5 @@ local words = {}
 for index = 3, #ARGV do
   words[index - 2] = revive(ARGV[index])
 end
-writeWaiting()
-writeTallies()
-wake()
+wake('')
 return words

@@ -1,10 +1,10 @@
 -- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
--- uses: base topics waiting failures
+-- uses: base lines failures
 --
--- KEYS      the twelve of `base`
+-- KEYS      those of `base`
 -- ARGV      now, channel, 'waiting' or 'dead', then the ids
 -- reply     a word for each id: 'removed' 'running' 'missing'
--- upholds   P3 what runs is left to whoever runs it
+-- upholds   P3 what runs is left to its worker
 -- cost      O(log n) for each id, and the length of its body
 
 local from = ARGV[3]
@@ -14,17 +14,17 @@ local function remove(id)
   if not value then
     return 'missing'
   end
-  local stamp = sub(value, 1, STAMP_END)
-  local score = waitingScore(id, stamp)
-  local isDead = not score and call('ZSCORE', DEAD, id)
-  if not score and not isDead then
+  local line, member, due = waitingPlace(id, value)
+  local isDead = not due and call('ZSCORE', DEAD, id)
+  if not due and not isDead then
     return 'running'
   end
-  if from == 'waiting' and score then
-    endWaiting(id, stamp, score)
+  if from == 'waiting' and due then
+    call('ZREM', line, member)
+    left(line)
   elseif from == 'dead' and isDead then
     call('ZREM', DEAD, id)
-    tally(sub(stamp, TOPIC_AT, TOPIC_END), 3, -1)
+    countDied(line, -1)
   else
     return 'missing'
   end
@@ -37,5 +37,4 @@ local words = {}
 for index = 4, #ARGV do
   words[index - 3] = remove(ARGV[index])
 end
-writeTallies()
 return words
