@@ -294,7 +294,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'inBatches(this.#byToken(needy), batchMax).slice(0, 1).map(',
   },
   {
-    name: 'of the leases of a token only those that need it are extended',
+    name: 'of the leases of one claim only those that need it are extended',
     file: 'src/runtime/keeper.ts',
     find: 'for (const run of this.#held()) groups.get(run.lease.token)?.push(run)',
     replace: 'for (const run of needy.slice(0, 1)) groups.get(run.lease.token)?.push(run)',
