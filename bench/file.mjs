@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
 const TOPIC = 'order.close'
 const BATCH = 1000
 const BODY = JSON.stringify({ orderId: 42, note: 'x'.repeat(170) })
-const logger = { debug() {}, info() {}, warn: console.warn, error: console.error }
+const logger = { warn: console.warn, error: console.error }
 let made = 0
 
 async function open(directory, queue = 'bench') {

@@ -4,6 +4,8 @@
 // Verifies its own counts before it prints a figure. Run it with a quiet machine; figures are for comparison only.
 import { cpus, totalmem } from 'node:os'
 import { Punctual } from '../dist/index.js'
+import { systemClock } from '../dist/clock.js'
+import { MemoryStore } from '../dist/store/memory/store.js'
 
 const COUNT = Number(process.argv[2] ?? 1_000_000)
 const BATCH = 1_000
@@ -25,6 +27,11 @@ async function timed(work) {
   const startedAt = performance.now()
   await work()
   return (performance.now() - startedAt) / 1000
+}
+
+/** Spread over an hour, in no order. */
+function delayOf(i) {
+  return 3_600_000 + ((i * 7_919) % 3_600_000)
 }
 
 async function placeBulk(queue, optionsFor) {
@@ -103,6 +110,37 @@ const perSecond = (seconds) => `${Math.round(COUNT / seconds).toLocaleString('en
     perSecond(seconds),
     `${((seconds * 1e6) / COUNT).toFixed(2)} µs each`,
   ])
+}
+
+{
+  const store = new MemoryStore(systemClock)
+  for (let from = 0; from < COUNT; from += BATCH) {
+    const size = Math.min(BATCH, COUNT - from)
+    const fields = { topic: 't', body: '', meta: '', priority: 1, ifExists: 'keep' }
+    await store.put(
+      Array.from({ length: size }, (_, i) => ({
+        id: `m${from + i}`,
+        when: { delayMs: delayOf(from + i) },
+        ...fields,
+      })),
+    )
+  }
+  const beganAt = systemClock.now()
+  const edges = Array.from({ length: 1_001 }, (_, i) => beganAt + i * 7_300)
+  const looks = {
+    'totals (count)': () => store.count(),
+    'forecast of 1,000 bars': () => store.forecast({ edges }),
+  }
+  for (const [name, look] of Object.entries(looks)) {
+    const times = []
+    for (let i = 0; i < 9; i += 1) times.push(1_000 * (await timed(look)))
+    const [first] = times
+    const median = times.toSorted((a, b) => a - b)[4]
+    rows.push([name, `${median.toFixed(2)} ms`, `the first ${first.toFixed(2)} ms`])
+  }
+  const { counts } = await store.forecast({ edges })
+  const sum = counts.reduce((total, bar) => total + bar, 0)
+  verify(Math.abs(sum - COUNT) <= COUNT / 50, `${sum} in the bars of ${COUNT}`)
 }
 
 const [{ model }] = cpus()

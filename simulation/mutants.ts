@@ -76,20 +76,73 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'two-step recovery: a lapsed message is taken out, then put back',
     file: 'src/runtime/reaper.ts',
-    find: 'settler.add(new LapseSettlement(lease, this.#decide(lease), givesUpAt, this.#parts.events))',
-    replace: `void store
-        .settle([{ kind: 'ack', id: lease.id, token: lease.token, topic: lease.topic }])
-        .then(() => store.put([{ ...lease, when: { delayMs: 0 }, ifExists: 'keep' }]))
-        .catch(() => new LapseSettlement(lease, this.#decide(lease), givesUpAt, settler))`,
+    find: 'settler.add(new LapseSettlement({ lease, outcome: this.#decide(lease), givesUpAt, reports, onAnswered }))',
+    replace: `const { store } = this.#parts
+    void store
+      .settle([{ kind: 'ack', id: lease.id, token: lease.token, topic: lease.topic }])
+      .then(() => store.put([{ ...lease, when: { delayMs: 0 }, ifExists: 'keep' }]))
+      .catch(onAnswered)
+    void [settler, reports, givesUpAt]`,
   },
   {
     name: 'an attempt is not counted when its worker dies',
+    file: 'src/runtime/reaper.ts',
+    find: 'return decideLapse({ attempt, lapses, policy, chance })',
+    replace: "return chance < 2 ? { kind: 'release' } : decideLapse({ attempt, lapses, policy, chance })",
+  },
+  {
+    name: 'a crash goes through the retry policy at once',
     file: 'src/core/outcome.ts',
-    find: `    case 'lapsed':
-      return retryOrDead(`,
-    replace: `    case 'lapsed':
-      return RELEASE
-      retryOrDead(`,
+    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
+    replace: 'return { ...outcome, isLapse: true }',
+  },
+  {
+    name: 'a message that kills its workers comes back without a pause',
+    file: 'src/core/outcome.ts',
+    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
+    replace: "return { kind: 'lapse', error: LAPSE_ERROR }",
+  },
+  {
+    name: 'a worker takes over from itself',
+    file: 'src/runtime/reaper.ts',
+    find: "{ from: 'lapsed', owner, limit, leaseMs },",
+    replace: "{ from: 'lapsed', owner: 'reaper', limit, leaseMs },",
+  },
+  {
+    name: 'what a lost answer handed out is never given back',
+    file: 'src/runtime/strays.ts',
+    find: 'const strays = page.leases.filter((lease) => !known.has(keyOf(lease)))',
+    replace: 'const strays = page.leases.filter((lease) => !known.has(keyOf(lease)) && lease.id === "")',
+  },
+  {
+    name: 'what a lost answer handed out counts as a crash',
+    file: 'src/runtime/strays.ts',
+    find: ".map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),",
+    replace: ".map(({ id, token, topic }) => ({ kind: 'lapse', id, token, topic, error: '' })),",
+  },
+  {
+    name: 'a sweep does not wait for the claims under way',
+    file: 'src/runtime/strays.ts',
+    find: 'if (this.#claims > 0) await new Promise<void>((resolve) => (this.#onQuiet = resolve))',
+    replace: '',
+  },
+  {
+    name: 'own leases that lapsed are not extended',
+    file: 'src/runtime/worker.ts',
+    find: 'onOwnLapsed: () => this.#keeper.renewAll(),',
+    replace: 'onOwnLapsed: () => this.#keeper.watch(),',
+  },
+  {
+    name: 'what a worker gave back it never asks for again',
+    file: 'src/runtime/worker.ts',
+    find: 'onReturned: (lane) => this.#dispatcher.noteReturned(lane),',
+    replace: 'onReturned: () => this.#dispatcher.noteRoom(),',
+  },
+  {
+    name: 'handlers are refused by their queue while it stops',
+    file: 'src/queue/queue.ts',
+    find: 'if (this.#isClosed) throw stoppedError()',
+    replace: 'if (this.#isClosed || this.#stopping !== undefined) throw stoppedError()',
   },
   {
     name: 'a release is counted as an attempt',
@@ -100,8 +153,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'one retry too many',
     file: 'src/core/outcome.ts',
-    find: 'return attempt > policy.limit ?',
-    replace: 'return attempt > policy.limit + 1 ?',
+    find: '  return attempt > policy.limit\n    ?',
+    replace: '  return attempt > policy.limit + 1\n    ?',
   },
   {
     name: 'early timer trusted: everything that is held starts with the first',
@@ -112,44 +165,108 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'leased ahead is taken for due',
     file: 'src/runtime/consumers.ts',
-    find: 'else if (lease.latenessMs < 0) this.#holding.hold(run)',
-    replace: 'else if (lease.latenessMs < -1e9) this.#holding.hold(run)',
+    find: 'const isAhead = lease.latenessMs < 0',
+    replace: 'const isAhead = lease.latenessMs < -1e9',
   },
   {
     name: 'a message is started on a lease that is over',
     file: 'src/runtime/consumers.ts',
-    find: "if (!this.#isLeased(run)) return this.#settle(run, { kind: 'release' })",
+    find: "if (now >= run.leaseEndsAt) return this.#feed(run, { kind: 'give back' })",
     replace: '',
   },
   {
     name: 'room is not given back by what never started',
     file: 'src/runtime/consumers.ts',
-    find: `    this.#pump()
+    find: `    this.#pump.run()
     // One that was lost`,
-    replace: `    this.#pump()
+    replace: `    this.#pump.run()
     return
     // One that was lost`,
   },
   {
     name: 'the slot of a handler that hangs is never free again',
-    file: 'src/runtime/consumers.ts',
-    find: `    if (this.#parts.lanes.freeSlot(run)) this.#endedCount += 1
-    this.#pump()
-    if (this.running`,
-    replace: `    this.#pump()
-    if (this.running`,
+    file: 'src/core/run.ts',
+    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    replace: "return why === 'timeout' ? [SETTLING, [isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
   },
   {
     name: 'a handler that hangs keeps its message for ever',
+    file: 'src/core/run.ts',
+    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    replace: 'return [state, NONE]',
+  },
+  {
+    name: 'what cannot start is never given back',
     file: 'src/runtime/consumers.ts',
-    find: "if (run.phase === 'running' && run.isTimedOut) this.#conclude(run, timedOut(run))",
-    replace: '',
+    find: 'this.#setDeadline(run, now + HOLD_MS_MAX, now)',
+    replace: 'this.#setDeadline(run, now + 1e9, now)',
+  },
+  {
+    name: 'no slot is kept for the topics of which nothing runs',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'return free - (lane.running === 0 ? this.#idle - 1 : this.#idle)',
+    replace: 'return free',
+  },
+  {
+    name: 'what waits for one topic takes the room of all others',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'const now = Math.max(0, this.#slots - this.#running - starting)',
+    replace: 'const now = Math.max(0, this.#slots - this.#running - starting - 2 * waitingAhead - ahead)',
+  },
+  {
+    name: 'a free slot of an idle lane is not counted as room',
+    file: 'src/runtime/runs/lanes.ts',
+    find: 'const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0',
+    replace: 'const atLeast = 0',
+  },
+  {
+    name: 'of more topics than one claim takes, only the first are asked for',
+    file: 'src/runtime/dispatcher.ts',
+    find: 'from < wants.length && !this.#isStopped',
+    replace: 'from < Math.min(1, wants.length) && !this.#isStopped',
+  },
+  {
+    name: 'the next of several claims goes out although the worker has stopped',
+    file: 'src/runtime/dispatcher.ts',
+    find: 'from < wants.length && !this.#isStopped',
+    replace: 'from < wants.length',
+  },
+  {
+    name: 'cut-off work is taken for completed work',
+    file: 'src/core/run.ts',
+    find: "if (why === 'timeout') return TIME_OUT",
+    replace: "if (why === 'timeout') return ending.kind === 'returned' ? COMPLETE : TIME_OUT",
+  },
+  {
+    name: 'a return after a stop told it to end is taken for completed work',
+    file: 'src/core/run.ts',
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
+    replace: "return ending.kind === 'returned' ? COMPLETE : RELEASE",
+  },
+  {
+    name: 'what a handler throws because we told it to end counts against the message',
+    file: 'src/core/run.ts',
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
+    replace:
+      "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+  },
+  {
+    name: 'complete() is forgotten at the timeout',
+    file: 'src/core/run.ts',
+    find: "      return abort('timeout', isComplete)\n    case 'stop':",
+    replace: "      return abort('timeout', false)\n    case 'stop':",
+  },
+  {
+    name: 'a lease that is known to be lost is settled all the same',
+    file: 'src/core/run.ts',
+    find: "return state.why === 'lost' ? stepLost(state, event) : stepAborting(state, state.why, event)",
+    replace: "return stepAborting(state, state.why === 'lost' ? 'stop' : state.why, event)",
   },
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "if (run.phase !== 'held' && run.phase !== 'queued') continue",
-    replace: "if (run.phase !== 'over') continue",
+    find: "name === 'held' || name === 'queued')",
+    replace: "name === 'over')",
   },
   {
     name: 'stop waits for as long as it takes',
@@ -167,33 +284,39 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/keeper.ts',
-    find: 'run.leaseEndsAt < soon && !run.isBeingExtended',
-    replace: 'run.leaseEndsAt < soon - 1e9 && !run.isBeingExtended',
+    find: 'run.leaseEndsAt < soon && !this.#asked.has(run)',
+    replace: 'run.leaseEndsAt < soon - 1e9 && !this.#asked.has(run)',
   },
   {
     name: 'of more leases than one call takes, only the first are extended',
     file: 'src/runtime/keeper.ts',
-    find: 'for (let from = 0; from < needy.length; from += batchMax)',
-    replace: 'for (let from = 0; from < Math.min(1, needy.length); from += batchMax)',
+    find: 'inBatches(this.#byToken(needy), batchMax).map(',
+    replace: 'inBatches(this.#byToken(needy), batchMax).slice(0, 1).map(',
+  },
+  {
+    name: 'of the leases of one claim only those that need it are extended',
+    file: 'src/runtime/keeper.ts',
+    find: 'for (const run of this.#held()) groups.get(run.lease.token)?.push(run)',
+    replace: 'for (const run of needy.slice(0, 1)) groups.get(run.lease.token)?.push(run)',
   },
   {
     name: 'a settlement that fails is taken for a failure of the handler',
     file: 'src/runtime/settler.ts',
-    find: '        left = this.#retryable(left)',
-    replace: `        left = this.#retryable(left)
+    find: '        left = this.#retryable(left, isOutage)',
+    replace: `        left = this.#retryable(left, isOutage)
         for (const { settlement } of left) Object.assign(settlement, { kind: 'retry', delayMs: 0, error: '' })`,
   },
   {
     name: 'a settlement is tried only once',
     file: 'src/runtime/settler.ts',
-    find: '        left = this.#retryable(left)',
-    replace: '        left = this.#retryable(left).slice(0, 0)',
+    find: '        left = this.#retryable(left, isOutage)',
+    replace: '        left = this.#retryable(left, isOutage).slice(0, 0)',
   },
   {
     name: 'batches as large as they come',
     file: 'src/runtime/settler.ts',
-    find: 'const { batchMax } = this.#parts.store.capabilities',
-    replace: 'const batchMax = 1e9',
+    find: '      entriesMax: batchMax,',
+    replace: '      entriesMax: batchMax * 1e9,',
   },
   {
     name: 'produce resolves before the store has the message',
@@ -231,7 +354,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a handler starts however long its schema took',
     file: 'src/runtime/runs/attempt.ts',
-    find: "if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler",
+    find: "if (run.state.name === 'running' && isLeased(run)) callHandler",
     replace: 'if (isLeased !== undefined) callHandler',
   },
   {

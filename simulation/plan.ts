@@ -134,7 +134,7 @@ export function drawPlan(chance: Chance, more: Chance): Plan {
     actions: chance.whole(20, 120),
     actionKinds: { ...drawActions(chance), 'produce misfit': misfit },
     schemas,
-    handlerKinds: drawHandlers(chance),
+    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {
       ...drawDisturbances(chance, isRemote),
@@ -228,7 +228,14 @@ function drawDisturbances(chance: Chance, isRemote: boolean): Omit<Disturbances,
   }
 }
 
-function drawHandlers(chance: Chance): Plan['handlerKinds'] {
+type MoreHandlers = Pick<Plan['handlerKinds'], 'completes early' | 'calls its queue'>
+
+function drawMoreHandlers(more: Chance): MoreHandlers {
+  const weight = (): number => (more.happens(0.5) ? more.next() : 0)
+  return { 'completes early': weight(), 'calls its queue': weight() }
+}
+
+function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers> {
   const weight = (max: number): number => (chance.happens(0.5) ? chance.next() * max : 0)
   return {
     'returns at once': 1 + weight(5),

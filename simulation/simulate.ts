@@ -8,6 +8,7 @@ import { Actions } from './world/actions.ts'
 import { Chance } from './world/chance.ts'
 import { planDisturbances } from './world/disturbances.ts'
 import { EffectOrder } from './world/effect-order.ts'
+import { Fairness } from './judges/fairness.ts'
 import { History } from './judges/history.ts'
 import { Host } from './world/host.ts'
 import { Ledger } from './judges/ledger.ts'
@@ -79,28 +80,32 @@ function makeWorld(seed: number, withHistory: boolean): World {
   const storeTime = new StoreTime(timeline, chance.stream('store time').whole(-60_000, 60_000))
   const history = new History(() => timeline.now, withHistory)
   const violations = new Violations(history)
+  const fairness = new Fairness(() => world)
   const ledger = new Ledger({
     violations,
     elapsed: () => timeline.now,
+    onGranted: (topic, id, readyAt) => fairness.granted(topic, id, readyAt),
     jumpedAt: () => storeTime.jumpedAt,
     setBackMs: () => storeTime.setBackMs,
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })
-  return {
+  const world: World = {
     plan,
     chance,
     timeline,
     storeTime,
     store: makeStore(plan, storeTime, timeline),
     ledger,
+    fairness,
     effectOrder: new EffectOrder(),
     weather: new Weather(plan),
     history,
     violations,
     tally: newTally(),
   }
+  return world
 }
 
 function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store {

@@ -22,6 +22,9 @@ export interface Clock {
 
 export type Timer = { cancel(): void }
 
+/** How long the event loop is turned to wait for a moment. */
+const SPIN_MS_MAX = 0.3
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -31,13 +34,14 @@ export const systemClock: Clock = {
     const fire = (): void => {
       if (isCancelled) return
       // Node's timers can fire up to a millisecond early; callers were promised otherwise. Another timer would take
-      // a whole millisecond more, so the rest is waited for by turning the event loop.
+      // a whole millisecond more, so the very last of it is waited for by turning the event loop, which costs a CPU.
       const leftMs = dueAt - performance.now()
-      if (leftMs > 1) handle = setTimeout(fire, Math.ceil(leftMs))
+      if (leftMs > SPIN_MS_MAX) handle = setTimeout(fire, Math.ceil(leftMs))
       else if (leftMs > 0) setImmediate(fire)
       else run()
     }
-    let handle = setTimeout(fire, Math.ceil(Math.min(delayMs, TIMER_MS_MAX)))
+    // A moment that has just passed makes a negative delay, of which newer versions of Node warn.
+    let handle = setTimeout(fire, Math.max(0, Math.ceil(Math.min(delayMs, TIMER_MS_MAX))))
     return {
       cancel: () => {
         isCancelled = true

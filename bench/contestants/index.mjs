@@ -12,6 +12,7 @@ const FILES = {
   'bee-queue': './bee-queue.mjs',
   beanstalkd: './beanstalkd.mjs',
   'raw-redis': './raw-redis.mjs',
+  'raw-redis-lease': './raw-redis.mjs',
   'timer-floor': './timer-floor.mjs',
 }
 

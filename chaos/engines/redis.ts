@@ -151,7 +151,7 @@ export class RedisEngine implements Engine {
 
   async leftovers(): Promise<readonly string[]> {
     const keys = (await this.#server.admin(['KEYS', '*'])) as readonly string[]
-    return keys.filter((key) => !key.endsWith(':sequence'))
+    return keys.filter((key) => !/:(?:order|workers|facts|figures:\d+)$/.test(key))
   }
 
   async end(): Promise<void> {

@@ -1,5 +1,5 @@
 /** A RabbitMQ node of our own, on free ports of the loopback interface and in a directory of its own. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -18,6 +18,10 @@ const DEBIAN = '/usr/lib/rabbitmq/bin/rabbitmq-server'
 export async function startRabbitmq(): Promise<RabbitmqServer | undefined> {
   const given = process.env.RABBITMQ_URL
   if (given !== undefined) return { url: given, stop: () => Promise.resolve() }
+  const isThere = ['epmd', existsSync(DEBIAN) ? DEBIAN : 'rabbitmq-server'].every(
+    (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0,
+  )
+  if (!isThere) return undefined
   const directory = await mkdtemp(join(tmpdir(), 'punctual-rabbitmq-'))
   const [port, distribution, names] = [await freePort(), await freePort(), await freePort()]
   for (const part of ['mnesia', 'log']) await mkdir(join(directory, part))
@@ -40,20 +44,11 @@ export async function startRabbitmq(): Promise<RabbitmqServer | undefined> {
     RABBITMQ_CONF_ENV_FILE: '/dev/null',
   }
   // Erlang's name service, in the foreground, so that it ends with us.
-  const epmd = spawn('epmd', ['-address', '127.0.0.1', '-port', String(names)], { stdio: 'ignore' })
-  const node = spawn(existsSync(DEBIAN) ? DEBIAN : 'rabbitmq-server', [], {
-    env,
-    stdio: 'ignore',
-    detached: true,
-  })
-  const areThere = await Promise.all([isThere(epmd), isThere(node)])
+  const epmd = spawnGuarded('epmd', ['-address', '127.0.0.1', '-port', String(names)], env)
+  const node = spawnGuarded(existsSync(DEBIAN) ? DEBIAN : 'rabbitmq-server', [], env)
   const stop = async (): Promise<void> => {
-    await Promise.all([end(node, -1), end(epmd, 1)])
+    await Promise.all([end(node), end(epmd)])
     await rm(directory, { recursive: true, force: true, maxRetries: 5 })
-  }
-  if (areThere.includes(false)) {
-    await stop()
-    return undefined
   }
   const url = `amqp://127.0.0.1:${port}`
   while (!(await answers(url))) await pause(200)
@@ -70,15 +65,22 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-async function isThere(child: ChildProcess): Promise<boolean> {
-  return Promise.race([once(child, 'spawn').then(() => true), once(child, 'error').then(() => false)])
+/**
+ * In a process group that ends when we do, however that happens: its shell reads from a pipe that nobody writes to, and kills
+ * the group, itself included, when the pipe closes.
+ */
+function spawnGuarded(program: string, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+  const guard = '"$@" </dev/null & cat >/dev/null; kill -9 0'
+  return spawn('sh', ['-c', guard, 'guard', program, ...args], {
+    env,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
 }
 
-/** `sign` -1: the whole process group, because the node is started by a script. */
-async function end(child: ChildProcess, sign: 1 | -1): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+async function end(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
-  process.kill(sign * child.pid, 'SIGKILL')
+  child.stdin?.end()
   await exited
 }
 

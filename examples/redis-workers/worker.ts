@@ -7,8 +7,9 @@ const queue = new Punctual<{ job: { number: number } }>({
   store,
   queue: 'example',
   concurrency: 5,
-  lease: '1s', // Short, so that a crash is noticed soon. The default is 30 seconds.
+  lease: '1s', // Short, so that a crash is noticed soon. The default is 15 seconds.
   retry: { limit: 5, delays: ['50ms'] },
+  logger: false, // The crash is on purpose; else the log would tell of it.
 })
 
 queue.handle('job', async ({ payload, attempt }) => {

@@ -5,6 +5,8 @@ import type { Owner } from '../world/timeline.ts'
 /** A process, as far as the ledger must know it. */
 export interface Holder extends Owner {
   readonly name: string
+  /** Simulated time since when it has a handler for this topic; Infinity for none. */
+  handledSince(topic: string): number
   /** Simulated time of its call of `stop()`. */
   readonly stopBeganAt: number | undefined
   readonly stopEndedAt: number | undefined
@@ -21,6 +23,8 @@ export type LeaseRecord = LeaseRef & {
   /** As the claim named it. */
   readonly owner: string
   readonly attempt: number
+  /** How many leases of the message had lapsed in a row before. */
+  readonly lapses: number
   readonly dueAt: number
   /** Of the message: its own, or its topic's. */
   readonly policy: LeasePolicy
@@ -38,12 +42,15 @@ export type LeaseRecord = LeaseRef & {
   isDelivered: boolean
   /** Whether its holder was told that it is lost. */
   isLost: boolean
-  /** Whether its holder has tried to settle it, whatever came of it. */
+  /** Whether its holder has tried to settle it, whatever came of it, and how it first did. */
   isAnswered: boolean
+  answer: Settlement['kind'] | undefined
   /** Simulated time. */
   startedAt: number | undefined
   endedAt: number | undefined
   ended: HandlerEnd | undefined
+  /** The handler said that it has completed. */
+  isComplete: boolean
   /** The handler asked for more time. */
   hasExtended: boolean
   /** Simulated time when the handler's signal aborted. */

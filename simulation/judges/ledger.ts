@@ -24,12 +24,18 @@ export type Known = {
   attempt: number
   lease: LeaseRecord | undefined
   readonly kept: Kept
+  /** Since when it waits, and from when on it could be handed out unless the clock of the store is set; simulated time. */
+  wait: Wait
 }
+
+type Wait = { readonly since: number; readonly readyAt: number }
 
 export type LedgerParts = {
   readonly violations: Violations
   /** Simulated time. */
   readonly elapsed: () => number
+  /** A message that was due since `readyAt`, in simulated time, is handed out. */
+  readonly onGranted: (topic: string, id: string, readyAt: number) => void
   /** Simulated time when the store's clock was last set; -1 for never. */
   readonly jumpedAt: () => number
   /** By how much the store's clock was set back so far. */
@@ -87,6 +93,7 @@ export class Ledger {
         attempt: 0,
         lease: undefined,
         kept: { producedAt: now, firstDueAt: dueAt, lapses: 0 },
+        wait: this.#wait(dueAt, now),
       })
       this.#produced += 1
       this.#stored.add(message.id)
@@ -115,6 +122,7 @@ export class Ledger {
       if (known === undefined || results[i] !== 'rescheduled') continue
       known.dueAt = 'at' in when ? when.at : now + when.delayMs
       known.kept.firstDueAt = known.dueAt
+      known.wait = this.#wait(known.dueAt, now)
     }
   }
 
@@ -128,6 +136,7 @@ export class Ledger {
       known.dueAt = now
       known.kept.firstDueAt = now
       known.kept.lapses = 0
+      known.wait = this.#wait(now, now)
     }
   }
 
@@ -140,8 +149,11 @@ export class Ledger {
         this.#parts.violations.add('P2', `${lease.id} is handed out, but gone`)
         continue
       }
-      if (request.from === 'due') this.#checkDue(known, request, now)
-      else this.#checkLapsed(known, request.owner, now)
+      if (request.from === 'due') {
+        this.#checkDue(known, request, now)
+        if (this.#parts.jumpedAt() < known.wait.since)
+          this.#parts.onGranted(known.message.topic, lease.id, known.wait.readyAt)
+      } else this.#checkLapsed(known, request.owner, now)
       this.#checkCarried(known, lease)
       const { from, owner } = request
       this.#grant(known, lease, { holder, from, owner, endsAt: now + request.leaseMs })
@@ -227,6 +239,7 @@ export class Ledger {
     known.lease = undefined
     known.place = 'waiting'
     keepSettlement(known.kept, settlement)
+    known.wait = this.#wait(known.dueAt, now)
     switch (settlement.kind) {
       case 'ack':
         this.#known.delete(settlement.id)
@@ -234,6 +247,7 @@ export class Ledger {
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs
+        known.wait = this.#wait(known.dueAt, now)
         return
       case 'lapse':
         return
@@ -243,6 +257,11 @@ export class Ledger {
       case 'dead':
         known.place = 'dead'
     }
+  }
+
+  #wait(dueAt: number, now: number): Wait {
+    const since = this.#parts.elapsed()
+    return { since, readyAt: since + Math.max(0, dueAt - now) }
   }
 
   #grant(
@@ -264,6 +283,7 @@ export class Ledger {
       owner,
       endsAt,
       attempt: known.attempt,
+      lapses: known.kept.lapses,
       dueAt: known.dueAt,
       grantedAt: this.#parts.elapsed(),
       setBackMs: this.#parts.setBackMs(),
@@ -277,9 +297,11 @@ export class Ledger {
       isDelivered: false,
       isLost: false,
       isAnswered: false,
+      answer: undefined,
       startedAt: undefined,
       endedAt: undefined,
       ended: undefined,
+      isComplete: false,
       hasExtended: false,
       abortedAt: undefined,
       settledAs: undefined,

@@ -2,10 +2,11 @@
  * Which settlement is the right one for what happened to a message (P2, P6). Judged from outside: from the lease, and
  * from what its handler was seen doing.
  *
- *   ack      the handler returned
- *   retry    it threw, or had its time; or nobody answered for the lease. Only while attempts are left
+ *   ack      the handler returned before it was told to end, or said that it has completed
+ *   retry    it threw, or had its time; or its lease lapsed, and the one before too. Only while attempts are left
+ *   lapse    its lease lapsed, for the first time in a row
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
- *   release  it was never started, or its worker stops
+ *   release  it was never started, or its worker stops, or was in doubt about the lease and told it to end
  */
 import { assertNever } from '../../src/core/errors.ts'
 import type { Settlement } from '../../src/store/contract/store.ts'
@@ -22,12 +23,12 @@ export function judgeSettlement(
   if (lease.holder !== holder) return `${holder.name} settles the lease of ${lease.holder.name}`
   switch (settlement.kind) {
     case 'ack':
-      return lease.ended === 'returned' ? undefined : `its handler ${handlerOf(lease)}`
+      return judgeAck(lease)
     case 'lapse':
-      return lease.from === 'lapsed' ? undefined : 'its lease had not lapsed'
+      return judgeLapse(lease)
     case 'retry':
       if (settlement.isLapse === true && lease.from !== 'lapsed') return 'its lease had not lapsed'
-      return judgeRetry(lease, elapsed)
+      return judgeRetry(lease, elapsed, settlement.isLapse === true)
     case 'dead':
       return judgeDead(lease, settlement.reason, elapsed)
     case 'release':
@@ -37,9 +38,33 @@ export function judgeSettlement(
   }
 }
 
-function judgeRetry(lease: LeaseRecord, elapsed: number): string | undefined {
+function judgeAck(lease: LeaseRecord): string | undefined {
+  const { ended, endedAt = 0, abortedAt = Infinity, isComplete } = lease
+  if (isComplete) return undefined
+  if (ended !== 'returned') return `its handler ${handlerOf(lease)}`
+  return abortedAt < endedAt ? 'its handler was told to end, and only then returned' : undefined
+}
+
+/** A process without a handler for it knows no limit, and lets it lapse as often as it finds it. */
+function judgeLapse({
+  from,
+  lapses,
+  holder,
+  topic,
+  attempt,
+  policy,
+  grantedAt,
+}: LeaseRecord): string | undefined {
+  if (from !== 'lapsed') return 'its lease had not lapsed'
+  if (holder.handledSince(topic) > grantedAt) return undefined
+  if (lapses > 0) return `it is the ${lapses + 1}. lapse in a row`
+  return attempt > policy.limit ? `attempt ${attempt} of at most ${policy.limit + 1}` : undefined
+}
+
+function judgeRetry(lease: LeaseRecord, elapsed: number, isLapse: boolean): string | undefined {
   const { attempt, policy, from, startedAt } = lease
-  if (from === 'lapsed') return undefined // A process without a handler for it knows no limit.
+  if (isLapse !== (from === 'lapsed')) return 'whether its lease lapsed is another matter'
+  if (from === 'lapsed') return lease.lapses > 0 ? undefined : 'it is the first lapse in a row'
   if (startedAt === undefined) return hadItsTime(lease, elapsed) ? undefined : 'its handler never started'
   if (attempt > policy.limit) return `attempt ${attempt} of at most ${policy.limit + 1}`
   return failedFairly(lease, elapsed)
@@ -60,18 +85,23 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
     : `attempt ${attempt} has retries left (${reason})`
 }
 
-function judgeRelease({ from, startedAt, endedAt, ended, holder }: LeaseRecord): string | undefined {
-  if (from === 'lapsed') return 'a lapse counts as an attempt'
-  if (startedAt === undefined) return undefined
-  if (holder.stopBeganAt === undefined) return 'its handler started, and its worker does not stop'
-  if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt)
+function judgeRelease(lease: LeaseRecord): string | undefined {
+  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete, isDelivered, answer } = lease
+  // A process that never heard of a lease of its own cannot know that it was a takeover.
+  if (from === 'lapsed') return isDelivered ? 'a lapse counts as an attempt' : undefined
+  if (startedAt === undefined || answer !== 'release') return undefined // Or it gave up telling how it ended.
+  if (isComplete) return 'its handler said that it has completed'
+  if (holder.stopBeganAt === undefined)
+    return abortedAt === undefined ? 'its handler started, and nobody told it to end' : undefined
+  if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt && abortedAt === undefined)
     return `its handler ${ended} before its worker began to stop`
   return undefined
 }
 
 /** A handler that returned in time did not fail, whatever became of its settlement; nor did one that still has time. */
 function failedFairly(lease: LeaseRecord, elapsed: number): string | undefined {
-  const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended } = lease
+  const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended, isComplete } = lease
+  if (isComplete) return 'its handler said that it has completed'
   if (hasExtended || endedAt - startedAt >= policy.timeoutMs || hadItsTime(lease, endedAt)) return undefined
   if (ended === 'returned') return 'its handler returned in time'
   return ended === undefined ? 'its handler still runs, and has time' : undefined

@@ -26,6 +26,7 @@ const PROBE_SLACK_MS = 1_000
 /** Puts the probes; holds no lease, never dies. */
 const NOBODY: Holder = {
   name: 'nobody',
+  handledSince: () => Infinity,
   isDead: false,
   frozenUntil: 0,
   stopBeganAt: undefined,
@@ -126,12 +127,17 @@ async function putProbes(world: World, { name, plan: { topics } }: Host): Promis
   return ids
 }
 
-async function checkIdle({ plan, timeline, violations }: World, hosts: readonly Host[]): Promise<void> {
+async function checkIdle(
+  { plan, store, timeline, violations }: World,
+  hosts: readonly Host[],
+): Promise<void> {
   const workers = hosts.map(({ process }) => process).filter((process) => process !== undefined)
   const before = workers.map(({ link }) => link.rate.total)
   const idleMs = Math.max(IDLE_MS, 3 * plan.fallbackMs)
   await timeline.runUntil(timeline.now + idleMs, () => violations.any)
-  const callsMax = 3 * Math.ceil(idleMs / plan.fallbackMs) + 5
+  // A look asks for all topics, in as many claims as that takes.
+  const claims = Math.ceil(plan.topics.length / store.capabilities.wantsMax)
+  const callsMax = (2 + claims) * Math.ceil(idleMs / plan.fallbackMs) + 5
   for (const [i, { link, name }] of workers.entries()) {
     const calls = link.rate.total - (before[i] ?? 0)
     if (calls > callsMax)

@@ -1,5 +1,5 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
-import { assertNever } from '../../src/core/errors.ts'
+import { assertNever, UsageError } from '../../src/core/errors.ts'
 import { DeadLetter, RetryIn } from '../../src/core/outcome.ts'
 import type { Message } from '../../src/runtime/handler.ts'
 import type { Chance } from './chance.ts'
@@ -20,6 +20,8 @@ export type HandlerKind =
   | 'ignores its signal'
   | 'never ends'
   | 'asks for more time'
+  | 'completes early'
+  | 'calls its queue'
 
 const SOON_MS = 40
 
@@ -29,6 +31,11 @@ type Scene = {
   readonly chance: Chance
   readonly message: Message
   readonly lease: LeaseRecord
+}
+
+/** On a good day handlers end well, and within their time. */
+export function calmKind({ policy: { timeoutMs } }: LeaseRecord): HandlerKind {
+  return timeoutMs > 2 * SOON_MS ? 'returns soon' : 'returns at once'
 }
 
 /** May throw at once, return at once, or take its time. */
@@ -57,6 +64,10 @@ export function perform(kind: HandlerKind, scene: Scene): unknown {
       return never()
     case 'asks for more time':
       return askForMore(scene)
+    case 'completes early':
+      return completeEarly(scene)
+    case 'calls its queue':
+      return callQueue(scene)
     default:
       return assertNever(kind)
   }
@@ -89,5 +100,38 @@ async function askForMore(scene: Scene): Promise<void> {
     lease.hasExtended = true
     process.link.rate.allow(1)
     if (!(await message.extend().catch(() => true))) return
+  }
+}
+
+/** Says that it is done, and then does whatever it likes. */
+async function completeEarly(scene: Scene): Promise<void> {
+  const { chance, lease, message } = scene
+  await pass(scene, chance.next() * SOON_MS)
+  // What is over when it speaks is not completed by it.
+  lease.isComplete = lease.settledAs === undefined && lease.abortedAt === undefined
+  if (!lease.isComplete) return
+  message.complete()
+  await pass(scene, chance.spread(1, longMs(scene)))
+  if (chance.happens(0.5)) throw new Error('too late to matter')
+}
+
+/** Chained work: a handler that may still run may use its queue, also while that stops. */
+async function callQueue(scene: Scene): Promise<void> {
+  const { chance, lease, message, process, world } = scene
+  for (let i = chance.whole(1, 3); i > 0; i -= 1) {
+    await pass(scene, chance.spread(1, SOON_MS * 10))
+    const isCutOff = lease.abortedAt !== undefined
+    process.link.rate.allow(1)
+    const call = chance.happens(0.5)
+      ? process.queue.get(message.id)
+      : process.queue.cancel(`${message.id} next`)
+    await call.catch((error: unknown) => {
+      if (!isCutOff && error instanceof UsageError)
+        world.violations.add(
+          'P11',
+          `${process.name}: a handler of ${message.id} is refused: ${error.message}`,
+        )
+      throw error
+    })
   }
 }

@@ -106,7 +106,10 @@ export class Host {
   #startQueue(process: SimulatedProcess): void {
     const { timeline, history } = this.#world
     process.queue.start().then(
-      () => history.note(process.name, () => 'has started'),
+      () => {
+        process.worksSince = timeline.now
+        history.note(process.name, () => 'has started')
+      },
       (error: unknown) => {
         history.note(process.name, () => `does not start: ${String(error)}`)
         timeline.after(START_AGAIN_MS, process, () => {

@@ -66,6 +66,8 @@ export class Link extends StoreWrapper {
       const lease = this.#world.ledger.leaseOf(settlement)
       if (lease === undefined || lease.isAnswered) continue
       lease.isAnswered = true
+      lease.answer = settlement.kind
+      this.#process.answered(lease)
       this.rate.allow(1) // Its first try; the others must not come too often.
     }
     return super.settle(settlements)

@@ -11,7 +11,7 @@ import type { Message } from '../../src/runtime/handler.ts'
 import { parseSettings } from '../../src/queue/settings.ts'
 import type { LeaseRef, Settlement } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
-import { perform } from './handlers.ts'
+import { calmKind, perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from '../judges/lease-record.ts'
 import { Link } from './link.ts'
 import { never } from './never.ts'
@@ -37,6 +37,8 @@ export class SimulatedProcess implements Holder {
   frozenAt = -1
   /** How many handlers have been started. */
   starts = 0
+  /** Simulated time since when its queue has started. */
+  worksSince = Infinity
   stopBeganAt: number | undefined
   stopEndedAt: number | undefined
   readonly #world: World
@@ -50,6 +52,9 @@ export class SimulatedProcess implements Holder {
   /** Delivered here and not started, by id and attempt. */
   readonly #unstarted = new Map<string, LeaseRecord>()
   readonly #running = new Set<LeaseRecord>()
+  readonly #handledSince = new Map<string, number>()
+  /** Simulated time since when nothing of a topic runs or waits here; absent before it has a handler. */
+  readonly #idleSince = new Map<string, number>()
 
   constructor(world: World, plan: HostPlan, life: number) {
     this.#world = world
@@ -60,6 +65,7 @@ export class SimulatedProcess implements Holder {
     this.clock = new ProcessClock(world, this, this.#chance.stream('clock'))
     this.link = new Link(world, this, this.#chance.stream('link'))
     this.queue = this.#makeQueue(plan)
+    world.fairness.watch(this)
   }
 
   /** Handlers that have started and not ended. */
@@ -115,7 +121,36 @@ export class SimulatedProcess implements Holder {
     const key = `${lease.id} ${lease.attempt}`
     this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
-    if (lease.from === 'due') this.#unstarted.set(key, lease)
+    if (lease.from !== 'due') return
+    this.#unstarted.set(key, lease)
+    this.#idleSince.set(lease.topic, Infinity)
+    this.#world.fairness.delivered(lease, this)
+  }
+
+  /** It settles a lease for the first time. */
+  answered(lease: LeaseRecord): void {
+    const key = `${lease.id} ${lease.attempt}`
+    if (this.#unstarted.get(key) === lease) this.#unstarted.delete(key)
+    this.#noteIdle(lease.topic)
+  }
+
+  /** Simulated time; Infinity while it has something of this topic, or no handler for it. */
+  idleSince(topic: string): number {
+    return this.#idleSince.get(topic) ?? Infinity
+  }
+
+  handledSince(topic: string): number {
+    return this.#handledSince.get(topic) ?? Infinity
+  }
+
+  get hasSlotsForAll(): boolean {
+    return this.#plan.concurrency >= this.#plan.topics.length
+  }
+
+  #noteIdle(topic: string): void {
+    if (!this.#idleSince.has(topic)) return // It settles what others left behind.
+    const isBusy = [...this.#unstarted.values(), ...this.#running].some((lease) => lease.topic === topic)
+    if (!isBusy) this.#idleSince.set(topic, this.#world.timeline.now)
   }
 
   #makeQueue(plan: HostPlan): Queue {
@@ -141,6 +176,8 @@ export class SimulatedProcess implements Holder {
       const handle = (): void => {
         if (this.stopBeganAt !== undefined) return
         queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
+        this.#idleSince.set(topic, this.#world.timeline.now)
+        this.#handledSince.set(topic, this.#world.timeline.now)
       }
       // Some are added to a queue that already runs.
       if (this.#chance.happens(LATE_TOPICS))
@@ -168,7 +205,7 @@ export class SimulatedProcess implements Holder {
     this.#running.add(lease)
     message.signal.addEventListener('abort', () => (lease.abortedAt = timeline.now))
     this.#checkConcurrency(message.topic)
-    const kind = weather.isCalm ? 'returns soon' : this.#chance.weighted(plan.handlerKinds)
+    const kind = weather.isCalm ? calmKind(lease) : this.#chance.weighted(plan.handlerKinds)
     history.note(this.name, () => `handles ${lease.id} attempt ${lease.attempt}: ${kind}`)
     return this.#watch(lease, () =>
       perform(kind, { world: this.#world, process: this, chance: this.#chance, message, lease }),
@@ -202,6 +239,7 @@ export class SimulatedProcess implements Holder {
     lease.ended = end
     lease.endedAt = timeline.now
     this.#running.delete(lease)
+    this.#noteIdle(lease.topic)
     this.link.rate.allow(1)
     if (end !== 'returned') tally.handlersFailed += 1
     history.note(this.name, () => `${lease.id} attempt ${lease.attempt} ${end}`)
@@ -254,16 +292,19 @@ export class SimulatedProcess implements Holder {
   /** What a queue tells about its messages must be so. */
   #hear(queue: Queue): void {
     const { violations, plan, tally } = this.#world
-    const expectSettled = (event: { id: string; attempt: number }, kind: Settlement['kind']): void => {
+    const expectSettled = (
+      event: { id: string; attempt: number },
+      ...kinds: readonly Settlement['kind'][]
+    ): void => {
       const leases = this.#delivered.get(`${event.id} ${event.attempt}`) ?? []
-      if (!leases.some(({ settledAs }) => settledAs === kind))
-        violations.add('P4', `${this.name} reports "${kind}" of ${event.id}; the store does not know`)
+      if (!leases.some(({ settledAs }) => settledAs !== undefined && kinds.includes(settledAs)))
+        violations.add('P4', `${this.name} reports "${kinds[0]}" of ${event.id}; the store does not know`)
     }
     queue.on('completed', (event) => {
       tally.completed += 1
       expectSettled(event, 'ack')
     })
-    queue.on('retrying', (event) => expectSettled(event, 'retry'))
+    queue.on('retrying', (event) => expectSettled(event, 'retry', 'lapse'))
     queue.on('dead', (event) => expectSettled(event, 'dead'))
     queue.on('lost', ({ id, attempt, maybeSettled }) => {
       // Where calls are doubled on the way, the answer to the second is all that one hears.

@@ -2,6 +2,7 @@
 import type { Store } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
 import type { EffectOrder } from './effect-order.ts'
+import type { Fairness } from '../judges/fairness.ts'
 import type { History } from '../judges/history.ts'
 import type { Ledger } from '../judges/ledger.ts'
 import type { Plan } from '../plan.ts'
@@ -18,6 +19,7 @@ export type World = {
   readonly storeTime: StoreTime
   readonly store: Store
   readonly ledger: Ledger
+  readonly fairness: Fairness
   readonly effectOrder: EffectOrder
   readonly weather: Weather
   readonly history: History

@@ -92,6 +92,11 @@ export class InvariantError extends PunctualError {
   }
 }
 
+/** Whether to wait and try again. By name: there may be several copies of this package in one process. */
+export function isUnavailable(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'UnavailableError'
+}
+
 export function assertNever(value: never): never {
   throw new InvariantError(`a case was forgotten: ${describe(value)}`, { value })
 }

@@ -1,7 +1,6 @@
 /** Where punctual tells an operator what it did. `console` fits, and so do pino and winston. */
 export interface Logger {
-  debug(message: string): void
-  info(message: string): void
+  info?(message: string): void
   warn(message: string): void
   error(message: string): void
 }

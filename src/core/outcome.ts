@@ -3,7 +3,7 @@
  * other part of the runtime does.
  */
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
-import { formatDuration, parseDuration, type Duration } from './input/duration.ts'
+import { DELAY_MS_MAX, formatDuration, parseDuration, type Duration } from './input/duration.ts'
 import { assertNever } from './errors.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */
@@ -34,15 +34,15 @@ export type Ending =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'timed out'; readonly timeoutMs: number }
-  /** The lease ended and nobody answered: the worker died, or was cut off. */
-  | { readonly kind: 'lapsed' }
-  /** The worker stops; it is nobody's fault. */
+  /** We ended it, and it is not the fault of the message: the worker stops, or its lease was in doubt. */
   | { readonly kind: 'stopped' }
 
 export type Outcome =
   | { readonly kind: 'ack' }
   | { readonly kind: 'release' }
-  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string }
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly isLapse?: true }
+  /** Back in its place, due as before: its worker died or was cut off. */
+  | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
 
 const ACK: Outcome = { kind: 'ack' }
@@ -63,36 +63,57 @@ export function decideOutcome(attempt: number, ending: Ending, policy: RetryPoli
         reason: 'timeout',
         error: `the handler did not end within ${formatDuration(ending.timeoutMs)}`,
       })
-    case 'lapsed':
-      return retryOrDead(attempt, policy, {
-        delayMs: retryDelayMs(policy, attempt, chance),
-        reason: 'lapsed',
-        error: 'the lease ended without an answer: the worker died or was cut off',
-      })
     default:
       return assertNever(ending)
   }
 }
 
 function decideThrown(attempt: number, error: unknown, policy: RetryPolicy, chance: number): Outcome {
-  if (isDeadLetter(error)) return { kind: 'dead', reason: error.reason, error: errorText(error) }
-  const delayMs = isRetryIn(error) ? error.delayMs : retryDelayMs(policy, attempt, chance)
+  const asked = isRetryIn(error) ? error.delayMs : undefined
+  const deadLetter = asked === undefined ? findDeadLetter(error) : undefined
+  if (deadLetter !== undefined)
+    return { kind: 'dead', reason: cutText(deadLetter.reason), error: errorText(error) }
+  const delayMs = asked ?? retryDelayMs(policy, attempt, chance)
   return retryOrDead(attempt, policy, { delayMs, reason: 'failed', error: errorText(error) })
 }
 
 type Failure = { readonly delayMs: number; readonly reason: string; readonly error: string }
 
 function retryOrDead(attempt: number, policy: RetryPolicy, { delayMs, reason, error }: Failure): Outcome {
-  return attempt > policy.limit ? { kind: 'dead', reason, error } : { kind: 'retry', delayMs, error }
+  return attempt > policy.limit
+    ? { kind: 'dead', reason, error }
+    : { kind: 'retry', delayMs: storableMs(delayMs), error }
 }
 
-/** A lapse found by a process that has no handler, and so no policy, for the topic: back to whoever has one. */
-export function decideForeignLapse(): Outcome {
-  return {
-    kind: 'retry',
-    delayMs: 0,
-    error: 'the lease ended without an answer: the worker died or was cut off',
-  }
+/** A wait that every engine can store, whatever a policy or an error asked for. */
+function storableMs(delayMs: number): number {
+  return Number.isNaN(delayMs) ? 0 : Math.min(Math.max(0, Math.ceil(delayMs)), DELAY_MS_MAX)
+}
+
+export type Lapse = {
+  readonly attempt: number
+  /** How many leases of this message had lapsed in a row before. */
+  readonly lapses: number
+  /** Undefined where nobody knows it: this process has no handler for the topic. */
+  readonly policy: RetryPolicy | undefined
+  readonly chance: number
+}
+
+const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
+
+/**
+ * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A
+ * message that does it to two workers in a row may be the reason: it waits by its retry policy.
+ */
+export function decideLapse({ attempt, lapses, policy, chance }: Lapse): Outcome {
+  if (policy === undefined) return { kind: 'lapse', error: LAPSE_ERROR }
+  const outcome = retryOrDead(attempt, policy, {
+    delayMs: retryDelayMs(policy, attempt, chance),
+    reason: 'lapsed',
+    error: LAPSE_ERROR,
+  })
+  if (outcome.kind !== 'retry') return outcome
+  return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }
 }
 
 export type Start = {
@@ -121,36 +142,60 @@ export function decideStart({ attempt, latenessMs, ttlMs, policy }: Start): Outc
 }
 
 const ERROR_TEXT_MAX = 2_000
+/** How deep a chain of causes is looked through. */
+const CAUSES_MAX = 10
 
 /** An error as it is kept with the message: the stack where there is one, cut to a size that a store can bear. */
 export function errorText(error: unknown): string {
-  return textOf(error).slice(0, ERROR_TEXT_MAX).toWellFormed()
+  return cutText(textOf(error))
+}
+
+function cutText(text: string): string {
+  return text.slice(0, ERROR_TEXT_MAX).toWellFormed()
 }
 
 function textOf(error: unknown): string {
   try {
-    if (error instanceof Error) return error.stack ?? `${error.name}: ${error.message}`
+    if (isErrorLike(error)) return error.stack ?? `${error.name}: ${error.message}`
     return typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error))
   } catch {
     return 'an error that cannot be shown' // Its toString or toJSON threw.
   }
 }
 
-// By name, not by instance: a handler module may have loaded its own copy of this package.
+// By what they carry, not by instance: a handler module may have loaded its own copy of this package, and test runners
+// give each module its own `Error`.
+function isErrorLike(value: unknown): value is Error {
+  try {
+    if (typeof value !== 'object' || value === null) return false
+    const { name, message, stack } = value as Readonly<Record<keyof Error, unknown>>
+    const isText = typeof name === 'string' && typeof message === 'string'
+    return isText && (stack === undefined || typeof stack === 'string')
+  } catch {
+    return false // A getter or a proxy threw.
+  }
+}
+
 function isRetryIn(error: unknown): error is RetryIn {
   return (
-    error instanceof Error &&
+    isErrorLike(error) &&
     error.name === 'RetryIn' &&
     'delayMs' in error &&
-    typeof error.delayMs === 'number'
+    typeof error.delayMs === 'number' &&
+    !Number.isNaN(error.delayMs)
   )
 }
 
-function isDeadLetter(error: unknown): error is DeadLetter {
-  return (
-    error instanceof Error &&
-    error.name === 'DeadLetter' &&
-    'reason' in error &&
-    typeof error.reason === 'string'
-  )
+/** The error itself, or one that caused it: wrapping an error does not change what it says. */
+function findDeadLetter(error: unknown): DeadLetter | undefined {
+  let candidate = error
+  for (let depth = 0; depth < CAUSES_MAX && isErrorLike(candidate); depth += 1) {
+    if (isDeadLetter(candidate)) return candidate
+    candidate = candidate.cause
+  }
+  return undefined
+}
+
+function isDeadLetter(error: Error): error is DeadLetter {
+  return error.name === 'DeadLetter' && 'reason' in error && typeof error.reason === 'string'
 }

@@ -62,6 +62,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   #runtime: Runtime | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<StopReport> | undefined
+  /** From the settle step of a stop on: until then handlers that still run may use the queue. */
+  #isClosed = false
   readonly #stopBegins = new AbortController()
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
@@ -80,7 +82,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     ...[payload, options]: ProduceArguments<PayloadIn<T, S, K>, ProduceOptions>
   ): Promise<string> {
     try {
-      this.#assertNotStopped()
+      this.#assertNotClosed()
       const draft = makeDraft(this.#settings, topic, payload, options)
       if (this.#producer !== undefined && this.#settings.schemas === undefined)
         return this.#producer.produce(draft)
@@ -97,7 +99,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   async produceMany<K extends TopicName<T, S>>(
     entries: readonly { [Topic in K]: ProduceEntry<Topic, PayloadIn<T, S, Topic>> }[K][],
   ): Promise<string[]> {
-    this.#assertNotStopped()
+    this.#assertNotClosed()
     checkEntries(entries)
     const drafts = entries.map((entry) => {
       const { topic, payload, ...options } = entry
@@ -240,8 +242,12 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   async run(): Promise<StopReport> {
     const signals = untilSignalled(() => this.#hurry.abort())
     try {
-      await this.start()
-      await Promise.race([signals.first, whenAborted(this.#stopBegins.signal)])
+      const ended = Promise.race([signals.first, whenAborted(this.#stopBegins.signal)])
+      // A signal is heard while the store still opens; the start then rejects because of the stop, which is no error.
+      const starting = this.start()
+      const isStopped = await Promise.race([starting.then(() => false), ended.then(() => true)])
+      if (isStopped) starting.catch(() => undefined)
+      else await ended
       return await this.stop()
     } finally {
       signals.end()
@@ -254,10 +260,11 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   async #start(): Promise<void> {
     const store = await this.#open()
-    const { clock, random, leaseMs, fallbackMs, lateAfterMs } = this.#settings
+    const { clock, logger, random, leaseMs, fallbackMs, lateAfterMs } = this.#settings
     const runtime = new Runtime({
       clock,
       random,
+      logger,
       store,
       leaseMs,
       fallbackMs,
@@ -279,7 +286,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
         clock: this.#settings.clock,
         consumers: runtime?.consumers,
         quiet: async () => runtime?.quiet(),
-        settle: async () => Promise.all([this.#producer?.drain(), runtime?.settle()]),
+        settle: async () => {
+          this.#isClosed = true
+          await Promise.all([this.#producer?.drain(), runtime?.settle()])
+        },
         endSettling: () => runtime?.endSettling(),
         close: () => this.#opening.close(),
       },
@@ -289,7 +299,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   #open(): Promise<Store> {
-    this.#assertNotStopped()
+    this.#assertNotClosed()
     return this.#opening.open()
   }
 
@@ -324,6 +334,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   #assertNotStopped(): void {
     if (this.#stopping !== undefined) throw stoppedError()
+  }
+
+  #assertNotClosed(): void {
+    if (this.#isClosed) throw stoppedError()
   }
 }
 

@@ -37,7 +37,7 @@ export type QueueOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   queue?: string
   /** How many handlers run at once in this process. Default 100. */
   concurrency?: number
-  /** How long a message may be held without a sign of life before others take it over; at least 1 s. Default `30s`. */
+  /** How long a message may be held without a sign of life before others take it over; at least 1 s. Default `15s`. */
   lease?: Duration
   /** How often to look without having been woken: the most a lost wake-up can cost. Default `5s`. */
   fallback?: Duration
@@ -128,7 +128,7 @@ export function parseSettings(options: unknown): Settings {
     store: chooseStore(given.store ?? DEFAULT_STORE, given),
     queue: parseQueue(given.queue ?? DEFAULT_QUEUE),
     concurrency: parseConcurrency(given.concurrency ?? 100),
-    leaseMs: duration('lease', '30s', 1_000),
+    leaseMs: duration('lease', '15s', 1_000),
     fallbackMs: duration('fallback', '5s', 100),
     retry: given.retry === undefined ? RETRY_DEFAULT : parseRetry(given.retry),
     timeoutMs: parseTimeout(given.timeout ?? '60s'),
@@ -227,7 +227,7 @@ function parseTopics(value: unknown): ReadonlyMap<string, StandardSchema> {
 
 function parseLogger(value: unknown): Logger {
   if (value === false) return silentLogger
-  return parseObject<Logger>(value, 'logger', ['debug', 'info', 'warn', 'error'])
+  return parseObject<Logger>(value, 'logger', ['warn', 'error'])
 }
 
 function parseClock(value: unknown): Clock {
@@ -251,7 +251,7 @@ function hasMethods<T>(value: unknown, names: readonly (keyof T & string)[]): va
   return names.every((name) => typeof record[name] === 'function')
 }
 
-export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+export const silentLogger: Logger = { warn() {}, error() {} }
 
 const consoleLogger: Logger = {
   ...silentLogger,

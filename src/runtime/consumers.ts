@@ -2,29 +2,35 @@
  * Runs handlers: takes leased messages, starts each at its moment as soon as its lane has a slot, and sends what
  * becomes of it to the settler.
  *
- * The one owner of every run in this process. Who else touches one: the keeper, which extends its lease and tells
- * us when that is lost.
+ * The one owner of every run in this process. What may become of a run is decided by the table in `core/run`; here its
+ * effects are performed. Who else touches a run: the keeper, which extends its lease and tells us when that is lost.
  */
 import type { Clock } from '../clock.ts'
 import { decodePolicy } from '../core/codec.ts'
-import { formatDuration, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
+import { assertNever } from '../core/errors.ts'
+import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
-import { decideOutcome, decideStart, type Ending, type Outcome } from '../core/outcome.ts'
-import type { RetryPolicy } from '../core/backoff.ts'
+import { decideStart, type Ending, type Outcome } from '../core/outcome.ts'
+import { hasSlot, HELD, QUEUED, type AbortCause, type RunEffect, type RunEvent } from '../core/run.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
-import { attempt, type AttemptParts } from './runs/attempt.ts'
+import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
+import type { Reports } from './reports.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
-import { leaseEnd, Run } from './runs/run.ts'
-import { RunSettlement } from './runs/settlement.ts'
+import { Pump } from './runs/pump.ts'
+import { aboutRun, leaseEnd, retryOf, Run } from './runs/run.ts'
+import { Settlements } from './runs/settlement.ts'
 import type { Settler } from './settler.ts'
 import { StoreClock } from './runs/store-clock.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
+
+/** What was handed to us, and cannot start within this time of its moment, goes back (P12). */
+const HOLD_MS_MAX = 250
 
 /** A retry cannot help. */
 const UNREADABLE: Outcome = {
@@ -39,6 +45,7 @@ export type ConsumersParts = {
   readonly events: Events
   readonly lanes: Lanes
   readonly settler: Settler
+  readonly reports: Reports
   readonly gauge: LatenessGauge
   readonly leaseMs: number
   readonly lateAfterMs: number
@@ -46,45 +53,54 @@ export type ConsumersParts = {
   readonly renew: (run: Run) => Promise<boolean>
   /** A slot became free, or a line shorter. */
   readonly onRoom: () => void
+  /** A message of this lane went back to the store, which need not tell us that it is there. */
+  readonly onReturned: (lane: Lane) => void
 }
 
 export class Consumers {
   readonly #parts: ConsumersParts
-  readonly #live = new Set<Run>()
-  /** Told to end, and not yet ended or given up. */
-  readonly #aborted = new Set<Run>()
+  /** All that are not over. */
+  readonly #runs = new Set<Run>()
   readonly #holding: Holding
+  readonly #pump: Pump
   readonly #storeClock = new StoreClock()
-  readonly #timeouts: Deadlines<Run>
-  readonly #graces: Deadlines<Run>
+  readonly #deadlines: Deadlines<Run>
+  readonly #settlements: Settlements
   readonly #attemptParts: AttemptParts
-  #isPumping = false
-  #servedLast: Lane | undefined
   #isClosed = false
   #onIdle: (() => void) | undefined
   #endedCount = 0
+  #abandonedCount = 0
 
   constructor(parts: ConsumersParts) {
     this.#parts = parts
-    this.#attemptParts = { extend: this.#extend, isLeased: this.#isLeased, ended: this.#ended }
-    this.#holding = new Holding(parts.clock, (runs) => this.#enqueue(runs))
-    this.#timeouts = new Deadlines({
-      clock: parts.clock,
-      items: this.#live,
-      deadlineOf: (run) => run.timeoutAt,
-      onReached: (run) => this.#timeOut(run),
+    this.#attemptParts = {
+      extend: this.#extend,
+      complete: (run) => this.#feed(run, { kind: 'complete' }),
+      isLeased: this.#isLeased,
+      ended: this.#ended,
+    }
+    this.#settlements = new Settlements({
+      ...parts,
+      onAnswered: (run) => this.#feed(run, { kind: 'answered' }),
     })
-    this.#graces = new Deadlines({
+    this.#holding = new Holding(parts.clock, (runs) => this.#becomeDue(runs))
+    this.#pump = new Pump({
       clock: parts.clock,
-      items: this.#aborted,
-      deadlineOf: (run) => run.graceEndsAt,
-      onReached: (run) => this.#giveUp(run),
+      lanes: parts.lanes,
+      start: (run, now) => this.#start(run, now),
+    })
+    this.#deadlines = new Deadlines({
+      clock: parts.clock,
+      items: this.#runs,
+      deadlineOf: (run) => run.deadlineAt,
+      onReached: (run) => this.#reachDeadline(run),
     })
   }
 
-  /** Every run whose lease we hold. */
-  get live(): ReadonlySet<Run> {
-    return this.#live
+  /** Every run that is not over. */
+  get runs(): ReadonlySet<Run> {
+    return this.#runs
   }
 
   /** Handlers at work. */
@@ -105,19 +121,25 @@ export class Consumers {
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
+      const isAhead = lease.latenessMs < 0
       const policy = decodePolicy(lease.meta)
-      const run = new Run(lease, lane, policy ?? {}, this.#startsAt(lease, answeredAt), leaseEndsAt)
-      this.#live.add(run)
-      if (policy === undefined) this.#settle(run, UNREADABLE)
-      else if (this.#isClosed) this.#settle(run, { kind: 'release' })
-      else if (lease.latenessMs < 0) this.#holding.hold(run)
-      else lane.enqueue(run)
+      const startsAt = this.#startsAt(lease, answeredAt)
+      const run = new Run(lease, lane, policy ?? {}, {
+        state: isAhead ? HELD : QUEUED,
+        startsAt,
+        leaseEndsAt,
+      })
+      this.#runs.add(run)
+      if (isAhead) this.#holding.hold(run)
+      else this.#enqueue(run, answeredAt)
+      if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
+      else if (this.#isClosed) this.#feed(run, { kind: 'give back' })
     }
   }
 
   /** Starts whatever may start. */
   startDue(): void {
-    this.#pump()
+    this.#pump.run()
     // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
     this.#parts.onRoom()
   }
@@ -129,10 +151,7 @@ export class Consumers {
 
   /** The store says that the lease is somebody else's: nothing more is written for this run. */
   lose(run: Run): void {
-    this.#live.delete(run)
-    this.#reportLost(run)
-    this.#abort(run, 'its lease was lost: another worker may have the message')
-    run.phase = 'over'
+    this.#feed(run, { kind: 'lost' })
   }
 
   /**
@@ -140,22 +159,16 @@ export class Consumers {
    * same, the fence decides whether that still counts.
    */
   doubt(run: Run): void {
-    if (run.isAborted) return
-    this.#reportLost(run)
-    this.#abort(run, 'its lease may be lost: the store does not answer')
+    this.#feed(run, { kind: 'doubt' })
   }
 
   /** Starts nothing more, gives back what was not started, and answers how many that were. */
   close(): number {
     this.#isClosed = true
-    let released = 0
-    this.#holding.empty()
-    for (const run of this.#live) {
-      if (run.phase !== 'held' && run.phase !== 'queued') continue
-      this.#settle(run, { kind: 'release' })
-      released += 1
-    }
-    return released
+    this.#pump.close()
+    const unstarted = [...this.#runs].filter(({ state: { name } }) => name === 'held' || name === 'queued')
+    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
+    return unstarted.length
   }
 
   /** Resolves when no handler runs. */
@@ -168,68 +181,30 @@ export class Consumers {
 
   /** The worker stops: whoever still runs should end. */
   abortAll(): void {
-    for (const run of this.#live) {
-      if (run.phase !== 'running') continue
-      run.isStopped = true
-      this.#abort(run, 'its worker stops')
-    }
+    for (const run of this.#runs) this.#feed(run, { kind: 'stop' })
   }
 
   /** Gives back what still runs, without waiting for it; answers how many handlers were left behind. */
   abandonAll(): number {
-    const abandoned = this.running
-    for (const run of this.#live) if (run.phase === 'running') this.#settle(run, { kind: 'release' })
-    this.#timeouts.clear()
-    this.#graces.clear()
-    return abandoned
+    for (const run of this.#runs) this.#feed(run, { kind: 'abandon' })
+    this.#deadlines.clear()
+    return this.#abandonedCount
   }
 
-  #enqueue(runs: readonly Run[]): void {
-    for (const run of runs) {
-      if (run.phase !== 'held') continue // Its lease was lost while it waited.
-      run.phase = 'queued'
-      run.lane.enqueue(run)
-    }
+  #becomeDue(runs: readonly Run[]): void {
+    for (const run of runs) this.#feed(run, { kind: 'due' })
     this.startDue()
   }
 
-  /** Starts whatever may start. A handler that ends at once comes back here; the loop under way goes on with it. */
-  #pump(): void {
-    if (this.#isPumping || this.#isClosed) return
-    this.#isPumping = true
-    while (this.#startOne());
-    this.#isPumping = false
-  }
-
-  /** False when no lane has a message that may start. */
-  #startOne(): boolean {
-    const { lanes } = this.#parts
-    for (let distance = 0; distance < lanes.all.length; distance += 1) {
-      const lane = lanes.after(this.#servedLast, distance)
-      const run = lane !== undefined && lanes.mayStart(lane) ? lane.dequeue() : undefined
-      if (run === undefined) continue
-      this.#servedLast = lane
-      if (run.phase === 'queued') this.#start(run) // Else its lease was lost while it stood in line.
-      return true
-    }
-    return false
-  }
-
-  #start(run: Run): void {
-    const { clock, gauge, lanes, lateAfterMs } = this.#parts
-    const now = clock.monotonic()
+  #start(run: Run, now: number): void {
     // The whole process slept: others may have it by now, so it is not started on an old promise.
-    if (!this.#isLeased(run)) return this.#settle(run, { kind: 'release' })
+    if (now >= run.leaseEndsAt) return this.#feed(run, { kind: 'give back' })
     run.latenessMs = Math.max(0, now - run.startsAt)
-    const refusal = this.#refusal(run)
-    if (refusal !== undefined) return this.#settle(run, refusal)
-    run.phase = 'running'
-    run.startedAt = now
-    lanes.takeSlot(run)
-    gauge.record(run.latenessMs, now)
-    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
-    if (run.latenessMs > lateAfterMs) this.#reportLate(run)
-    attempt(run, this.#attemptParts)
+    const outcome = this.#refusal(run)
+    if (outcome === undefined) {
+      run.startedAt = now
+      this.#feed(run, { kind: 'start' })
+    } else this.#feed(run, { kind: 'refuse', outcome })
   }
 
   #refusal(run: Run): Outcome | undefined {
@@ -245,102 +220,121 @@ export class Consumers {
   readonly #isLeased = (run: Run): boolean => this.#parts.clock.monotonic() < run.leaseEndsAt
 
   readonly #ended = (run: Run, ending: Ending): void => {
-    const { clock, lanes, onRoom } = this.#parts
-    if (lanes.freeSlot(run)) this.#endedCount += 1
-    run.timeoutAt = Infinity
-    if (run.isAborted) this.#aborted.delete(run)
-    if (run.phase === 'running') {
-      run.durationMs = clock.monotonic() - run.startedAt
+    const { state } = run
+    if (hasSlot(state)) {
+      const now = this.#parts.clock.monotonic()
+      run.durationMs = now - (run.startedAt ?? now)
       run.lane.ended(run.durationMs)
-      this.#conclude(run, ending.kind === 'threw' ? fairEnding(run, ending) : ending)
     }
-    this.#pump()
-    if (lanes.running === 0) this.#onIdle?.()
-    onRoom()
+    if (ending.kind === 'threw' && 'isComplete' in state && state.isComplete)
+      this.#parts.events.report(`the handler of "${run.lease.topic}" threw after complete()`, ending.error)
+    this.#feed(run, { kind: 'ended', ending, hasSeenSignal: run.hasSeenSignal })
+    this.#goOn()
   }
 
-  #conclude(run: Run, ending: Ending): void {
-    const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
-    if (isFailure) this.#reportFailed(run, ending)
-    const chance = isFailure ? this.#parts.random.next() : 0
-    this.#settle(run, decideOutcome(run.lease.attempt, ending, retryOf(run), chance))
+  #reachDeadline(run: Run): void {
+    // After a standstill a slot may be free that nobody has looked at.
+    if (run.state.name === 'queued') this.#pump.run()
+    if (run.deadlineAt > this.#parts.clock.monotonic()) return
+    run.deadlineAt = Infinity
+    this.#feed(run, { kind: 'deadline' })
+    this.#goOn()
   }
 
-  #settle(run: Run, outcome: Outcome): void {
-    run.phase = 'settling'
-    this.#parts.settler.add(
-      new RunSettlement(run, outcome, this.#parts.leaseMs, this.#parts.events, this.#live),
-    )
-  }
-
-  #beginTimeout(run: Run, timeoutMs: number, now: number): void {
-    run.timeoutMs = timeoutMs
-    run.timeoutAt = now + timeoutMs
-    this.#timeouts.announce(run.timeoutAt, now)
-  }
-
-  #timeOut(run: Run): void {
-    run.timeoutAt = Infinity
-    if (run.phase !== 'running') return
-    run.isTimedOut = true
-    this.#abort(run, `it did not end within its timeout of ${formatDuration(run.timeoutMs)}`)
-  }
-
-  #abort(run: Run, reason: string): void {
-    if (!run.hasSlot) return
-    run.abort(new DOMException(`${run.lease.topic} ${run.lease.id}: ${reason}`, 'AbortError'))
-    const now = this.#parts.clock.monotonic()
-    this.#aborted.add(run)
-    run.graceEndsAt = now + ABORT_GRACE_MS
-    this.#graces.announce(run.graceEndsAt, now)
-  }
-
-  /** The handler ignores its signal: its slot is needed, and a timeout is a failure whether it ends or not. */
-  #giveUp(run: Run): void {
-    this.#aborted.delete(run)
-    if (run.phase === 'running' && run.isTimedOut) this.#conclude(run, timedOut(run))
-    if (run.phase === 'running') return // Doubtful or stopping: whatever it still does may count.
-    if (this.#parts.lanes.freeSlot(run)) this.#endedCount += 1
-    this.#pump()
+  /** A slot may be free, and a line shorter. */
+  #goOn(): void {
+    this.#pump.run()
     if (this.running === 0) this.#onIdle?.()
     this.#parts.onRoom()
   }
 
+  #feed(run: Run, event: RunEvent): void {
+    for (const effect of run.step(event)) this.#perform(run, effect)
+  }
+
+  #perform(run: Run, effect: RunEffect): void {
+    switch (effect.kind) {
+      case 'enqueue':
+        return this.#enqueue(run, this.#parts.clock.monotonic())
+      case 'leave holding':
+        return this.#holding.remove(run)
+      case 'leave line':
+        run.deadlineAt = Infinity
+        return run.lane.leaveLine(run)
+      case 'clear line':
+        return this.#clearLine(run.lane)
+      case 'call':
+        return this.#call(run)
+      case 'abort':
+        return this.#abort(run, effect.why)
+      case 'free slot':
+        return this.#freeSlot(run, effect.how)
+      case 'conclude':
+        return this.#settlements.conclude(run, effect.ending)
+      case 'time out':
+        return this.#settlements.conclude(run, { kind: 'timed out', timeoutMs: run.timeoutMs })
+      case 'settle':
+        return this.#settlements.settle(run, effect.outcome)
+      case 'report lost':
+        return this.#parts.events.emit('lost', { ...aboutRun(run), maybeSettled: false })
+      case 'let go':
+        return void this.#runs.delete(run)
+      default:
+        return assertNever(effect)
+    }
+  }
+
+  #enqueue(run: Run, now: number): void {
+    run.lane.enqueue(run)
+    this.#setDeadline(run, now + HOLD_MS_MAX, now)
+  }
+
+  /** None of them can start sooner than the one that did not start in time. */
+  #clearLine(lane: Lane): void {
+    lane.bar()
+    for (let run = lane.first; run !== undefined; run = lane.first) this.#feed(run, { kind: 'give back' })
+  }
+
+  #call(run: Run): void {
+    const { events, gauge, lanes, lateAfterMs } = this.#parts
+    lanes.takeSlot(run.lane)
+    const now = run.startedAt ?? 0
+    gauge.record(run.latenessMs, now)
+    this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
+    if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
+    attempt(run, this.#attemptParts)
+  }
+
+  #beginTimeout(run: Run, timeoutMs: number, now: number): void {
+    run.timeoutMs = timeoutMs
+    this.#setDeadline(run, now + timeoutMs, now)
+  }
+
+  #setDeadline(run: Run, at: number, now: number): void {
+    run.deadlineAt = at
+    this.#deadlines.announce(at, now)
+  }
+
+  #abort(run: Run, why: AbortCause): void {
+    run.abort(abortError(run, why))
+    const now = this.#parts.clock.monotonic()
+    // In doubt its timeout goes on: the handler may still end well. A stop ends it by itself.
+    if (why === 'stop') run.deadlineAt = Infinity
+    else if (why !== 'doubt') this.#setDeadline(run, now + ABORT_GRACE_MS, now)
+  }
+
+  #freeSlot(run: Run, how: 'ended' | 'abandoned'): void {
+    run.deadlineAt = Infinity
+    this.#parts.lanes.freeSlot(run.lane)
+    if (how === 'ended') this.#endedCount += 1
+    else this.#abandonedCount += 1
+  }
+
   readonly #extend = async (run: Run, by: Duration | undefined): Promise<boolean> => {
-    if (run.phase !== 'running' || run.isAborted) return false
+    if (run.state.name !== 'running') return false
     const timeoutMs =
       by === undefined ? run.timeoutMs : parseDuration(by, 'by', { min: 1, max: TIMER_MS_MAX })
     this.#beginTimeout(run, timeoutMs, this.#parts.clock.monotonic())
     return this.#parts.renew(run)
   }
-
-  #reportFailed({ lease }: Run, ending: Ending): void {
-    const { events } = this.#parts
-    if (!events.hears('failed')) return
-    const error = ending.kind === 'threw' ? ending.error : new Error(`the attempt ${ending.kind}`)
-    events.emit('failed', { id: lease.id, topic: lease.topic, attempt: lease.attempt, error })
-  }
-
-  #reportLate({ lease, latenessMs }: Run): void {
-    this.#parts.events.emit('late', { id: lease.id, topic: lease.topic, attempt: lease.attempt, latenessMs })
-  }
-
-  #reportLost({ lease }: Run): void {
-    const { id, topic, attempt: number } = lease
-    this.#parts.events.emit('lost', { id, topic, attempt: number, maybeSettled: false })
-  }
-}
-
-function retryOf(run: Run): RetryPolicy {
-  return run.policy.retry ?? run.lane.settings.retry
-}
-
-/** What a handler throws because we aborted it is put down to the cause. */
-function fairEnding(run: Run, ending: Ending): Ending {
-  if (run.isTimedOut) return timedOut(run)
-  return run.isStopped ? { kind: 'stopped' } : ending
-}
-
-function timedOut(run: Run): Ending {
-  return { kind: 'timed out', timeoutMs: run.timeoutMs }
 }

@@ -1,13 +1,18 @@
 /**
- * Fetches due messages for the consumers: asks for no more than can be run soon, topic by topic, and says whether
- * there is room for more. What it asks for is decided by the lanes; when it asks, by the scheduler.
+ * Fetches due messages for the consumers: asks for no more than can be started now or soon, topic by topic, and says
+ * whether there is room for more. What it asks for is decided by the lanes; when it asks, by the scheduler.
+ *
+ * A claim takes only so many topics. Those of a worker with more are asked for in several claims, and the worker sleeps
+ * only after it has asked for all of them.
  */
 import type { Clock } from '../clock.ts'
-import type { Store, Want } from '../store/contract/store.ts'
+import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
-import type { Lane, Lanes } from './runs/lanes.ts'
+import type { Identity } from './identity.ts'
+import { AHEAD_BYTES_MAX, type Lane, type Lanes } from './runs/lanes.ts'
 import type { Reading } from './scheduler.ts'
 import type { Settler } from './settler.ts'
+import type { Strays } from './strays.ts'
 
 /** One claim asks for at most this: the next one is then under way while these are being run. */
 const CLAIM_MAX = 500
@@ -15,6 +20,8 @@ const CLAIM_MAX = 500
 export type DispatcherParts = {
   readonly clock: Clock
   readonly store: Store
+  readonly identity: Identity
+  readonly strays: Strays
   readonly lanes: Lanes
   readonly consumers: Consumers
   readonly settler: Settler
@@ -29,43 +36,46 @@ const FULL: Reading = { next: { state: 'NO_TASK' }, got: 0, room: false }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** Lanes that the last claim left out: what is due for them, the store was not asked. */
+  /** Lanes that the last claims left out: what is due for them, the store was not asked. */
   #leftOut: readonly Lane[] = []
   #servedLast: Lane | undefined
   #isFull = false
   #roomPlanned = false
+  #isStopped = false
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
   }
 
   async fetch(): Promise<Reading> {
-    const { clock, store, consumers, lanes, leaseMs } = this.#parts
-    const { wants, limit } = this.#decideWants()
-    if (limit === 0) {
-      this.#isFull = true
-      return FULL
+    const { lanes, settler } = this.#parts
+    const wants = settler.isStuck ? [] : this.#decideWants()
+    const { wantsMax } = this.#parts.store.capabilities
+    let reading: Reading | undefined
+    for (let from = 0; from < wants.length && !this.#isStopped; from += wantsMax) {
+      const limit = this.#limit()
+      if (limit === 0) {
+        // The rest was not asked for: again, as soon as there is room.
+        reading = reading === undefined ? undefined : { ...reading, next: { state: 'EXPIRED' } }
+        break
+      }
+      const isLast = from + wantsMax >= wants.length
+      const { leases, next } = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
+      reading = { next: sooner(reading?.next, next), got: (reading?.got ?? 0) + leases.length, room: true }
     }
-    const sentAt = clock.monotonic()
-    const { leases, next } = await store.claim({
-      from: 'due',
-      owner: 'worker',
-      bytesMax: store.capabilities.batchBytesMax,
-      wants,
-      limit,
-      leaseMs,
-      leadMs: store.capabilities.leadMs,
-    })
-    if (leases.length > 0) {
-      this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
-      this.#parts.onLeased()
-      consumers.take(leases, sentAt, clock.monotonic())
-      // More is due: the next claim goes out first, and these are run while the store works on it.
-      if (next.state === 'EXPIRED') clock.soon(() => consumers.startDue())
-      else consumers.startDue()
-    }
-    this.#isFull = !this.#hasRoom(lanes.all)
-    return { next, got: leases.length, room: !this.#isFull }
+    this.#isFull = reading === undefined || !this.#hasRoom(lanes.all)
+    return reading === undefined ? FULL : { ...reading, room: !this.#isFull }
+  }
+
+  /** No claim begins after this, not even the next one of several. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** A message of this lane went back, and no wake-up need tell us of it: we ask when there is room again. */
+  noteReturned(lane: Lane): void {
+    if (!this.#leftOut.includes(lane)) this.#leftOut = [...this.#leftOut, lane]
+    this.noteRoom()
   }
 
   /** Called for every message that ends; looks once per turn of the event loop whether that makes a difference. */
@@ -78,29 +88,65 @@ export class Dispatcher {
     })
   }
 
-  #decideWants(): { wants: readonly Want[]; limit: number } {
-    const { lanes, settler, store } = this.#parts
+  async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
+    const { clock, consumers, identity, lanes, leaseMs, store, strays } = this.#parts
+    const facts = identity.facts()
+    const sentAt = clock.monotonic()
+    const request: ClaimDue = {
+      from: 'due',
+      owner: identity.owner,
+      ...(facts === undefined ? {} : { facts }),
+      wants,
+      limit,
+      bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
+      leaseMs,
+      leadMs: store.capabilities.leadMs,
+    }
+    const reply = await strays.claim(request, ({ leases }) => {
+      consumers.take(leases, sentAt, clock.monotonic())
+    })
+    if (facts !== undefined) identity.told()
+    const { leases, next } = reply
+    if (leases.length === 0) return reply
+    this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
+    this.#parts.onLeased()
+    // More is due: the next claim goes out first, and these are run while the store works on it.
+    if (next.state === 'EXPIRED' || !isLast) clock.soon(() => consumers.startDue())
+    else consumers.startDue()
+    return reply
+  }
+
+  #decideWants(): readonly Want[] {
+    const { lanes } = this.#parts
+    const survey = lanes.survey()
     const wants: Want[] = []
     const leftOut: Lane[] = []
     for (let distance = 0; distance < lanes.all.length; distance += 1) {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane === undefined) continue
-      const limit = lanes.roomFor(lane)
+      const limit = lanes.roomFor(lane, survey)
       if (limit > 0) wants.push({ topic: lane.topic, limit })
       else leftOut.push(lane)
     }
     this.#leftOut = leftOut
-    if (wants.length === 0 || settler.isStuck) return { wants: [], limit: 0 }
-    return { wants, limit: Math.max(0, Math.min(lanes.room, CLAIM_MAX, store.capabilities.batchMax)) }
+    return wants
   }
 
-  /** Room that is worth a call: for a line that has run dry, or for half of what is fetched ahead. */
+  #limit(): number {
+    const { lanes, store } = this.#parts
+    return Math.min(lanes.survey().room, CLAIM_MAX, store.capabilities.batchMax)
+  }
+
   #hasRoom(among: readonly Lane[]): boolean {
     const { lanes, settler } = this.#parts
-    if (settler.isStuck || lanes.room <= 0) return false
-    return among.some((lane) => {
-      const room = lanes.roomFor(lane)
-      return room > 0 && (lane.queued === 0 || room * 2 >= lane.ahead)
-    })
+    if (settler.isStuck) return false
+    const survey = lanes.survey()
+    return survey.room > 0 && among.some((lane) => lanes.isWorthwhile(lane, survey))
   }
+}
+
+function sooner(a: Next | undefined, b: Next): Next {
+  if (a === undefined || a.state === 'NO_TASK' || b.state === 'EXPIRED') return b
+  if (a.state === 'EXPIRED' || b.state === 'NO_TASK') return a
+  return a.ms <= b.ms ? a : b
 }

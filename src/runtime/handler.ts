@@ -19,6 +19,11 @@ export type Message<Payload = unknown> = {
    * is lost. Leases are kept alive anyway; this is for a handler that is slow and knows it.
    */
   readonly extend: (by?: Duration) => Promise<boolean>
+  /**
+   * Says that the work is done: from now on this attempt completes however it ends, be it with an error, after its
+   * timeout, or during a stop. For a handler whose last steps may be cut off without harm.
+   */
+  readonly complete: () => void
 }
 
 /** Return: done. Throw: retried by policy; `RetryIn` and `DeadLetter` steer. */

@@ -2,13 +2,17 @@
  * Keeps leases alive: three times per lease, all that need it, in batches. Tells the consumers of every lease that is
  * lost, and of those that are over by our clock while the store does not answer.
  *
- * The batches go side by side, each for itself: one after the other, thousands of handlers on a slow store would outlast
- * their leases, and a batch that fails would keep those behind it from being sent at all.
+ * Leases of one claim share a token, and a store may keep one end for all of them: so whoever extends one of them names
+ * all that are still held under its token. The batches go side by side, each for itself: one after the other, thousands
+ * of handlers on a slow store would outlast their leases, and a batch that fails would keep those behind it from being
+ * sent at all.
  *
  * A process that stood still finds leases over by its clock that the store may still extend, so that only an answer, or
  * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
+ * Nobody but us takes over a lapsed lease of ours while we live, unless another worker was first: so we go on trying.
  */
 import type { Clock, Timer } from '../clock.ts'
+import { holdsLease } from '../core/run.ts'
 import type { Store } from '../store/contract/store.ts'
 import { leaseEnd, type Run } from './runs/run.ts'
 
@@ -19,6 +23,7 @@ export type KeeperParts = {
   readonly clock: Clock
   readonly store: Store
   readonly leaseMs: number
+  /** All that are not over. */
   readonly runs: () => ReadonlySet<Run>
   readonly onLost: (run: Run) => void
   readonly onDoubt: (run: Run) => void
@@ -31,6 +36,8 @@ export class Keeper {
   /** Monotonic; when the timer is due. */
   #ticksAt = Infinity
   #isRunning = false
+  /** More time was asked for, and no answer came yet. */
+  readonly #asked = new Set<Run>()
 
   constructor(parts: KeeperParts) {
     this.#parts = parts
@@ -51,10 +58,21 @@ export class Keeper {
     if (this.#timer === undefined) this.#plan(this.#parts.leaseMs / 3)
   }
 
-  /** Extends one lease at once. */
+  /**
+   * A handler wants its lease renewed at once. Resolves to true while the lease lives by our clock, and leaves the
+   * trying to the tick; else the store's answer decides.
+   */
   async renew(run: Run): Promise<boolean> {
-    await this.#extend([run])
-    return run.phase === 'running'
+    const { clock } = this.#parts
+    const isAlive = clock.monotonic() < run.leaseEndsAt
+    const asking = this.#asked.has(run) ? undefined : this.#ask([run])
+    if (!isAlive) await asking
+    return run.state.name === 'running' && (isAlive || clock.monotonic() < run.leaseEndsAt)
+  }
+
+  /** The store says that leases of ours have lapsed: all that we hold are extended, whatever our clock says. */
+  renewAll(): void {
+    void this.#ask(this.#held().filter((run) => !this.#asked.has(run)))
   }
 
   /** The timer only ever moves earlier: batches that fail one after the other must not put the tick off. */
@@ -71,23 +89,28 @@ export class Keeper {
   }
 
   #tick(): void {
-    const { clock, leaseMs, runs, store } = this.#parts
-    const unanswered = [...runs()].filter((run) => run.isBeingExtended)
-    const needy = this.#needy()
-    const { batchMax } = store.capabilities
-    for (let from = 0; from < needy.length; from += batchMax)
-      void this.#send(needy.slice(from, from + batchMax))
+    const { clock, leaseMs, runs } = this.#parts
+    const unanswered = [...this.#asked]
+    const soon = clock.monotonic() + (leaseMs * 3) / 4
+    void this.#ask(this.#held().filter((run) => run.leaseEndsAt < soon && !this.#asked.has(run)))
     // Timers come before what lies in the sockets: after a standstill the answers are there, and are heard first.
     if (unanswered.length > 0)
-      clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => run.isBeingExtended)))
+      clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => this.#asked.has(run))))
     if (runs().size > 0) this.#plan(leaseMs / 3)
+  }
+
+  /** Asks for more time for these, and for all that share their tokens. Never rejects. */
+  async #ask(needy: readonly Run[]): Promise<void> {
+    if (needy.length === 0) return
+    const { batchMax } = this.#parts.store.capabilities
+    await Promise.all(inBatches(this.#byToken(needy), batchMax).map((batch) => this.#send(batch)))
   }
 
   /** Never rejects. */
   async #send(batch: readonly Run[]): Promise<void> {
     const { clock, leaseMs, onFailure, runs } = this.#parts
     const sentAt = clock.monotonic()
-    for (const run of batch) run.isBeingExtended = true
+    for (const run of batch) this.#asked.add(run)
     try {
       await this.#extend(batch)
       // A late answer has used up much of what it grants, and a tick in between passed these over.
@@ -97,7 +120,7 @@ export class Keeper {
       this.#doubtTheOverdue(batch)
       if (runs().size > 0) this.#plan(Math.max(RETRY_MS_MIN, leaseMs / 10))
     } finally {
-      for (const run of batch) run.isBeingExtended = false
+      for (const run of batch) this.#asked.delete(run)
     }
   }
 
@@ -109,22 +132,41 @@ export class Keeper {
       leaseMs,
     )
     for (const [i, run] of runs.entries()) {
-      if (run.phase === 'over') continue
+      if (!holdsLease(run.state)) continue
       if (results[i] === 'extended') run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
       // One that is just being settled is gone because of that, most likely; the settler hears what is true.
-      else if (run.phase !== 'settling') onLost(run)
+      else if (run.state.name !== 'settling') onLost(run)
     }
   }
 
-  #needy(): Run[] {
-    const { clock, leaseMs, runs } = this.#parts
-    const soon = clock.monotonic() + (leaseMs * 3) / 4
-    return [...runs()].filter((run) => run.leaseEndsAt < soon && !run.isBeingExtended)
+  #held(): readonly Run[] {
+    return [...this.#parts.runs()].filter((run) => holdsLease(run.state))
+  }
+
+  /** All that we hold under the tokens of these, token by token. */
+  #byToken(needy: readonly Run[]): readonly (readonly Run[])[] {
+    const groups = new Map<string, Run[]>(needy.map((run) => [run.lease.token, []]))
+    for (const run of this.#held()) groups.get(run.lease.token)?.push(run)
+    return [...groups.values()]
   }
 
   #doubtTheOverdue(runs: readonly Run[]): void {
     const { clock, onDoubt } = this.#parts
     const now = clock.monotonic()
-    for (const run of runs) if (run.phase === 'running' && run.leaseEndsAt <= now) onDoubt(run)
+    for (const run of runs) if (run.leaseEndsAt <= now) onDoubt(run)
   }
+}
+
+/** Whole groups, as many as fit: a claim hands out no more under one token than a call takes. */
+function inBatches(groups: readonly (readonly Run[])[], batchMax: number): readonly (readonly Run[])[] {
+  const batches: Run[][] = []
+  let last: Run[] = []
+  for (const group of groups) {
+    if (batches.length === 0 || last.length + group.length > batchMax) {
+      last = []
+      batches.push(last)
+    }
+    last.push(...group)
+  }
+  return batches
 }

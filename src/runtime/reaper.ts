@@ -1,19 +1,23 @@
 /**
  * Takes over leases that ended without an answer: their worker died or was cut off. The attempt was counted when it
- * began; what becomes of the message is decided by the same code as for any failure.
+ * began; what becomes of the message is decided in `core/outcome`.
+ *
+ * A worker never takes over from itself: leases of its own that have lapsed, after a standstill, an outage or a clock
+ * that was set, it extends where it holds them, and gives back where it does not.
  *
  * If we die here: our own lease on it lapses in turn, and the next reaper finds it with the same attempt.
  */
 import type { Clock } from '../clock.ts'
-import { decideForeignLapse, decideOutcome, type Outcome } from '../core/outcome.ts'
+import { decideLapse, type Outcome } from '../core/outcome.ts'
 import { decodePolicy } from '../core/codec.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { Random } from '../random.ts'
-import type { Lease, Settlement, Store } from '../store/contract/store.ts'
-import type { Events } from './events.ts'
+import type { Lease, LeaseRef, Settlement, Store } from '../store/contract/store.ts'
+import type { Reports } from './reports.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Scheduler, type Reading } from './scheduler.ts'
 import { settlementFor, type Entry, type SettleAnswer, type Settler } from './settler.ts'
+import type { Strays } from './strays.ts'
 
 const REAP_MAX = 100
 
@@ -21,17 +25,23 @@ export type ReaperParts = {
   readonly clock: Clock
   readonly random: Random
   readonly store: Store
+  readonly owner: string
   readonly lanes: Lanes
   readonly settler: Settler
-  readonly events: Events
+  readonly strays: Strays
+  readonly reports: Reports
   readonly leaseMs: number
   readonly fallbackMs: number
+  /** Leases of this worker have lapsed at the store. */
+  readonly onOwnLapsed: () => void
   readonly onFailure: (error: unknown) => void
 }
 
 export class Reaper {
   readonly #parts: ReaperParts
   readonly #scheduler: Scheduler
+  /** Taken over, and not yet settled. */
+  readonly #held = new Set<LeaseRef>()
   /** No lease lives, as far as the store knows: nothing to look for until one is handed out. */
   #isQuiet = false
 
@@ -45,6 +55,10 @@ export class Reaper {
       read: () => this.#reap(),
       onFailure,
     })
+  }
+
+  get held(): Iterable<LeaseRef> {
+    return this.#held
   }
 
   start(): void {
@@ -63,58 +77,66 @@ export class Reaper {
   }
 
   async #reap(): Promise<Reading> {
-    const { clock, leaseMs, settler, store } = this.#parts
+    const { clock, leaseMs, owner, settler, store, strays } = this.#parts
+    settler.flush() // What has ended is told before anybody asks what was left behind.
     const limit = Math.min(REAP_MAX, store.capabilities.batchMax)
-    // A name of its own for each call: what lapsed here is taken over like that of anybody else.
-    const owner = `reaper ${this.#parts.random.next()}`
-    const { leases, next } = await store.claim({ from: 'lapsed', owner, limit, leaseMs })
-    const givesUpAt = clock.monotonic() + 2 * leaseMs
-    for (const lease of leases)
-      settler.add(new LapseSettlement(lease, this.#decide(lease), givesUpAt, this.#parts.events))
+    const { leases, next, isOwnLapsed } = await strays.claim(
+      { from: 'lapsed', owner, limit, leaseMs },
+      (reply) => {
+        const givesUpAt = clock.monotonic() + 2 * leaseMs
+        for (const lease of reply.leases) this.#settle(lease, givesUpAt)
+      },
+    )
     this.#isQuiet = next.state === 'NO_TASK'
+    if (isOwnLapsed === true) {
+      this.#parts.onOwnLapsed()
+      await strays.sweep()
+    }
     return { next, got: leases.length, room: true }
   }
 
-  #decide(lease: Lease): Outcome {
-    const lane = this.#parts.lanes.get(lease.topic)
-    if (lane === undefined) return decideForeignLapse()
-    const policy = decodePolicy(lease.meta)?.retry ?? lane.settings.retry
-    return decideOutcome(lease.attempt, { kind: 'lapsed' }, policy, this.#parts.random.next())
+  #settle(lease: Lease, givesUpAt: number): void {
+    const { reports, settler } = this.#parts
+    this.#held.add(lease)
+    const onAnswered = (): void => void this.#held.delete(lease)
+    settler.add(new LapseSettlement({ lease, outcome: this.#decide(lease), givesUpAt, reports, onAnswered }))
   }
+
+  #decide({ topic, meta, attempt, lapses }: Lease): Outcome {
+    const lane = this.#parts.lanes.get(topic)
+    const policy = lane === undefined ? undefined : (decodePolicy(meta)?.retry ?? lane.settings.retry)
+    const chance = policy === undefined ? 0 : this.#parts.random.next()
+    return decideLapse({ attempt, lapses, policy, chance })
+  }
+}
+
+type LapseParts = {
+  readonly lease: Lease
+  readonly outcome: Outcome
+  readonly givesUpAt: number
+  readonly reports: Reports
+  readonly onAnswered: () => void
 }
 
 class LapseSettlement implements Entry {
   readonly settlement: Settlement
   tries = 0
-  readonly #lease: Lease
-  readonly #givesUpAt: number
-  readonly #events: Events
+  readonly #parts: LapseParts
 
-  constructor(lease: Lease, outcome: Outcome, givesUpAt: number, events: Events) {
-    this.settlement = settlementFor(lease, outcome)
-    this.#lease = lease
-    this.#givesUpAt = givesUpAt
-    this.#events = events
+  constructor(parts: LapseParts) {
+    this.settlement = settlementFor(parts.lease, parts.outcome)
+    this.#parts = parts
   }
 
   givesUpAt(): number {
-    return this.#givesUpAt
+    return this.#parts.givesUpAt
   }
 
   answered(answer: SettleAnswer): void {
-    if (answer !== 'settled') return // Somebody else took it over: theirs to report.
-    const { settlement } = this
-    const { id, topic, attempt } = this.#lease
-    if (settlement.kind === 'dead') {
-      this.#events.emit('dead', { id, topic, attempt, reason: settlement.reason, error: settlement.error })
-    } else if (settlement.kind === 'retry') {
-      this.#events.emit('retrying', {
-        id,
-        topic,
-        attempt,
-        delayMs: settlement.delayMs,
-        error: settlement.error,
-      })
-    }
+    const { lease, onAnswered, reports } = this.#parts
+    const { id, topic, attempt } = lease
+    onAnswered()
+    // Else somebody else took it over: theirs to report.
+    if (answer === 'settled') reports.settled(this.settlement, { id, topic, attempt }, undefined)
   }
 }

@@ -9,21 +9,28 @@ import type { Clock } from '../clock.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
 import type { Random } from '../random.ts'
-import type { Store } from '../store/contract/store.ts'
+import type { LeaseRef, Store } from '../store/contract/store.ts'
 import { Consumers } from './consumers.ts'
+import type { Logger } from '../core/log.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
+import { Figures } from './figures.ts'
+import { Identity } from './identity.ts'
 import { Keeper } from './keeper.ts'
 import type { Lanes } from './runs/lanes.ts'
+import { Notices } from './notices.ts'
 import { Reaper } from './reaper.ts'
+import { Reports } from './reports.ts'
 import { Scheduler } from './scheduler.ts'
 import { Settler } from './settler.ts'
+import { Strays } from './strays.ts'
 
 export type RuntimeParts = {
   readonly clock: Clock
   readonly random: Random
   readonly store: Store
   readonly events: Events
+  readonly logger: Logger
   readonly lanes: Lanes
   readonly gauge: LatenessGauge
   readonly leaseMs: number
@@ -33,41 +40,60 @@ export type RuntimeParts = {
 
 export class Runtime {
   readonly consumers: Consumers
-  readonly #store: Store
+  readonly #parts: RuntimeParts
+  readonly #identity: Identity
+  readonly #figures: Figures
+  readonly #notices: Notices
   readonly #settler: Settler
+  readonly #strays: Strays
   readonly #keeper: Keeper
   readonly #reaper: Reaper
+  readonly #dispatcher: Dispatcher
   readonly #scheduler: Scheduler
   #endWakes: (() => void) | undefined
 
   constructor(parts: RuntimeParts) {
     const { clock, random, store, events, lanes, gauge, leaseMs, fallbackMs, lateAfterMs } = parts
     const report = (what: string) => (error: unknown) => events.report(what, error)
-    this.#store = store
+    this.#parts = parts
+    this.#identity = new Identity(clock, random, lanes)
+    const { owner } = this.#identity
+    this.#figures = new Figures({ clock, store, onFailure: report('recording figures failed') })
+    this.#notices = new Notices(clock, parts.logger)
+    const reports = new Reports({ events, figures: this.#figures, notices: this.#notices })
+    this.#strays = new Strays({
+      store,
+      owner,
+      held: () => this.#held(),
+      onReleased: () => this.#scheduler.wake(),
+    })
+    const strays = this.#strays
     this.#settler = new Settler({
       clock,
       random,
       store,
       onFailure: report('settling failed, trying again'),
-      onRecovered: () => dispatcher.noteRoom(),
+      onRecovered: () => this.#dispatcher.noteRoom(),
     })
     this.consumers = new Consumers({
       clock,
       random,
       events,
+      reports,
       lanes,
       gauge,
       leaseMs,
       lateAfterMs,
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),
-      onRoom: () => dispatcher.noteRoom(),
+      onRoom: () => this.#dispatcher.noteRoom(),
+      onReturned: (lane) => this.#dispatcher.noteReturned(lane),
     })
     this.#keeper = new Keeper({
       clock,
       store,
       leaseMs,
-      runs: () => this.consumers.live,
+      runs: () => this.consumers.runs,
       onLost: (run) => this.consumers.lose(run),
       onDoubt: (run) => this.consumers.doubt(run),
       onFailure: report('extending leases failed, trying again'),
@@ -76,18 +102,23 @@ export class Runtime {
       clock,
       random,
       store,
+      owner,
       lanes,
-      events,
+      strays,
+      reports,
       leaseMs,
       fallbackMs,
       settler: this.#settler,
+      onOwnLapsed: () => this.#keeper.renewAll(),
       onFailure: report('looking for lapsed leases failed, trying again'),
     })
-    const dispatcher = new Dispatcher({
+    this.#dispatcher = new Dispatcher({
       clock,
       store,
+      strays,
       lanes,
       leaseMs,
+      identity: this.#identity,
       consumers: this.consumers,
       settler: this.#settler,
       onLeased: () => {
@@ -103,14 +134,14 @@ export class Runtime {
         fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
         slackMs: store.capabilities.leadMs / 2,
       },
-      read: () => dispatcher.fetch(),
+      read: () => this.#dispatcher.fetch(),
       onFailure: report('claiming failed, trying again'),
     })
   }
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#store.onWake(() => this.#scheduler.wake())
+    this.#endWakes = this.#parts.store.onWake(() => this.#scheduler.wake(), this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()
@@ -123,15 +154,37 @@ export class Runtime {
 
   async quiet(): Promise<void> {
     this.#endWakes?.()
+    this.#dispatcher.stop()
+    this.#strays.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 
-  settle(): Promise<void> {
-    return this.#settler.drain()
+  async settle(): Promise<void> {
+    await this.#settler.drain()
+    this.#notices.flush()
+    await this.#figures.flush()
+    await this.#leave()
   }
 
   endSettling(): void {
     this.#settler.end()
     this.#keeper.stop()
+  }
+
+  /** Every lease that this worker knows of. */
+  *#held(): Iterable<LeaseRef> {
+    for (const { lease } of this.consumers.runs) yield lease
+    yield* this.#reaper.held
+  }
+
+  /** Says that it is gone; one that cannot is seen to be gone later. */
+  async #leave(): Promise<void> {
+    const { events, store } = this.#parts
+    if (!store.capabilities.features.includes('workers')) return
+    try {
+      await store.leave(this.#identity.owner)
+    } catch (error) {
+      events.report('leaving failed', error)
+    }
   }
 }

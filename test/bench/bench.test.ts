@@ -12,7 +12,14 @@ async function run(program: string, words: readonly string[]): Promise<string> {
 }
 
 it('the benchmark runs, and each message is handled exactly once and never early', async () => {
-  const contestants = ['punctual-redis', 'punctual-file', 'punctual-memory', 'raw-redis', 'timer-floor']
+  const contestants = [
+    'punctual-redis',
+    'punctual-file',
+    'punctual-memory',
+    'raw-redis',
+    'raw-redis-lease',
+    'timer-floor',
+  ]
   const words = [
     '--small',
     '--repeat',

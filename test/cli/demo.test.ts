@@ -53,7 +53,9 @@ describe.concurrent('demo', () => {
     const notes = events(stdout).filter(({ event }) => event === 'note')
     expect(notes.map(({ text }) => text)).toEqual([
       expect.stringMatching(/^worker \d+ started$/),
-      expect.stringMatching(/^worker \d+ killed with SIGKILL, \d+ messages? in its hands$/),
+      expect.stringMatching(
+        /^worker \d+ killed with SIGKILL, \d+ messages? in its hands; the demo's lease is 2s, the default is 15s$/,
+      ),
       expect.stringMatching(/^worker \d+ started$/),
       'all of them were taken over and completed',
     ])

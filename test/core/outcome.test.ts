@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { RETRY_DEFAULT } from '../../src/core/input/options.ts'
-import { DeadLetter, decideOutcome, decideStart, errorText, RetryIn } from '../../src/core/outcome.ts'
+import { DELAY_MS_MAX } from '../../src/core/input/duration.ts'
+import {
+  DeadLetter,
+  decideLapse,
+  decideOutcome,
+  decideStart,
+  errorText,
+  RetryIn,
+} from '../../src/core/outcome.ts'
 
 const MINUTE_MS = 60_000
 
@@ -21,14 +29,10 @@ describe('the outcome of an attempt', () => {
     expect(decideOutcome(9, { kind: 'stopped' }, RETRY_DEFAULT, 0)).toEqual({ kind: 'release' })
   })
 
-  it('P6: a timeout and a lapse count like any failure', () => {
-    for (const [ending, reason] of [
-      [{ kind: 'timed out', timeoutMs: 5000 }, 'timeout'],
-      [{ kind: 'lapsed' }, 'lapsed'],
-    ] as const) {
-      expect(decideOutcome(1, ending, RETRY_DEFAULT, 0)).toMatchObject({ kind: 'retry', delayMs: MINUTE_MS })
-      expect(decideOutcome(4, ending, RETRY_DEFAULT, 0)).toMatchObject({ kind: 'dead', reason })
-    }
+  it('P6: a timeout counts like any failure', () => {
+    const ending = { kind: 'timed out', timeoutMs: 5000 } as const
+    expect(decideOutcome(1, ending, RETRY_DEFAULT, 0)).toMatchObject({ kind: 'retry', delayMs: MINUTE_MS })
+    expect(decideOutcome(4, ending, RETRY_DEFAULT, 0)).toMatchObject({ kind: 'dead', reason: 'timeout' })
   })
 
   it('RetryIn chooses when, the limit still decides whether', () => {
@@ -46,8 +50,52 @@ describe('the outcome of an attempt', () => {
     expect(fail(1, foreign)).toMatchObject({ kind: 'retry', delayMs: 7 })
   })
 
-  it('limit 0: dead after the first', () => {
-    expect(decideOutcome(1, { kind: 'lapsed' }, { limit: 0, waits: [1] }, 0)).toMatchObject({ kind: 'dead' })
+  it.each([Number.NaN, 1e300, Infinity, -5, 0.5])(
+    'RetryIn of %d ms becomes a wait that can be stored',
+    (delayMs) => {
+      const outcome = fail(1, Object.assign(new Error('later'), { name: 'RetryIn', delayMs }))
+      expect(outcome.kind).toBe('retry')
+      const waitMs = outcome.kind === 'retry' ? outcome.delayMs : -1
+      expect(Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= DELAY_MS_MAX).toBe(true)
+      if (Number.isNaN(delayMs)) expect(waitMs).toBe(MINUTE_MS) // By policy.
+    },
+  )
+
+  it('a policy with impossible waits makes a wait that can be stored', () => {
+    const policy = { limit: 3, waits: [1e300] }
+    expect(decideOutcome(1, { kind: 'threw', error: 0 }, policy, 0)).toMatchObject({ delayMs: DELAY_MS_MAX })
+  })
+
+  it('a DeadLetter that caused the error is honoured, however deep; a RetryIn on top of it speaks first', () => {
+    const cause = new DeadLetter('no such order')
+    const wrapped = new Error('outer', { cause: new Error('inner', { cause }) })
+    expect(fail(1, wrapped)).toMatchObject({ kind: 'dead', reason: 'no such order' })
+    expect(fail(1, new RetryIn('5m', { cause }))).toMatchObject({ kind: 'retry' })
+    const circle = new Error('a') as Error & { cause: unknown }
+    circle.cause = circle
+    expect(fail(1, circle)).toMatchObject({ kind: 'retry' })
+  })
+
+  it('errors are known by what they carry: another realm has another Error', () => {
+    const foreign = { name: 'DeadLetter', message: 'no', reason: 'no', stack: 'DeadLetter: no\n  at x' }
+    expect(fail(1, foreign)).toEqual({ kind: 'dead', reason: 'no', error: foreign.stack })
+    expect(errorText({ name: 'E', message: 'm' })).toBe('E: m')
+    const hostile = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error('no')
+        },
+      },
+    )
+    expect(fail(1, hostile)).toMatchObject({ kind: 'retry', error: 'an error that cannot be shown' })
+  })
+
+  it('P10: the reason of a dead letter is cut like the error', () => {
+    const outcome = fail(1, new DeadLetter('x'.repeat(5_000_000)))
+    expect(outcome.kind === 'dead' ? [outcome.reason.length, outcome.error.length] : []).toEqual([
+      2_000, 2_000,
+    ])
   })
 
   it.each([undefined, null, 'text', 5, 5n, Symbol('s'), { a: 1 }, Object.create(null)])(
@@ -87,5 +135,29 @@ describe('whether a message may still start', () => {
   it('P6: never more often than its policy allows, even if others gave it back', () => {
     expect(decideStart({ ...start, attempt: 4 })).toBeUndefined()
     expect(decideStart({ ...start, attempt: 5 })).toMatchObject({ kind: 'dead', reason: 'lapsed' })
+  })
+})
+
+describe('a lapse', () => {
+  const lapse = { attempt: 1, lapses: 0, policy: RETRY_DEFAULT, chance: 0 }
+
+  it('P6: the first in a row leaves the message in its place, the second waits by its policy', () => {
+    expect(decideLapse(lapse)).toMatchObject({ kind: 'lapse' })
+    expect(decideLapse({ ...lapse, attempt: 2, lapses: 1 })).toMatchObject({
+      kind: 'retry',
+      delayMs: 5 * MINUTE_MS,
+      isLapse: true,
+    })
+  })
+
+  it('P6: the limit holds as ever', () => {
+    expect(decideLapse({ ...lapse, attempt: 4 })).toMatchObject({ kind: 'dead', reason: 'lapsed' })
+    expect(decideLapse({ ...lapse, policy: { limit: 0, waits: [1] } })).toMatchObject({ kind: 'dead' })
+  })
+
+  it('one of a topic without a handler here goes back to whoever has its policy', () => {
+    expect(decideLapse({ ...lapse, attempt: 99, lapses: 9, policy: undefined })).toMatchObject({
+      kind: 'lapse',
+    })
   })
 })

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { VERSION } from '../../src/core/version.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const SRC = join(ROOT, 'src')
@@ -205,6 +206,11 @@ describe('house rules', () => {
       return !files.some((file) => file.path === path && pattern.test(file.text))
     })
     expect(stale).toEqual([])
+  })
+
+  it('the version in the source is that of the package', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+    expect(VERSION).toBe(version)
   })
 
   it('no file of the source has grown beyond what one reads at a sitting', () => {

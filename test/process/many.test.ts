@@ -85,6 +85,19 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     await whenEmpty(store)
   })
 
+  it('P6: with default settings the next attempt comes within 20 s of a kill -9', async () => {
+    const store = await open()
+    const victim = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 })
+    await victim.said('ready')
+    await look(store, (queue) => queue.produce('t', 1, { id: 'x' }))
+    await victim.said('start')
+    await victim.kill('SIGKILL')
+    const heir = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 })
+    const started = await heir.said('start')
+    expect(started).toMatchObject({ start: 'x', attempt: 2 })
+    expect(started['latenessMs']).toBeLessThan(20_000)
+  }, 90_000)
+
   it('P4: a worker stopped (SIGSTOP) through its lease cannot complete what another has taken over', async () => {
     const store = await open()
     const options = { lease: '1s', fallback: '500ms', retry: { delays: ['100ms'] } }

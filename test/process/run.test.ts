@@ -15,6 +15,14 @@ describe('run()', () => {
     },
   )
 
+  it('P11: a signal is heard while the store is still being opened', async () => {
+    const worker = new Child('opening.mjs', {})
+    await worker.said('asked')
+    worker.signal('SIGTERM')
+    expect((await worker.said('report'))['report']).toMatchObject({ finished: 0, released: 0, abandoned: 0 })
+    expect(await worker.exited()).toBe(0)
+  })
+
   it('P11: a second signal aborts the handler instead of waiting for it', async () => {
     const worker = new Child('signalled.mjs', { payload: 'stubborn' })
     await worker.said('started')

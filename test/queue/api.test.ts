@@ -111,7 +111,7 @@ describe('looking and moving', () => {
     await queue.start()
     const id = await queue.produce('t', 1)
     await clock.settle()
-    expect(await queue.get(id)).toMatchObject({ state: 'running', attempt: 1, leaseEndsAt: START + 30_000 })
+    expect(await queue.get(id)).toMatchObject({ state: 'running', attempt: 1, leaseEndsAt: START + 15_000 })
     expect(await queue.cancel(id)).toBe('running')
     expect(await queue.reschedule(id, { delay: 0 })).toBe('running')
   })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ClaimRequest } from '../../src/store/contract/store.ts'
 import { FaultyStore, takeCensus, type StoreVerb } from '../../src/testing/index.ts'
 import { gate, makeWorld, record } from './world.ts'
 
@@ -110,23 +111,52 @@ describe('a bad line to the store', () => {
     expect((await takeCensus(memory)).total).toBe(0)
   })
 
-  it('P2, P6: a claim whose reply was lost lapses, counts as an attempt, and comes again', async () => {
-    const { clock, store, queue: make } = makeWorld()
-    const queue = make({ lease: '10s' })
+  it.each([0, 20])('P6: a claim whose reply was lost costs the message nothing (limit %i)', async (limit) => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s', retry: { limit } })
     const attempts: number[] = []
+    const lateness: number[] = []
     let isLost = false
     store.fate = (verb, argument) => {
       if (verb !== 'claim' || isLost || (argument as { from: string }).from !== 'due') return undefined
       isLost = true
       return { kind: 'lose' }
     }
-    queue.handle('t', ({ attempt }) => void attempts.push(attempt), SOON)
-    await queue.produce('t', null)
+    queue.handle('t', ({ attempt, latenessMs }) => {
+      attempts.push(attempt)
+      lateness.push(latenessMs)
+    })
+    for (let i = 0; i < 3; i += 1) await queue.produce('t', i)
     await queue.start()
+    await clock.settle()
+    expect((await memory.count()).states.running).toBe(3)
+    await clock.advance('1s')
+    expect(attempts).toEqual([1, 1, 1])
+    expect(Math.max(...lateness)).toBeLessThan(100)
+    expect((await takeCensus(memory)).total).toBe(0)
+  })
+
+  it('P6: a lost claim that took effect only later is given back when its leases lapse', async () => {
+    const { clock, memory, store, queue: make } = makeWorld()
+    const queue = make({ lease: '10s', fallback: '1s', retry: { limit: 0 } })
+    let owner = ''
+    store.fate = (verb, request) => {
+      if (verb === 'claim') ({ owner } = request as ClaimRequest)
+      return undefined
+    }
+    queue.handle('t', () => undefined)
+    await queue.start()
+    await clock.settle()
+    // What the worker never heard of: as if an old call of its had been under way all the time.
+    await memory.put([
+      { id: 'x', topic: 'other', body: '', meta: '', priority: 1, when: { delayMs: 0 }, ifExists: 'keep' },
+    ])
+    const wants = [{ topic: 'other', limit: 1 }]
+    await memory.claim({ from: 'due', owner, bytesMax: 2 ** 30, wants, limit: 1, leaseMs: 10_000, leadMs: 0 })
     await clock.advance('9s')
-    expect(attempts).toEqual([])
-    await clock.advance('10s')
-    expect(attempts).toEqual([2])
+    expect((await memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({ state: 'running', attempt: 1 })
+    await clock.advance('3s')
+    expect((await memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({ state: 'ready', attempt: 0 })
   })
 
   it('P5: a produce whose call was doubled on the way stores one message', async () => {
@@ -243,29 +273,41 @@ describe('leases', () => {
     expect((await memory.inspect({ ids: [id] })).items[0]).toMatchObject({ state: 'running', attempt: 1 })
   })
 
-  it('P2: an outage longer than the lease makes the handler stop, and what it then returns still counts if nobody else came', async () => {
-    const { clock, memory, store, queue: make } = makeWorld()
-    const queue = make({ lease: '10s' })
-    let isAborted = false
-    const end = gate()
-    queue.handle('t', async ({ signal }) => {
-      signal.addEventListener('abort', () => (isAborted = true))
-      await end.opened
-    })
-    await queue.start()
-    await queue.produce('t', null)
-    await clock.settle()
-    store.fate = () => ({ kind: 'refuse' })
-    await clock.advance('9s')
-    expect(isAborted).toBe(false)
-    await clock.advance('3s')
-    expect(isAborted).toBe(true)
-    end.open()
-    await clock.settle()
-    store.fate = () => undefined
-    await clock.advance('3s')
-    expect((await takeCensus(memory)).total).toBe(0)
-  })
+  it.each([
+    ['returns', 'gone', () => Promise.resolve()],
+    ['throws', 'ready', () => Promise.reject(new Error('cut off'))],
+  ] as const)(
+    'P6: an outage longer than the lease makes the handler stop; one that then %s leaves its message %s',
+    async (how, place, leave) => {
+      const { clock, memory, store, queue: make } = makeWorld()
+      const queue = make({ lease: '10s' })
+      const seen = record(queue)
+      const end = gate()
+      let isAborted = false
+      queue.handle('t', async (message) => {
+        if (how === 'throws') message.signal.addEventListener('abort', () => (isAborted = true))
+        await end.opened
+        return leave()
+      })
+      await queue.start()
+      await queue.produce('t', null, { id: 'x' })
+      await clock.settle()
+      store.fate = () => ({ kind: 'refuse' })
+      await clock.advance('9s')
+      expect(isAborted).toBe(false)
+      await clock.advance('3s')
+      expect(isAborted).toBe(how === 'throws')
+      expect(seen.filter(({ name }) => name === 'lost')).toHaveLength(1)
+      end.open()
+      await clock.settle()
+      store.fate = (verb) => (verb === 'claim' ? { kind: 'refuse' } : undefined)
+      await clock.advance('3s')
+      const { places, messages } = await takeCensus(memory)
+      expect(places.get('x') ?? 'gone').toBe(place)
+      expect(messages.map(({ attempt }) => attempt)).toEqual(place === 'ready' ? [0] : [])
+      expect(seen.map(({ name }) => name)).not.toContain('failed')
+    },
+  )
 
   it('P6, P8: a worker that dies is noticed, its attempt counted, and its message run by another', async () => {
     const { clock, memory, queue: make } = makeWorld()
@@ -288,7 +330,9 @@ describe('leases', () => {
     await queue.start()
     await clock.advance('20s')
     expect(attempts).toEqual([2])
-    expect(seen.map(({ name }) => name)).toEqual(['retrying', 'completed'])
+    // Back in its place, due as before: it is as late as the lease was long.
+    expect(seen.map(({ name }) => name)).toEqual(['retrying', 'late', 'completed'])
+    expect(seen[1]?.event).toMatchObject({ latenessMs: 10_000 })
   })
 
   it('P6: a message that kills every worker ends among the dead letters', async () => {

@@ -176,16 +176,48 @@ describe('timeouts', () => {
     expect(seen.map(({ name }) => name)).toEqual(['failed', 'retrying', 'late', 'completed'])
   })
 
-  it('a handler that ends well within the grace has ended well', async () => {
+  it('P6: cut-off work is not completed work: a handler that returns after its timeout has failed', async () => {
     const { clock, queue: make } = makeWorld()
     const queue = make()
-    queue.handle('t', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)), {
-      timeout: '1s',
+    const pages: number[] = []
+    queue.handle(
+      'export',
+      async ({ attempt, signal }) => {
+        for (let page = 0; page < 100 && !signal.aborted; page += 1) {
+          await new Promise<void>((resolve) => clock.schedule(200, resolve))
+          pages.push(attempt)
+        }
+      },
+      { timeout: '1s', retry: { limit: 1, delays: ['1s'] } },
+    )
+    await queue.start()
+    const id = await queue.produce('export', null)
+    await clock.advance('1500ms')
+    expect(await queue.get(id)).toMatchObject({ attempt: 1, error: 'the handler did not end within 1s' })
+    await clock.advance('10s')
+    expect(new Set(pages)).toEqual(new Set([1, 2]))
+    expect(await queue.get(id)).toMatchObject({ state: 'dead', reason: 'timeout', attempt: 2 })
+  })
+
+  it.each([
+    ['returns', () => Promise.resolve()],
+    ['throws', () => Promise.reject(new Error('a last step failed'))],
+    ['hangs', () => new Promise<void>(() => undefined)],
+  ] as const)('a handler that said complete() and then %s has completed, timeout or not', async (_, end) => {
+    const { clock, memory, queue: make } = makeWorld()
+    const queue = make({ timeout: '1s' })
+    const seen = record(queue)
+    queue.handle('t', async ({ complete }) => {
+      await new Promise<void>((resolve) => clock.schedule(500, resolve))
+      complete()
+      await new Promise<void>((resolve) => clock.schedule(700, resolve))
+      return end()
     })
     await queue.start()
-    const id = await queue.produce('t', null)
-    await clock.advance('2s')
-    expect(await queue.get(id)).toBeUndefined()
+    await queue.produce('t', null)
+    await clock.advance('1m')
+    expect((await memory.count()).states).toEqual({ delayed: 0, ready: 0, running: 0, dead: 0 })
+    expect(seen.map(({ name }) => name).filter((name) => name !== 'error')).toEqual(['completed'])
   })
 
   it('extend() begins the timeout anew', async () => {

@@ -63,6 +63,23 @@ describe.each(ENGINES)('a process that stands still for longer than a lease, on 
   })
 })
 
+describe('a handler that keeps the event loop to itself for longer than the lease, on memory', () => {
+  it('P6: has completed, although its lease was over: a worker never takes over from itself', async () => {
+    const store = new FaultyStore(new MemoryStore(systemClock), systemClock)
+    const queue = new Punctual({ store, lease: '1s', fallback: '100ms', retry: { limit: 0 }, logger: false })
+    onTestFinished(async () => void (await queue.stop({ timeout: 0 })))
+    const seen = record(queue)
+    queue.handle('t', async () => {
+      standStillUntil(systemClock.monotonic() + 1_500)
+      await new Promise((resolve) => setTimeout(resolve, 300)) // Timers, and with them the reaper, come first.
+    })
+    await queue.start()
+    await queue.produce('t', null)
+    await until('it ended', () => seen.some(({ name }) => name === 'completed' || name === 'dead'))
+    expect(seen.map(({ name }) => name).filter((name) => name !== 'late')).toEqual(['completed'])
+  })
+})
+
 async function run(queue: Punctual, store: FaultyStore): Promise<void> {
   await queue.start()
   // A server that does not know the script yet is asked twice, and the reaper would come in between.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StopReport } from '../../src/index.ts'
+import type { Message, StopReport } from '../../src/index.ts'
 import { takeCensus } from '../../src/testing/index.ts'
 import { gate, makeWorld, record } from './world.ts'
 
@@ -152,6 +152,34 @@ describe('stop', () => {
     expect(report).toMatchObject({ finished: 0, released: 0, abandoned: 1 })
   })
 
+  it.each([
+    [
+      'had asked for its signal',
+      'ready',
+      (message: Message, end: Promise<void>) => (void message.signal, end),
+    ],
+    ['never looked at its signal', 'gone', (_: Message, end: Promise<void>) => end],
+    [
+      'said complete()',
+      'gone',
+      (message: Message, end: Promise<void>) => (void message.signal, message.complete(), end),
+    ],
+  ] as const)(
+    'P6: cut off by a stop, a return of a handler that %s leaves its message %s',
+    async (_, place, work) => {
+      const world = makeWorld()
+      const queue = world.queue()
+      queue.handle('t', (message) => work(message, new Promise((end) => world.clock.schedule(1_500, end))))
+      await queue.start()
+      await queue.produce('t', null, { id: 'x' })
+      await world.clock.settle()
+      expect(await stopWithin(world, queue, { timeout: '1s' })).toMatchObject({ finished: 1, abandoned: 0 })
+      const { places, messages } = await takeCensus(world.memory)
+      expect(places.get('x') ?? 'gone').toBe(place)
+      expect(messages.map(({ attempt }) => attempt)).toEqual(place === 'ready' ? [0] : [])
+    },
+  )
+
   it('timeout 0 aborts at once', async () => {
     const world = makeWorld()
     const queue = world.queue()
@@ -167,7 +195,7 @@ describe('stop', () => {
       abandoned: 0,
       durationMs: 0,
     })
-    expect((await takeCensus(world.memory)).total).toBe(0)
+    expect((await world.memory.count()).states).toMatchObject({ ready: 1, running: 0 })
   })
 
   it.each(['claim', 'settle', 'extend', 'everything'] as const)(
@@ -236,6 +264,33 @@ describe('stop', () => {
     opened.open()
     await expect(starting).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
     expect(await stopping).toMatchObject({ finished: 0, abandoned: 0 })
+  })
+
+  it('P11: a handler that is still allowed to finish may use its queue while it stops', async () => {
+    const world = makeWorld()
+    const queue = world.queue({ retry: { limit: 0 } })
+    const done: unknown[] = []
+    queue.handle('t', async ({ id }) => {
+      await new Promise<void>((resolve) => world.clock.schedule(2_000, resolve))
+      const next = await queue.produce('next', { after: id }, { delay: '1h' })
+      await queue.produceMany([{ topic: 'next', payload: 2, delay: '1h' }])
+      done.push(
+        await queue.get(next),
+        await queue.reschedule(next, { delay: '2h' }),
+        await queue.cancel('nobody'),
+      )
+      done.push((await queue.list({ state: 'delayed' })).items.length, (await queue.stats()).counts.delayed)
+    })
+    await queue.start()
+    await queue.produce('t', null, { id: 'x' })
+    await world.clock.settle()
+    const stopping = stopWithin(world, queue)
+    expect(() => queue.handle('late', () => {})).toThrow(expect.objectContaining({ code: 'QUEUE_STOPPED' }))
+    await expect(queue.start()).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
+    expect(await stopping).toMatchObject({ finished: 1, abandoned: 0, errors: [] })
+    expect(done).toMatchObject([{ state: 'delayed' }, 'rescheduled', 'missing', 2, 2])
+    expect((await takeCensus(world.memory)).total).toBe(2)
+    await expect(queue.produce('t', 1)).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
   })
 
   it('after a stop, everything is refused with a code', async () => {

@@ -33,14 +33,14 @@ describe('simulation', () => {
     expect([silent.events, silent.tally]).toEqual([first.events, first.tally])
   })
 
-  it(`P1-P11: seeds ${FIXED.from} to ${FIXED.from + FIXED.count - 1} break no promise`, async () => {
+  it(`P1-P12: seeds ${FIXED.from} to ${FIXED.from + FIXED.count - 1} break no promise`, async () => {
     for (let seed = FIXED.from; seed < FIXED.from + FIXED.count; seed += 1) await expectClean(seed)
   })
 
   it.each(REGRESSIONS)('seed $seed: $bug', ({ seed }) => expectClean(seed))
 
   const fresh = Math.floor(Date.now() / 1_000)
-  it(`P1-P11: seeds ${fresh} to ${fresh + FRESH_COUNT - 1}, new ones, break no promise`, async () => {
+  it(`P1-P12: seeds ${fresh} to ${fresh + FRESH_COUNT - 1}, new ones, break no promise`, async () => {
     for (let seed = fresh; seed < fresh + FRESH_COUNT; seed += 1) await expectClean(seed)
   })
 })

@@ -111,6 +111,49 @@ describe('what is bounded', () => {
     })
   })
 
+  it('P10: a topic that emptied and has a message again is not forgotten', async () => {
+    const { store } = makeStore()
+    await store.put([ofTopic('a', 'again', 0)])
+    await store.remove(['a'], 'waiting')
+    await store.put([ofTopic('a', 'again', 60_000)])
+    for (let i = 0; i < 1_500; i += 1) {
+      await store.put([ofTopic('b', `topic ${i}`, 0)])
+      await store.remove(['b'], 'waiting')
+    }
+    expect((await store.countTopics({ topics: ['again'] })).topics).toMatchObject({ again: { waiting: 1 } })
+    expect((await store.inspect({ ids: ['a'] })).items[0]?.topic).toBe('again')
+  })
+
+  it('P10: a page looks at so many messages', async () => {
+    const { store } = makeStore()
+    await store.put(Array.from({ length: 10_000 }, (_, i) => message(`m${i}`, 0)))
+    await store.put([message('last', 0)])
+    const first = await store.inspect({ state: 'ready', idPrefix: 'last', limit: 5 })
+    expect(first).toMatchObject({ items: [], scanned: 10_000 })
+    const cursor = first.cursor ?? ''
+    const second = await store.inspect({ state: 'ready', idPrefix: 'last', limit: 5, cursor })
+    expect(second).toMatchObject({ items: [{ id: 'last' }], scanned: 1 })
+    expect(second.cursor).toBeUndefined()
+  })
+
+  it('a message that comes back before all that is ready is the next one due', async () => {
+    const { store, set } = makeStore()
+    await store.put([message('first', 0)])
+    const { nextDueAt } = await store.count()
+    const claim = { wants: [{ topic: 't', limit: 1 }], limit: 1, bytesMax: 9, leaseMs: 1_000, leadMs: 0 }
+    const { leases } = await store.claim({ ...claim, from: 'due', owner: 'A' })
+    set(300)
+    await store.put([ofTopic('other', 'u', 0)])
+    set(200)
+    await store.put([message('second', 0)])
+    expect((await store.count()).nextDueAt).toBe((nextDueAt ?? 0) + 300)
+    await store.remove(['other'], 'waiting')
+    expect((await store.count()).nextDueAt).toBe((nextDueAt ?? 0) + 500)
+    await store.put([{ ...ofTopic('other', 'u', 0), when: { at: (nextDueAt ?? 0) + 300 } }])
+    await store.settle(leases.map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })))
+    expect((await store.count()).nextDueAt).toBe(nextDueAt)
+  })
+
   it('a forecast of more than it looks at is marked, and close', () => {
     const messages = new Messages(START)
     const size = 600_000
@@ -186,6 +229,21 @@ describe('what is bounded', () => {
 })
 
 describe('sleepers', () => {
+  it('P9: one that may sleep long is woken, although another of the same topic was told less', async () => {
+    const { store } = makeStore()
+    const claim = { limit: 9, bytesMax: 9, leaseMs: 1_000, leadMs: 0, from: 'due' } as const
+    await store.put([message('far', 90_000), ofTopic('near', 'u', 1_000)])
+    const t = { topic: 't', limit: 9 }
+    await store.claim({ ...claim, owner: 'A', wants: [t] })
+    await store.claim({ ...claim, owner: 'B', wants: [t, { topic: 'u', limit: 9 }] })
+    let woken = 0
+    store.onWake(() => (woken += 1), 'A')
+    await store.put([message('between', 50_000)])
+    expect(woken).toBe(1)
+    await store.put([message('after', 60_000)])
+    expect(woken).toBe(1)
+  })
+
   it('what an owner released wakes all but itself', async () => {
     const { store } = makeStore()
     const woken: string[] = []

@@ -222,7 +222,7 @@ function toLogger(logger: Logger | false | undefined): Tell {
   if (logger === false) return () => undefined
   return (event) => {
     const line = `bridge: ${bridgeLine(event)}`
-    if (event.kind === 'connected' || event.kind === 'unblocked') logger?.info(line)
+    if (event.kind === 'connected' || event.kind === 'unblocked') logger?.info?.(line)
     else if (logger !== undefined) logger.warn(line)
     else console.warn(`punctual ${line}`) // oxlint-disable-line no-console
   }

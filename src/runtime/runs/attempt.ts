@@ -1,8 +1,10 @@
 /** One attempt: from the stored text to the handler's end. */
 import { decodePayload } from '../../core/codec.ts'
-import type { Duration } from '../../core/input/duration.ts'
+import { formatDuration, type Duration } from '../../core/input/duration.ts'
+import { assertNever } from '../../core/errors.ts'
 import { DeadLetter, type Ending } from '../../core/outcome.ts'
 import { validate } from '../../core/input/schema.ts'
+import type { AbortCause } from '../../core/run.ts'
 import type { Message } from '../handler.ts'
 import type { Run } from './run.ts'
 
@@ -10,17 +12,18 @@ const RETURNED: Ending = { kind: 'returned' }
 /** Given back as it was: the handler has seen nothing of it. */
 const UNSTARTED: Ending = { kind: 'stopped' }
 
-export type Extend = (run: Run, by: Duration | undefined) => Promise<boolean>
-
 export type AttemptParts = {
-  readonly extend: Extend
+  readonly extend: (run: Run, by: Duration | undefined) => Promise<boolean>
+  /** The handler says that it has completed. */
+  readonly complete: (run: Run) => void
   /** Whether the lease still lives, as far as can be known here. */
   readonly isLeased: (run: Run) => boolean
   readonly ended: (run: Run, ending: Ending) => void
 }
 
 /** Calls `ended` exactly once, perhaps before it returns. */
-export function attempt(run: Run, { extend, isLeased, ended }: AttemptParts): void {
+export function attempt(run: Run, parts: AttemptParts): void {
+  const { isLeased, ended } = parts
   let payload: unknown
   try {
     payload = decodePayload(run.lease.body)
@@ -31,29 +34,25 @@ export function attempt(run: Run, { extend, isLeased, ended }: AttemptParts): vo
   }
   const { schema } = run.lane
   if (schema === undefined) {
-    callHandler(run, payload, extend, ended)
+    callHandler(run, payload, parts)
     return
   }
   validate(schema, run.lease.topic, payload).then(
     // A schema may take its time, and what began to run may be over by now: its timeout, its worker, its lease.
     (value) => {
-      if (run.phase === 'running' && !run.isAborted && isLeased(run)) callHandler(run, value, extend, ended)
-      else ended(run, run.isTimedOut ? { kind: 'timed out', timeoutMs: run.timeoutMs } : UNSTARTED)
+      if (run.state.name === 'running' && isLeased(run)) callHandler(run, value, parts)
+      else ended(run, UNSTARTED)
     },
     // The schema has changed since the message was produced, or was never asked. A retry cannot help.
     (cause: unknown) => ended(run, { kind: 'threw', error: new DeadLetter('schema', { cause }) }),
   )
 }
 
-function callHandler(
-  run: Run,
-  payload: unknown,
-  extend: Extend,
-  ended: (run: Run, ending: Ending) => void,
-): void {
+function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
+  const { ended } = parts
   let result: unknown
   try {
-    result = run.lane.handler(new RunMessage(run, payload, extend))
+    result = run.lane.handler(new RunMessage(run, payload, parts))
   } catch (error) {
     ended(run, { kind: 'threw', error })
     return
@@ -65,6 +64,26 @@ function callHandler(
     )
   } else {
     ended(run, RETURNED)
+  }
+}
+
+/** What the signal of a handler that should end carries as its reason. */
+export function abortError({ lease, timeoutMs }: Run, why: AbortCause): Error {
+  return new DOMException(`${lease.topic} ${lease.id}: ${causeText(why, timeoutMs)}`, 'AbortError')
+}
+
+function causeText(why: AbortCause, timeoutMs: number): string {
+  switch (why) {
+    case 'timeout':
+      return `it did not end within its timeout of ${formatDuration(timeoutMs)}`
+    case 'stop':
+      return 'its worker stops'
+    case 'doubt':
+      return 'its lease may be lost: the store does not answer'
+    case 'lost':
+      return 'its lease was lost: another worker may have the message'
+    default:
+      return assertNever(why)
   }
 }
 
@@ -80,9 +99,9 @@ class RunMessage implements Message {
   readonly latenessMs: number
   readonly attempt: number
   readonly #run: Run
-  readonly #extend: Extend
+  readonly #parts: AttemptParts
 
-  constructor(run: Run, payload: unknown, extend: Extend) {
+  constructor(run: Run, payload: unknown, parts: AttemptParts) {
     this.id = run.lease.id
     this.topic = run.lease.topic
     this.payload = payload
@@ -90,15 +109,19 @@ class RunMessage implements Message {
     this.latenessMs = run.latenessMs
     this.attempt = run.lease.attempt
     this.#run = run
-    this.#extend = extend
+    this.#parts = parts
   }
 
   get signal(): AbortSignal {
     return this.#run.signal
   }
 
-  /** A getter, so that `({ extend }) => ...` works like every other field. */
+  /** Getters, so that `({ extend, complete }) => ...` works as with every other field. */
   get extend(): (by?: Duration) => Promise<boolean> {
-    return (by) => this.#extend(this.#run, by)
+    return (by) => this.#parts.extend(this.#run, by)
+  }
+
+  get complete(): () => void {
+    return () => this.#parts.complete(this.#run)
   }
 }

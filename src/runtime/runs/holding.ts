@@ -7,9 +7,10 @@ import type { Run } from './run.ts'
 
 export class Holding {
   readonly #clock: Clock
+  /** Must make each of them leave. */
   readonly #onDue: (runs: readonly Run[]) => void
   /** By moment. Short: what comes due within the lead. */
-  #runs: Run[] = []
+  readonly #runs: Run[] = []
   #timer: Timer | undefined
   #timerAt = Infinity
 
@@ -19,7 +20,6 @@ export class Holding {
   }
 
   hold(run: Run): void {
-    run.phase = 'held'
     run.lane.held += 1
     let at = this.#runs.length
     while (at > 0 && (this.#runs[at - 1] as Run).startsAt > run.startsAt) at -= 1
@@ -27,10 +27,12 @@ export class Holding {
     this.#arm()
   }
 
-  /** Forgets everything that still waits. */
-  empty(): void {
-    for (const run of this.#runs) run.lane.held -= 1
-    this.#runs = []
+  remove(run: Run): void {
+    const at = this.#runs.indexOf(run)
+    if (at === -1) return
+    this.#runs.splice(at, 1)
+    run.lane.held -= 1
+    if (this.#runs.length > 0) return
     this.#timer?.cancel()
     this.#timer = undefined
     this.#timerAt = Infinity
@@ -48,9 +50,8 @@ export class Holding {
     this.#timerAt = Infinity
     const now = this.#clock.monotonic()
     const firstLater = this.#runs.findIndex((run) => run.startsAt > now)
-    const due = this.#runs.splice(0, firstLater === -1 ? this.#runs.length : firstLater)
-    for (const run of due) run.lane.held -= 1
-    this.#arm()
+    const due = this.#runs.slice(0, firstLater === -1 ? this.#runs.length : firstLater)
     if (due.length > 0) this.#onDue(due)
+    this.#arm()
   }
 }

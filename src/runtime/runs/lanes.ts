@@ -1,22 +1,33 @@
 /**
- * The topics that this process handles, as lanes, and who may start next.
+ * The topics that this process handles, as lanes: who may start next, and how much to fetch.
  *
- * Every lane has its own line, so that a slow topic blocks only itself. All lanes share the queue's slots, and here
+ * Every lane has its own lines, so that a slow topic blocks only itself. All lanes share the queue's slots, and here
  * is the rule that keeps one from taking them all: a lane that already runs something may take another slot only
  * while enough are left for each idle lane to start one. (With fewer slots than lanes that is impossible; then
  * they simply take turns.)
+ *
+ * What is fetched (P12):
+ *
+ *   room of a lane = what can start now + what will start soon - what waits here already
+ *                    free slots           measured handler times
+ *
+ * Fetching ahead keeps fast handlers busy while the store answers. It is bounded in all, in messages and in bytes, and
+ * shared equally by the lanes that have something to do. A lane whose line went back, because it did not move, fetches
+ * nothing ahead until one of its handlers ends.
  */
 import type { HandleSettings } from '../../core/input/options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
+import { PRIORITIES } from '../../core/message.ts'
 import type { Handler } from '../handler.ts'
+import { Average } from './average.ts'
+import { Line } from './line.ts'
 import type { Run } from './run.ts'
 
-/** How far ahead a lane may fill its line: what it can run within this time. */
-const SOON_MS = 25
-/** More than this is never fetched ahead, however fast the handlers are. */
+/** What will start within this time is fetched ahead. */
+const SOON_MS = 100
+/** All lanes together fetch no more than this ahead. */
 const AHEAD_MAX = 1_000
-/** How fast the average forgets. */
-const AVERAGE_WEIGHT = 0.05
+export const AHEAD_BYTES_MAX = 32 * 1024 * 1024
 /** Faster than this counts as this. */
 const DURATION_MS_MIN = 0.02
 
@@ -30,9 +41,14 @@ export class Lane {
   running = 0
   /** Leased, and waiting for its moment. */
   held = 0
-  #averageMs: number | undefined
-  readonly #line: (Run | undefined)[] = []
-  #head = 0
+  /** It gave back its line, and none of its handlers has ended since. */
+  #isBarred = false
+  readonly #durationMs = new Average({ up: 0.25, down: 0.05 })
+  /** How long a handler keeps the event loop to itself when it starts. */
+  readonly #blockMs = new Average({ up: 0.05, down: 0.05 })
+  readonly #bytes = new Average({ up: 0.25, down: 0.05 })
+  /** By priority: what was fetched later and matters more starts first. */
+  readonly #lines = PRIORITIES.map(() => new Line())
 
   constructor(topic: string, handler: Handler, settings: HandleSettings, schema: StandardSchema | undefined) {
     this.topic = topic
@@ -41,37 +57,69 @@ export class Lane {
     this.schema = schema
   }
 
+  /** Due, and waiting for a slot. */
   get queued(): number {
-    return this.#line.length - this.#head
+    let queued = 0
+    for (const line of this.#lines) queued += line.length
+    return queued
+  }
+
+  /** The one that starts next. */
+  get first(): Run | undefined {
+    for (const line of this.#lines) if (line.first !== undefined) return line.first
+    return undefined
   }
 
   enqueue(run: Run): void {
-    this.#line.push(run)
+    this.#lines[run.lease.priority]?.push(run)
+    this.#bytes.add(run.lease.body.length)
   }
 
-  dequeue(): Run | undefined {
-    const run = this.#line[this.#head]
-    if (run === undefined) return undefined
-    this.#line[this.#head] = undefined
-    this.#head += 1
-    if (this.#head === this.#line.length) {
-      this.#line.length = 0
-      this.#head = 0
-    }
-    return run
+  leaveLine(run: Run): void {
+    this.#lines[run.lease.priority]?.remove(run)
+  }
+
+  /** Its line did not move, and goes back: nothing is fetched ahead until a handler ends. */
+  bar(): void {
+    this.#isBarred = true
   }
 
   ended(durationMs: number): void {
-    const average = this.#averageMs ?? durationMs
-    this.#averageMs = average + (durationMs - average) * AVERAGE_WEIGHT
+    this.#isBarred = false
+    this.#durationMs.add(durationMs)
   }
 
-  /** How many it will get through soon, beyond those that run. Nothing until it has shown how fast it is. */
-  get ahead(): number {
-    if (this.#averageMs === undefined) return 0
-    const perSlot = SOON_MS / Math.max(this.#averageMs, DURATION_MS_MIN)
-    return Math.min(AHEAD_MAX, Math.floor(perSlot * this.settings.concurrency))
+  blocked(durationMs: number): void {
+    this.#blockMs.add(durationMs)
   }
+
+  /** Those that will start soon behind what runs, with so many slots: none until it has shown how fast it is. */
+  soon(slots: number): number {
+    const averageMs = this.#durationMs.value
+    if (this.#isBarred || averageMs === undefined) return 0
+    return Math.floor((SOON_MS / Math.max(averageMs, DURATION_MS_MIN)) * slots)
+  }
+
+  /** So many can be started before the first of them has kept the others waiting for long. */
+  get startable(): number {
+    const blockMs = this.#blockMs.value
+    return blockMs === undefined || blockMs === 0 ? Infinity : Math.max(1, Math.floor(SOON_MS / blockMs))
+  }
+
+  /** So many of its messages fit into so many bytes. */
+  fitting(bytes: number): number {
+    const average = this.#bytes.value
+    return average === undefined || average === 0 ? Infinity : Math.floor(bytes / average)
+  }
+}
+
+/** How much can be fetched, at one moment. */
+export type Survey = {
+  /** In all. */
+  readonly room: number
+  /** The most that one lane may fetch ahead. */
+  readonly share: number
+  readonly bytesShare: number
 }
 
 export class Lanes {
@@ -100,6 +148,10 @@ export class Lanes {
     return this.#all
   }
 
+  get slots(): number {
+    return this.#slots
+  }
+
   get running(): number {
     return this.#running
   }
@@ -115,39 +167,58 @@ export class Lanes {
     return lane.running === 0 ? this.#running < this.#slots : this.#unreserved(lane) > 0
   }
 
-  takeSlot(run: Run): void {
-    if (run.lane.running === 0) this.#idle -= 1
-    run.lane.running += 1
+  takeSlot(lane: Lane): void {
+    if (lane.running === 0) this.#idle -= 1
+    lane.running += 1
     this.#running += 1
-    run.hasSlot = true
   }
 
-  /** False when it had none. */
-  freeSlot(run: Run): boolean {
-    if (!run.hasSlot) return false
-    run.hasSlot = false
-    run.lane.running -= 1
+  freeSlot(lane: Lane): void {
+    lane.running -= 1
     this.#running -= 1
-    if (run.lane.running === 0) this.#idle += 1
-    return true
+    if (lane.running === 0) this.#idle += 1
   }
 
-  /** How many more of this topic can be run soon. */
-  roomFor(lane: Lane): number {
-    const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0
-    const free = Math.min(lane.settings.concurrency - lane.running, Math.max(atLeast, this.#unreserved(lane)))
-    return Math.max(0, free) + lane.ahead - lane.queued - lane.held
-  }
-
-  /** How many more can be run soon in all. */
-  get room(): number {
+  survey(): Survey {
+    let busy = 0
+    for (const lane of this.#all) if (lane.running + lane.held + lane.queued > 0) busy += 1
+    const share = Math.floor(AHEAD_MAX / Math.max(1, busy))
+    const bytesShare = AHEAD_BYTES_MAX / Math.max(1, busy)
+    let starting = 0
+    let waitingAhead = 0
     let ahead = 0
-    let waiting = 0
     for (const lane of this.#all) {
-      ahead += lane.ahead
-      waiting += lane.queued + lane.held
+      const waiting = lane.held + lane.queued
+      const startingHere = Math.min(waiting, this.#free(lane))
+      starting += startingHere
+      waitingAhead += waiting - startingHere
+      ahead += Math.max(0, this.#ahead(lane, { share, bytesShare }) - (waiting - startingHere))
     }
-    return Math.max(0, this.#slots - this.#running) + Math.min(ahead, AHEAD_MAX) - waiting
+    const now = Math.max(0, this.#slots - this.#running - starting)
+    return { room: now + Math.max(0, Math.min(ahead, AHEAD_MAX - waitingAhead)), share, bytesShare }
+  }
+
+  /** How many more of this topic can be started now or soon. */
+  roomFor(lane: Lane, survey: Survey): number {
+    return Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+  }
+
+  /** Room that is worth a call: for a line that has run dry, or for half of what is fetched ahead. */
+  isWorthwhile(lane: Lane, survey: Survey): boolean {
+    const room = this.roomFor(lane, survey)
+    return room > 0 && (lane.queued === 0 || room * 2 >= this.#ahead(lane, survey))
+  }
+
+  #ahead(lane: Lane, { share, bytesShare }: Pick<Survey, 'share' | 'bytesShare'>): number {
+    const slots = Math.min(lane.settings.concurrency, this.#slots)
+    return Math.min(lane.soon(slots), share, lane.fitting(bytesShare))
+  }
+
+  /** How many of this lane can start now. */
+  #free(lane: Lane): number {
+    const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0
+    const slots = Math.max(atLeast, this.#unreserved(lane))
+    return Math.max(0, Math.min(lane.settings.concurrency - lane.running, slots, lane.startable))
   }
 
   /** Free slots, less one for each other lane that runs nothing. */

@@ -1,20 +1,9 @@
-/**
- * One leased message in this process, from the claim to the settlement.
- *
- *   held ──its moment──► queued ──a free slot──► running ──ended──► settling ──► over
- *     └────────────────────┴── stop: released ──────┴── timeout, stop: given up ────┘
- *
- *   held      leased ahead of its moment, waits for it here
- *   queued    due, waits for a free slot
- *   running   the handler has it
- *   settling  the outcome is on its way to the store
- *   over      nothing more will be written for it
- */
+/** One leased message in this process, from the claim to the settlement. Its states are those of `core/run`. */
+import type { RetryPolicy } from '../../core/backoff.ts'
 import type { MessagePolicy } from '../../core/codec.ts'
+import { step, type RunEffect, type RunEvent, type RunState } from '../../core/run.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Lane } from './lanes.ts'
-
-export type RunPhase = 'held' | 'queued' | 'running' | 'settling' | 'over'
 
 /**
  * Until when, here, a lease that was asked for at `askedAt` surely lives: counted from before the call was sent, and a
@@ -32,32 +21,40 @@ export class Run {
   readonly startsAt: number
   /** Monotonic; never later than the store thinks. */
   leaseEndsAt: number
-  phase: RunPhase = 'queued'
-  /** Monotonic. */
-  startedAt = 0
+  /** Monotonic; when the time of its state is over, Infinity for never. */
+  deadlineAt = Infinity
+  /** Monotonic; undefined until the handler is called. */
+  startedAt: number | undefined
   durationMs = 0
   latenessMs = 0
   timeoutMs = 0
-  /** Monotonic; Infinity while none runs. */
-  timeoutAt = Infinity
-  /** Monotonic; until when it may end after it was told to. */
-  graceEndsAt = Infinity
-  isTimedOut = false
-  /** Its worker stops. */
-  isStopped = false
-  /** The keeper has asked for more time, and waits for the answer. */
-  isBeingExtended = false
-  /** Whether it takes one of the lane's slots. */
-  hasSlot = false
+  #state: RunState
   #controller: AbortController | undefined
   #abortReason: Error | undefined
 
-  constructor(lease: Lease, lane: Lane, policy: MessagePolicy, startsAt: number, leaseEndsAt: number) {
+  constructor(
+    lease: Lease,
+    lane: Lane,
+    policy: MessagePolicy,
+    { state, startsAt, leaseEndsAt }: { state: RunState; startsAt: number; leaseEndsAt: number },
+  ) {
     this.lease = lease
     this.lane = lane
     this.policy = policy
+    this.#state = state
     this.startsAt = startsAt
     this.leaseEndsAt = leaseEndsAt
+  }
+
+  get state(): RunState {
+    return this.#state
+  }
+
+  /** The only place where the state changes. The caller does what the effects say. */
+  step(event: RunEvent): readonly RunEffect[] {
+    const [state, effects] = step(this.#state, event)
+    this.#state = state
+    return effects
   }
 
   /** Made when asked for: most handlers never look at it, and it costs more than the rest of the run. */
@@ -69,8 +66,9 @@ export class Run {
     return this.#controller.signal
   }
 
-  get isAborted(): boolean {
-    return this.#abortReason !== undefined
+  /** Whether the handler has asked for its signal, and so may have ended because of it. */
+  get hasSeenSignal(): boolean {
+    return this.#controller !== undefined
   }
 
   abort(reason: Error): void {
@@ -78,4 +76,17 @@ export class Run {
     this.#abortReason = reason
     this.#controller?.abort(reason)
   }
+}
+
+export function retryOf({ policy, lane }: Run): RetryPolicy {
+  return policy.retry ?? lane.settings.retry
+}
+
+/** What every event says of the message. */
+export function aboutRun({ lease: { id, topic, attempt } }: Run): {
+  id: string
+  topic: string
+  attempt: number
+} {
+  return { id, topic, attempt }
 }

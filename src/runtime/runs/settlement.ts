@@ -1,66 +1,91 @@
-/** What a run sends to the settler, and what the answer means for whoever listens. */
-import type { Outcome } from '../../core/outcome.ts'
+/** How a run ended, sent to the settler, and what the answer means for whoever listens. */
+import { assertNever, InvariantError } from '../../core/errors.ts'
+import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
+import type { Random } from '../../random.ts'
 import type { Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
-import type { Run } from './run.ts'
-import { settlementFor, type Entry, type SettleAnswer } from '../settler.ts'
+import type { Reports } from '../reports.ts'
+import type { Lane } from './lanes.ts'
+import { aboutRun, retryOf, type Run } from './run.ts'
+import { settlementFor, type Entry, type SettleAnswer, type Settler } from '../settler.ts'
 
-export class RunSettlement implements Entry {
+export type SettlementsParts = {
+  readonly random: Random
+  readonly events: Events
+  readonly reports: Reports
+  readonly settler: Settler
+  readonly leaseMs: number
+  /** The store has answered, or it was given up. */
+  readonly onAnswered: (run: Run) => void
+  /** The message waits at the store again, as it was. */
+  readonly onReturned: (lane: Lane) => void
+}
+
+export class Settlements {
+  readonly #parts: SettlementsParts
+
+  constructor(parts: SettlementsParts) {
+    this.#parts = parts
+  }
+
+  /** Decides what becomes of the message, and sends it. */
+  conclude(run: Run, ending: Ending): void {
+    const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
+    if (isFailure) this.#reportFailed(run, ending)
+    const chance = isFailure ? this.#parts.random.next() : 0
+    this.settle(run, decideOutcome(run.lease.attempt, ending, retryOf(run), chance))
+  }
+
+  settle(run: Run, outcome: Outcome): void {
+    this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts))
+  }
+
+  #reportFailed(run: Run, ending: Ending): void {
+    const { events } = this.#parts
+    if (!events.hears('failed')) return
+    const error = ending.kind === 'threw' ? ending.error : new Error(`the attempt ${ending.kind}`)
+    events.emit('failed', { ...aboutRun(run), error })
+  }
+}
+
+class RunSettlement implements Entry {
   readonly settlement: Settlement
   tries = 0
   readonly #run: Run
-  readonly #leaseMs: number
-  readonly #events: Events
-  readonly #live: Set<Run>
+  readonly #parts: SettlementsParts
 
-  constructor(run: Run, outcome: Outcome, leaseMs: number, events: Events, live: Set<Run>) {
+  constructor(run: Run, outcome: Outcome, parts: SettlementsParts) {
     this.settlement = settlementFor(run.lease, outcome)
     this.#run = run
-    this.#leaseMs = leaseMs
-    this.#events = events
-    this.#live = live
+    this.#parts = parts
   }
 
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
   givesUpAt(): number {
-    return this.#run.leaseEndsAt + this.#leaseMs
+    return this.#run.leaseEndsAt + this.#parts.leaseMs
   }
 
   answered(answer: SettleAnswer): void {
-    this.#run.phase = 'over'
-    this.#live.delete(this.#run)
-    if (answer === 'settled') this.#reportSettled()
-    else this.#events.emit('lost', { ...this.#about(), maybeSettled: answer !== 'lost' })
-  }
-
-  #reportSettled(): void {
-    const { settlement } = this
-    switch (settlement.kind) {
-      case 'ack':
-        if (!this.#events.hears('completed')) return
-        this.#events.emit('completed', {
-          ...this.#about(),
-          latenessMs: this.#run.latenessMs,
-          durationMs: this.#run.durationMs,
-        })
-        return
-      case 'retry':
-        this.#events.emit('retrying', {
-          ...this.#about(),
-          delayMs: settlement.delayMs,
-          error: settlement.error,
-        })
-        return
-      case 'dead':
-        this.#events.emit('dead', { ...this.#about(), reason: settlement.reason, error: settlement.error })
-        return
-      case 'lapse':
-      case 'release':
+    const { events, onAnswered, onReturned, reports } = this.#parts
+    const run = this.#run
+    onAnswered(run)
+    switch (answer) {
+      case 'settled':
+        if (this.settlement.kind === 'release') onReturned(run.lane)
+        return reports.settled(this.settlement, aboutRun(run), run.startedAt === undefined ? undefined : run)
+      case 'refused':
+        // The message keeps its lease until that lapses; then it is given back.
+        return events.report('settling failed', refusal(this.settlement))
+      case 'lost':
+      case 'maybe':
+      case 'gave up':
+        return events.emit('lost', { ...aboutRun(run), maybeSettled: answer !== 'lost' })
+      default:
+        return assertNever(answer)
     }
   }
+}
 
-  #about(): { id: string; topic: string; attempt: number } {
-    const { id, topic, attempt } = this.#run.lease
-    return { id, topic, attempt }
-  }
+function refusal({ kind, topic, id }: Settlement): Error {
+  return new InvariantError(`the store cannot keep the outcome "${kind}" of ${topic} ${id}`)
 }

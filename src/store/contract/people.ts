@@ -34,23 +34,21 @@ export type ReviveResult = 'revived' | 'missing'
 
 export type Move = { readonly id: string; readonly when: DueTime }
 
-export type InspectQuery =
-  | { readonly ids: readonly string[] }
-  | {
-      readonly state: MessageState
-      readonly topic?: string
-      /** Due at or after this, and before that, in epoch milliseconds. */
-      readonly dueFrom?: number
-      readonly dueUntil?: number
-      readonly idPrefix?: string
-      /** Part of the stored body, as text. */
-      readonly text?: string
-      readonly limit: number
-      readonly cursor?: string
-    }
+export type InspectQuery = { readonly ids: readonly string[] } | ListQuery
 
 /** The query of a list: by state, page by page. */
-export type ListQuery = Exclude<InspectQuery, { ids: unknown }>
+export type ListQuery = {
+  readonly state: MessageState
+  readonly topic?: string
+  /** Due at or after this, and before that, in epoch milliseconds. */
+  readonly dueFrom?: number
+  readonly dueUntil?: number
+  readonly idPrefix?: string
+  /** Part of the stored body, as text. */
+  readonly text?: string
+  readonly limit: number
+  readonly cursor?: string
+}
 
 export type Page = {
   readonly items: readonly StoredMessage[]

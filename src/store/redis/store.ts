@@ -1,60 +1,53 @@
 /**
  * The Redis engine: each verb is one script, so that it is atomic and takes one round trip.
  *
- *   put ─► delay_tasks ──claim_due──► leases, running ──settle──► gone, delay_tasks or dead
- *             │    ▲                     │      ▲
- *             └────┴── pending: due,     └──────┘ claim_lapsed
- *                      nobody asked
+ *   put ─► line of its topic and priority ──claim_due──► claim ──settle──► gone, its line, or dead
+ *                                                        │   ▲
+ *                                                        └───┘ claim_lapsed
  *
  * Nothing is kept here but the connections: one for calls, one that hears wake-ups, and where replicas confirm what is
- * written, one for that. All times are the server's;
- * all state is the server's; any number of processes may do the same. What lives where: `scripts/parts/base.lua`.
+ * written, one for that. All times are the server's; all state is the server's; any number of processes may do the
+ * same. What lives where: `scripts/parts/base.lua`. What people ask is in `looking.ts`.
  */
-import { UsageError } from '../../core/errors.ts'
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { UsageError, invariant } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitEntries } from '../shared/admission.ts'
-import { topicsPage } from '../shared/topics-page.ts'
-import { FeaturelessStore, unsupported } from '../shared/unsupported.ts'
+import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { isStorable } from '../shared/moments.ts'
+import { unsupported } from '../shared/unsupported.ts'
+import type { Timeouts } from './address/options.ts'
 import { examineAgreement } from './doctor/consistency.ts'
-import { ConfirmedCalls } from './replicated/confirmed-calls.ts'
-import type { Connect, Connection } from './link/connection.ts'
-import { decodeCursor, encodeCursor } from './wire/cursor.ts'
 import { examine } from './doctor/doctor.ts'
-import { KEY_TYPES, queueKeys, wakeChannel } from './scripts/keys.ts'
+import type { Connect } from './link/connection.ts'
+import { Link } from './link/link.ts'
+import { Wakeups } from './link/wakeups.ts'
+import { Looking } from './looking.ts'
+import type { ConfirmedCalls } from './replicated/confirmed-calls.ts'
+import { confirmedWrites } from './replicated/confirmed-writes.ts'
 import type { Durability } from './replicated/durability.ts'
-import { Link, type LinkOptions } from './link/link.ts'
-import {
-  decodeClaim,
-  decodeCounts,
-  decodeStored,
-  putResults,
-  settleResults,
-  words,
-  type Claimed,
-} from './wire/replies.ts'
-import { claimDueArgs, extendArgs, putArgs, rescheduleArgs, settleArgs } from './wire/requests.ts'
-import { ScriptCalls } from './scripts/calls.ts'
+import { ScriptCalls, type ScriptCall } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
+import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import type { Timeouts } from './address/options.ts'
-import { Wakeups } from './link/wakeups.ts'
+import { claimDueCall, dueReply, lapsedReply, ownedLeases, type Claimed } from './wire/claim.ts'
+import { recordArgs } from './wire/numbers.ts'
+import { momentArg, putCall, putReply } from './wire/put.ts'
+import { ServerClock } from './wire/server-clock.ts'
+import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
+import { WantedTopics } from './wire/wakes.ts'
 
 const BATCH_MAX = 1000
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
+const WANTS_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
-const WRITES = [
-  scripts.PUT_SCRIPT,
-  scripts.REMOVE_SCRIPT,
-  scripts.RESCHEDULE_SCRIPT,
-  scripts.SETTLE_SCRIPT,
-  scripts.REVIVE_SCRIPT,
-]
+const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
 
 export type RedisStoreOptions = Timeouts & {
   readonly connect: Connect
@@ -67,13 +60,13 @@ export type RedisStoreOptions = Timeouts & {
   readonly now?: () => number
 }
 
-export class RedisStore extends FeaturelessStore implements contract.Store {
-  protected readonly engine = 'redis'
+export class RedisStore implements contract.Store {
   readonly capabilities: contract.Capabilities
 
   readonly #context: StoreContext
   readonly #options: RedisStoreOptions
   readonly #logger: Logger
+  readonly #keys: QueueKeys
   readonly #link: Link
   /** For those that need replicas to confirm them; undefined where the primary is enough. */
   readonly #confirmed: ConfirmedCalls | undefined
@@ -83,55 +76,64 @@ export class RedisStore extends FeaturelessStore implements contract.Store {
    * forgets hands its message out again, and waiting for replicas would let leases run out.
    */
   readonly #writes: ScriptCalls
+  readonly #looking: Looking
   readonly #wakeups: Wakeups
+  readonly #wanted = new WantedTopics()
+  readonly #serverClock: ServerClock
   /** Part of every lease token of this store, so that no two processes can ever give the same one. */
   readonly #nonce: string
   #claims = 0
 
   constructor(context: StoreContext, options: RedisStoreOptions) {
-    super()
     this.#context = context
     this.#options = options
     this.#logger = context.logger
     this.#nonce = makeNonce(context.random)
+    this.#keys = new QueueKeys(context.queue)
+    this.#serverClock = new ServerClock(context.clock)
     this.capabilities = {
       engine: 'redis',
       durability: options.durability.kind === 'replicated' ? 'replicas' : 'server',
       shared: true,
       wakes: 'hint',
       batchMax: BATCH_MAX,
-      batchBytesMax: 8 * 1024 * 1024,
-      wantsMax: BATCH_MAX,
+      batchBytesMax: BATCH_BYTES_MAX,
+      wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['owners', 'workers', 'forecast', 'figures'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
     this.#link = new Link({ ...shared, name })
-    this.#scripts = new ScriptCalls(this.#link, context.queue, options.now)
-    this.#confirmed = confirmedCalls({ ...shared, name: `${name}:writes` }, context.queue, options.durability)
+    this.#scripts = new ScriptCalls(this.#link, this.#keys, options.now)
+    this.#confirmed = confirmedWrites({ ...shared, name: `${name}:writes` }, this.#keys, options.durability)
     this.#writes =
       this.#confirmed === undefined
         ? this.#scripts
-        : new ScriptCalls(this.#confirmed, context.queue, options.now)
-    this.#wakeups = new Wakeups({
-      ...shared,
-      name: `${name}:wakeups`,
-      channel: wakeChannel(context.queue),
-      own: this.#nonce,
-    })
+        : new ScriptCalls(this.#confirmed, this.#keys, options.now)
+    this.#looking = new Looking(this.#scripts, BATCH_MAX)
+    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channel: this.#keys.channel })
   }
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
-    const keys = queueKeys(this.#context.queue)
-    const types = await Promise.all(keys.map((key) => this.#link.call(['TYPE', key])))
-    for (const [index, type] of types.entries()) {
-      if (type === 'none' || type === KEY_TYPES[index]) continue
+    const { all, types, oldPayload } = this.#keys
+    const asked = [...all, oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    // A user that may not ask for the time hears of it at its first put.
+    const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
+    if (found.pop() !== 'none') {
       throw new UsageError(
         'STORE_REFUSED',
-        `the key ${keys[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
-        { value: keys[index] },
+        `queue ${this.#context.queue} holds messages that an older version of punctual stored (${oldPayload}), which this one does not read; work them off with that version, or choose another queue name.`,
+        { value: oldPayload },
+      )
+    }
+    for (const [index, type] of found.entries()) {
+      if (type === 'none' || type === types[index]) continue
+      throw new UsageError(
+        'STORE_REFUSED',
+        `the key ${all[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
+        { value: all[index] },
       )
     }
     await this.#confirmed?.open()
@@ -147,105 +149,153 @@ export class RedisStore extends FeaturelessStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
     if (messages.length === 0) return []
-    return putResults(messages.length, await this.#writes.run(scripts.PUT_SCRIPT, putArgs(messages)))
+    const call = putCall(this.#keys, messages, this.#now() ?? (await this.#learnNow()))
+    const { now, results } = putReply(messages.length, await this.#write(scripts.PUT_SCRIPT, call))
+    this.#serverClock.hear(now)
+    return results
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return words(await this.#writes.run(scripts.REMOVE_SCRIPT, [from, ...ids]))
+    return (await this.#write(scripts.REMOVE_SCRIPT, { args: [from, ...ids] })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
     this.#admit(moves.length)
     if (moves.length === 0) return []
-    return words(await this.#writes.run(scripts.RESCHEDULE_SCRIPT, rescheduleArgs(moves)))
-  }
-
-  /** Hands out at most `batchMax` at once, and fewer where bodies are large. */
-  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    const limit = Math.min(request.limit, BATCH_MAX)
-    if (request.from === 'lapsed') return this.#claimLapsed(limit, request.leaseMs)
-    this.#admit(request.wants.length)
-    const args = claimDueArgs(request, limit, { nonce: this.#claimNonce(), publisher: this.#nonce })
-    const topics = request.wants.map(({ topic }) => topic)
-    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_DUE_SCRIPT, args), topics))
-  }
-
-  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    this.#admit(leases.length)
-    if (leases.length === 0) return []
-    return words(await this.#scripts.run(scripts.EXTEND_SCRIPT, extendArgs(leases, leaseMs)))
-  }
-
-  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    this.#admit(settlements.length)
-    if (settlements.length === 0) return []
-    return settleResults(
-      settlements.length,
-      await this.#writes.run(scripts.SETTLE_SCRIPT, settleArgs(settlements)),
-    )
+    const args = moves.flatMap(({ id, when }) => [id, momentArg(when)])
+    return (await this.#write(scripts.RESCHEDULE_SCRIPT, { args })) as contract.RescheduleResult[]
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return words(await this.#writes.run(scripts.REVIVE_SCRIPT, ids))
+    return (await this.#write(scripts.REVIVE_SCRIPT, { args: ids })) as contract.ReviveResult[]
   }
 
-  async inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    if ('ids' in query) {
-      this.#admit(query.ids.length)
-      if (query.ids.length === 0) return { items: [], scanned: 0 }
-      const found = decodeStored(await this.#scripts.run(scripts.INSPECT_IDS_SCRIPT, query.ids))
-      return { items: found, scanned: query.ids.length }
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    admitClaim(request, this.capabilities)
+    const token = this.#newToken(request.owner)
+    if (request.from === 'due') {
+      this.#wanted.note(request.owner, request.wants)
+      const call = claimDueCall(this.#keys, request, token)
+      return this.#claimed(dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token))
     }
-    this.#admit(query.limit)
-    const place = decodeCursor(query.state, query.cursor)
-    const args = [query.state, query.topic ?? '', String(query.limit), ...place]
-    const [after, rows] = words<never>(await this.#scripts.run(scripts.INSPECT_PAGE_SCRIPT, args))
-    const items = decodeStored(rows)
-    const end = words(after)
-    const scanned = items.length
-    return end.length === 0 ? { items, scanned } : { items, scanned, cursor: encodeCursor(query.state, end) }
+    const call = {
+      keys: [this.#keys.claim(token)],
+      args: [String(request.limit), String(request.leaseMs), request.owner],
+    }
+    const reply = await this.#run(scripts.CLAIM_LAPSED_SCRIPT, call)
+    return this.#claimed(lapsedReply(this.#keys, reply, token))
   }
 
-  async count(): Promise<contract.Counts> {
-    const { topics: _topics, ...counts } = decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, []))
-    return counts
+  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    this.#admit(leases.length)
+    if (leases.length === 0) return []
+    const call = extendCall(this.#keys, leases, leaseMs)
+    return extendResults(call, await this.#run(scripts.EXTEND_SCRIPT, call))
   }
 
-  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
-    return topicsPage(decodeCounts(await this.#scripts.run(scripts.COUNT_SCRIPT, [])).topics, query)
+  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    this.#admit(settlements.length)
+    const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
+    if (storable.length === 0) return settlements.map(() => 'refused')
+    const call = settleCall(this.#keys, storable)
+    const results = settleResults(call, await this.#write(scripts.SETTLE_SCRIPT, call))
+    if (storable === settlements) return results
+    const answers = results.values()
+    return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
   }
 
-  override backup(): Promise<never> {
+  async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    const [, ...place] = cursor === undefined ? ['owned', '', ''] : decodeCursor(cursor, OWNED_CURSOR)
+    const reply = await this.#run(scripts.OWNED_SCRIPT, { args: [owner, ...place] })
+    const [end, rows] = reply as unknown as [end: readonly string[], rows: readonly string[]]
+    const leases = ownedLeases(this.#keys, rows)
+    return end.length === 0 ? { leases } : { leases, cursor: encodeCursor(['owned', ...end]) }
+  }
+
+  async leave(owner: string): Promise<void> {
+    this.#wanted.forget(owner)
+    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner] })
+  }
+
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    this.#admit(figures.length)
+    if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+  }
+
+  inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    return this.#looking.inspect(query)
+  }
+
+  count(): Promise<contract.Counts> {
+    return this.#looking.count()
+  }
+
+  countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    return this.#looking.countTopics(query)
+  }
+
+  forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    return this.#looking.forecast(query)
+  }
+
+  figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    return this.#looking.figures(query)
+  }
+
+  workers(): Promise<contract.WorkersReply> {
+    return this.#looking.workers()
+  }
+
+  backup(): Promise<never> {
     return unsupported('redis', 'backup', 'use the tools of its server: redis-cli --rdb FILE')
   }
 
   async doctor(): Promise<contract.Finding[]> {
     const { durability, sentinels } = this.#options
-    const agreement = examineAgreement(await this.#scripts.run(scripts.CHECKUP_SCRIPT, []))
+    const agreement = examineAgreement(await this.#run(scripts.CHECKUP_SCRIPT, { args: [] }))
     const server = await examine({ link: this.#link, clock: this.#context.clock, durability, sentinels })
     return worstFirst([...agreement, ...server])
   }
 
-  onWake(listener: () => void): () => void {
-    return this.#wakeups.listen(listener)
+  onWake(listener: () => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, (message) => this.#wanted.isConcerned(owner, message))
   }
 
-  async #claimLapsed(limit: number, leaseMs: number): Promise<contract.ClaimReply> {
-    const args = [String(limit), String(leaseMs), this.#claimNonce()]
-    return this.#claimed(decodeClaim(await this.#scripts.run(scripts.CLAIM_LAPSED_SCRIPT, args)))
+  async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
+    return list(await this.#scripts.run(script, call))
   }
 
-  /** Also of its own for each claim: a failover may set the server's sequence back, and it gives its numbers again. */
-  #claimNonce(): string {
+  async #write(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
+    return list(await this.#writes.run(script, call))
+  }
+
+  /** The store's now as far as it is known here. */
+  #now(): number | undefined {
+    return this.#options.now === undefined ? this.#serverClock.now() : this.#options.now()
+  }
+
+  /** Asks the server for its time, so that the first put knows it. */
+  async #learnNow(): Promise<number> {
+    const reply = await this.#link.call(['TIME'])
+    const [seconds, micros] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : []
+    if (seconds === undefined || micros === undefined) return this.#context.clock.now()
+    const now = seconds * 1000 + micros / 1000
+    this.#serverClock.hear(now)
+    return now
+  }
+
+  /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
+  #newToken(owner: string): string {
     this.#claims += 1
-    return `${this.#nonce}-${this.#claims.toString(36)}`
+    return `${owner}/${this.#nonce}-${this.#claims.toString(36)}`
   }
 
-  #claimed({ orphans, ...reply }: Claimed): contract.ClaimReply {
+  #claimed({ orphans, now, ...reply }: Claimed): contract.ClaimReply {
+    this.#serverClock.hear(now)
     if (orphans > 0) {
       this.#logger.error(
         `${orphans} messages of queue ${this.#context.queue} had no payload and were dropped: was a key of the queue evicted or deleted?`,
@@ -259,27 +309,9 @@ export class RedisStore extends FeaturelessStore implements contract.Store {
   }
 }
 
-/** A call that first has to bring its script would wait for the replicas twice. */
-async function loadWrites(connection: Connection): Promise<void> {
-  await Promise.all(WRITES.map(({ source }) => connection.send(['SCRIPT', 'LOAD', source])))
-}
-
-function confirmedCalls(
-  options: LinkOptions,
-  queue: string,
-  durability: Durability,
-): ConfirmedCalls | undefined {
-  if (durability.kind === 'primary') return undefined
-  const { server, callTimeoutMs, clock } = options
-  const { replicas, timeoutMs } = durability
-  return new ConfirmedCalls(new Link({ ...options, prepare: loadWrites }), {
-    queue,
-    server,
-    callTimeoutMs,
-    clock,
-    replicas,
-    timeoutMs,
-  })
+function list(reply: unknown): readonly unknown[] {
+  invariant(Array.isArray(reply), 'a script answers with a list')
+  return reply as readonly unknown[]
 }
 
 /** CLIENT SETNAME takes no spaces and no characters beyond ASCII. */

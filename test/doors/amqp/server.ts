@@ -56,14 +56,13 @@ export class Epmd {
 
   static async start(): Promise<Epmd> {
     const port = await freePort()
-    const child = spawn('epmd', ['-address', '127.0.0.1', '-port', String(port)], { stdio: 'ignore' })
-    await once(child, 'spawn')
+    const child = spawnGuarded('epmd', ['-address', '127.0.0.1', '-port', String(port)], process.env)
     await until('epmd listens', () => accepts(port))
     return new Epmd(port, child)
   }
 
   async stop(): Promise<void> {
-    await end(this.#child, 'SIGKILL')
+    await end(this.#child)
   }
 }
 
@@ -116,22 +115,13 @@ export class RabbitServer {
   }
 
   launch(): void {
-    this.#process = spawn(find('rabbitmq-server') ?? 'rabbitmq-server', [], {
-      stdio: 'ignore',
-      env: this.#env(),
-      detached: true, // A group of its own: the script and the node are killed together.
-    })
-    this.#process.once('error', () => undefined)
-    const { pid } = this.#process
-    if (pid === undefined) return
-    alive.add(pid)
-    this.#process.once('exit', () => alive.delete(pid))
+    this.#process = spawnGuarded(find('rabbitmq-server') ?? 'rabbitmq-server', [], this.#env())
   }
 
   async kill(): Promise<void> {
     const child = this.#process
     this.#process = undefined
-    if (child !== undefined) await end(child, 'SIGKILL', -1)
+    if (child !== undefined) await end(child)
   }
 
   async stop(): Promise<void> {
@@ -216,16 +206,25 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** Nodes are in process groups of their own, which a Ctrl-C or a crash of the tests does not reach. */
-const alive = new Set<number>()
-process.once('exit', () => {
-  for (const pid of alive) process.kill(-pid, 'SIGKILL')
-})
+/**
+ * A process group of its own, which ends when we do, however that happens: its shell reads from a pipe that nobody writes to,
+ * and kills the group, itself included, when the pipe closes.
+ */
+function spawnGuarded(program: string, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+  const guard = '"$@" </dev/null & cat >/dev/null; kill -9 0'
+  const child = spawn('sh', ['-c', guard, 'guard', program, ...args], {
+    env,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  child.stdin?.on('error', () => undefined)
+  return child
+}
 
-/** `sign` -1: the whole process group. */
-async function end(child: ChildProcess, signal: NodeJS.Signals, sign: 1 | -1 = 1): Promise<void> {
+/** The whole process group. */
+async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
-  process.kill(sign * child.pid, signal)
+  process.kill(-child.pid, 'SIGKILL')
   await exited
 }

@@ -8,7 +8,7 @@ import { systemRandom } from '../../../src/random.ts'
 import type { SyncMode } from '../../../src/store/file/directory.ts'
 import { FileStore } from '../../../src/store/file/store.ts'
 
-export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+export const silent: Logger = { warn() {}, error() {} }
 
 export type TemporaryDirectory = { readonly directory: string; readonly remove: () => Promise<void> }
 

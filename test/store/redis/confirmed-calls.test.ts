@@ -3,6 +3,7 @@ import { ConfirmedCalls } from '../../../src/store/redis/replicated/confirmed-ca
 import { connectTo } from '../../../src/store/redis/link/connection.ts'
 import { CALLS_MAX, Link } from '../../../src/store/redis/link/link.ts'
 import { parseRedisUrl } from '../../../src/store/redis/address/url.ts'
+import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
 import { RedisServer } from './server.ts'
 import { context } from './stores.ts'
 
@@ -21,7 +22,12 @@ test('P10: of more calls than there is room for, those that are too many are ref
   const common = { ...context(), ...timeouts, server: server.url }
   const link = new Link({ ...common, name: 'test', connect })
   // No replica is needed to confirm it: this is about numbers.
-  const calls = new ConfirmedCalls(link, { ...common, replicas: 0, timeoutMs: 1000 })
+  const calls = new ConfirmedCalls(link, {
+    ...common,
+    keys: new QueueKeys(common.queue),
+    replicas: 0,
+    timeoutMs: 1000,
+  })
   onTestFinished(() => calls.close())
   const answers = await Promise.allSettled(
     Array.from({ length: CALLS_MAX }, () => calls.call(['INCR', 'number'])),

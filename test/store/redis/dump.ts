@@ -1,31 +1,32 @@
 /**
  * The whole key space of a queue, in words: for tests that compare what a script left behind with what it found.
  *
- *   delay_tasks   { '#2 a': 1500 }            seq and id -> dueAt, 'aside 1500' for what was set aside
- *   payload       { a: '#2 of #3 1:{}' }      seq, topic number, tail
- *   running       { a: 'due 1500 attempt 1 of #3 token 7.n' }
+ *   payload              { a: '#1000.1 at 1000 1 order.close|{}' }   stamp, producedAt, priority, topic, meta, body
+ *   line:order.close:1   { '#1000.1 a': '1500' }                     stamp and id -> dueAt
+ *   heads, lines         { 'order.close:1': '1500' }
+ *   claim:test/n         { '': 'order.close:1', a: '1500 1 #1000.1' }
+ *   claims               { 'test/n': '31500' }
  */
 import { RESP_TYPES, createClient } from 'redis'
-import { queueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { numberOf } from '../../../src/core/digits.ts'
+import { decodePayload } from '../../../src/store/redis/wire/payload.ts'
 
 export type Dump = Readonly<Record<string, Readonly<Record<string, string>>>>
-
-const ASIDE = 2 ** 52
 
 export async function dump(url: string, queue: string): Promise<Dump> {
   const client = await createClient({ url }).connect()
   try {
-    // Bytes as characters: counts and attempts are not text.
+    // Bytes as characters: attempts are not text.
     const bytes = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
-    const read = async (command: string[]): Promise<string[]> => {
+    const read: Read = async (command) => {
       const reply = (await bytes.sendCommand(command)) as unknown
       return flat(reply).map((part) => (Buffer.isBuffer(part) ? part.toString('latin1') : String(part)))
     }
+    const prefix = `punctual:2:{${queue}}:`
     const found: Record<string, Record<string, string>> = {}
-    for (const key of queueKeys(queue)) {
-      const name = key.slice(key.indexOf('}:') + 2)
-      const entries = await entriesOf(name, key, read)
-      if (Object.keys(entries).length > 0) found[name] = entries
+    for (const key of (await client.keys('*')).filter((one) => one.startsWith(prefix)).toSorted()) {
+      const name = key.slice(prefix.length)
+      found[withoutNonce(name)] = await entriesOf(name, key, read)
     }
     return found
   } finally {
@@ -44,30 +45,36 @@ export async function allKeys(url: string): Promise<string[]> {
 }
 
 type Read = (command: string[]) => Promise<string[]>
+type Words = (text: string) => string
 
 async function entriesOf(name: string, key: string, read: Read): Promise<Record<string, string>> {
-  switch (name) {
-    case 'sequence':
-      return (await read(['EXISTS', key]))[0] === '0' ? {} : { last: (await read(['GET', key]))[0] ?? '' }
-    case 'pending':
-      return Object.fromEntries(
-        (await read(['ZRANGE', key, '0', '-1'])).map((member) => [inLine(member), '']),
-      )
-    case 'leases':
-    case 'dead':
-      return pairs(await read(['ZRANGE', key, '0', '-1', 'WITHSCORES']), utf8, (score) => score)
+  const set = async (member: Words): Promise<Record<string, string>> =>
+    pairs(await read(['ZRANGE', key, '0', '-1', 'WITHSCORES']), member, same)
+  const hash = async (value: Words): Promise<Record<string, string>> =>
+    pairs(await read(['HGETALL', key]), utf8, value)
+  const [kind = ''] = name.split(':')
+  switch (kind) {
+    case 'order':
+      return { greatest: stampOrId((await read(['GET', key]))[0] ?? '') }
+    case 'line':
+      return set(member)
+    case 'heads':
+    case 'lines':
+    case 'claims':
+      return set(place)
     case 'payload':
-      return pairs(await read(['HGETALL', key]), utf8, payload)
-    case 'running':
-      return pairs(await read(['HGETALL', key]), utf8, record)
+      return hash(payload)
+    case 'claim':
+      return hash(entry)
     case 'failures':
-      return pairs(await read(['HGETALL', key]), utf8, failure)
-    case 'topics':
-      return pairs(await read(['HGETALL', key]), number, topic)
-    case 'topic_numbers':
-      return pairs(await read(['HGETALL', key]), utf8, number)
+      return hash(failure)
+    case 'running':
+    case 'died':
+    case 'facts':
+    case 'figures':
+      return hash(utf8)
     default:
-      return pairs(await read(['ZRANGE', key, '0', '-1', 'WITHSCORES']), member, moment)
+      return set(utf8)
   }
 }
 
@@ -79,45 +86,42 @@ function flat(reply: unknown): unknown[] {
   return Object.entries(reply).flatMap(([field, value]) => [field, ...flat(value)])
 }
 
-function pairs(
-  list: readonly string[],
-  name: (text: string) => string,
-  value: (text: string) => string,
-): Record<string, string> {
+function pairs(list: readonly string[], name: Words, value: Words): Record<string, string> {
   const found: Record<string, string> = {}
   for (let at = 0; at < list.length; at += 2) found[name(list[at] ?? '')] = value(list[at + 1] ?? '')
   return found
 }
 
+const same: Words = (text) => text
+const utf8: Words = (text) => Buffer.from(text, 'latin1').toString()
+const withoutNonce: Words = (text) => text.replace(/\/[a-z0-9]+-[a-z0-9]+/, '/n')
+const stamp: Words = (digits) => `#${numberOf(digits.slice(0, 7))}.${numberOf(digits.slice(7))}`
+const stampOrId: Words = (text) => (text.length === 9 ? stamp(text) : text)
+const member: Words = (text) =>
+  text[9] === '~' ? `${stamp(text.slice(0, 9))} ${utf8(text.slice(10))}` : text
+const place: Words = (key) => withoutNonce(utf8(key).replace(/^.*\}:(?:line|claim):/, ''))
+
+const payload: Words = (text) => {
+  const { topic, priority, producedAt, meta, body } = decodePayload(utf8(text))
+  const itsStamp = text.startsWith('~') ? `${stamp(text.slice(1, 10))} ` : ''
+  return `${itsStamp}at ${producedAt} ${priority} ${topic}|${meta}${body}`
+}
+
+const entry: Words = (text) => {
+  if (text.includes('\n')) return text.trimEnd().split('\n').map(place).join(' ')
+  return text.replace(/ ([-\w]{9})(?=!|$)/, (_, digits: string) => ` ${stamp(digits)}`)
+}
+
 const integer = (text: string): number => Buffer.from(text, 'latin1').readUIntBE(0, text.length)
-const DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
-const digits = (text: string): number =>
-  Array.from(text).reduce((value, digit) => value * DIGITS.length + DIGITS.indexOf(digit), 0)
-const number = (text: string): string => `#${digits(text)}`
-const utf8 = (text: string): string => Buffer.from(text, 'latin1').toString()
-const member = (text: string): string => `${number(text.slice(0, 8))} ${utf8(text.slice(8))}`
-const moment = (score: string): string => (Number(score) < 0 ? `aside ${Number(score) + ASIDE}` : score)
-const payload = (text: string): string =>
-  `${number(text.slice(0, 8))} of ${number(text.slice(8, 16))} ${utf8(text.slice(16))}`
 
-function inLine(text: string): string {
-  const [topicNumber, priority, dueAt] = [text.slice(0, 8), text[8], text.slice(9, 17)]
-  return `${number(topicNumber)} priority ${priority} due ${digits(dueAt)} ${member(text.slice(17))}`
-}
-
-function record(text: string): string {
-  const token = text.slice(66).replace(/\..*/, '.n')
-  const topicNumber = number(text.slice(10, 18))
-  return `due ${integer(text.slice(0, 6))} attempt ${integer(text.slice(6, 10))} of ${topicNumber} token ${token}`
-}
-
-function failure(text: string): string {
-  const size = integer(text.slice(10, 14))
-  const told = `${utf8(text.slice(14, 14 + size))}|${utf8(text.slice(14 + size))}`
-  return `attempts ${integer(text.slice(0, 4))} due ${integer(text.slice(4, 10))} ${told}`
-}
-
-function topic(text: string): string {
-  const [waiting, running, dead] = [0, 6, 12].map((at) => integer(text.slice(at, at + 6)))
-  return `${waiting} waiting ${running} running ${dead} dead ${utf8(text.slice(18))}`
+const failure: Words = (text) => {
+  const [attempts, lapses, firstDueAt, dueAt, size] = [
+    text.slice(0, 4),
+    text.slice(4, 8),
+    text.slice(8, 14),
+    text.slice(14, 20),
+    text.slice(20, 24),
+  ].map(integer) as [number, number, number, number, number]
+  const told = `${utf8(text.slice(24, 24 + size))}|${utf8(text.slice(24 + size))}`
+  return `attempts ${attempts} lapses ${lapses} first ${firstDueAt} due ${dueAt} ${told}`
 }

@@ -141,7 +141,7 @@ test(
     const next = await group.failedOver(primary)
     await until('the new primary has what is put', async () => {
       await store.put([message(`m${Math.random()}`, { when: { delayMs: 3_600_000 } })])
-      return (await next.server.admin(['EXISTS', `punctual:{${queue}}:payload`])) === 1
+      return (await next.server.admin(['EXISTS', `punctual:2:{${queue}}:payload`])) === 1
     })
     // It was not told, and would still have taken it.
     expect(String(await primary.server.admin(['ROLE']))).toMatch(/^master/)

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
+import { ack, claim, claimDue, dead, message } from '../../../src/testing/conformance/stand.ts'
 import { makeCertificates, tlsConfig } from './certificates.ts'
 import { FakeServer, HELLO } from './fake-server.ts'
 import { SentinelServer } from './sentinel-server.ts'
@@ -42,8 +42,23 @@ function file(name: string): string {
 async function walksThrough(store: Store): Promise<void> {
   try {
     await store.open()
-    await store.put([message('a')])
+    await store.put([message('a'), message('b')])
+    const { leases } = await claim(store, { facts: '{}' })
+    await store.extend(leases.slice(0, 1), 60_000)
+    expect(await store.settle(leases.map((lease) => dead(lease)))).toEqual(['settled', 'settled'])
+    await store.revive(['a', 'b'])
+    await store.reschedule([{ id: 'b', when: { delayMs: 60_000 } }])
     expect(await store.settle((await claimDue(store)).map(ack))).toEqual(['settled'])
+    await store.record([{ topic: 't', completed: 1, failed: 0, dead: 0, skipped: 0, lateness: [] }])
+    await store.figures({ from: 0, until: 8e15 })
+    await store.forecast({ edges: [0, 8e15] })
+    await store.countTopics({ limit: 10 })
+    await store.inspect({ state: 'delayed', limit: 10 })
+    await store.claim({ from: 'lapsed', owner: 'reaper', limit: 10, leaseMs: 1000 })
+    await store.owned('test')
+    await store.leave('test')
+    expect((await store.workers()).workers).toHaveLength(1)
+    expect(await store.remove(['b'], 'waiting')).toEqual(['removed'])
   } finally {
     await store.close()
   }
@@ -76,7 +91,7 @@ describe('passwords and users', () => {
       '+@hash',
       '+@string',
     ]
-    const more = ['+@pubsub', '+type', '+exists', '+time', '+info']
+    const more = ['+@pubsub', '+type', '+exists', '+expire', '+time', '+info']
     await server.admin(['ACL', 'SETUSER', 'worker', 'on', `>${PASSWORD}`, ...rights, ...more])
     const url = `redis://worker:${ENCODED}@127.0.0.1:${server.port}`
     await walksThrough(storeAt(url))

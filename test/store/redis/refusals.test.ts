@@ -98,11 +98,23 @@ describe('READONLY', () => {
 describe('foreign keys', () => {
   test('open refuses a queue whose keys hold something else, and names the key', async () => {
     const queue = freshQueue()
-    await server.admin(['SET', `punctual:{${queue}}:delay_tasks`, 'mine'])
+    await server.admin(['SET', `punctual:2:{${queue}}:heads`, 'mine'])
     await withStore(queue, server.url, async (store) => {
       const refused = store.open()
       await expect(refused).rejects.toBeInstanceOf(UsageError)
-      await expect(refused).rejects.toThrow(/delay_tasks/)
+      await expect(refused).rejects.toThrow(/heads/)
+    })
+  })
+
+  test('open refuses messages that an older layout stored, and says what to do', async () => {
+    const queue = freshQueue()
+    await server.admin(['HSET', `punctual:{${queue}}:payload`, 'a', 'of before'])
+    await withStore(queue, server.url, async (store) => {
+      const refused = store.open()
+      await expect(refused).rejects.toMatchObject({ code: 'STORE_REFUSED', name: 'UsageError' })
+      await expect(refused).rejects.toThrow(/older version.*work them off/)
+      await server.admin(['DEL', `punctual:{${queue}}:payload`])
+      await store.open()
     })
   })
 
@@ -110,7 +122,7 @@ describe('foreign keys', () => {
     const queue = freshQueue()
     await withStore(queue, server.url, async (store) => {
       await store.open()
-      await server.admin(['SET', `punctual:{${queue}}:payload`, 'mine'])
+      await server.admin(['SET', `punctual:2:{${queue}}:payload`, 'mine'])
       await expect(store.put([message('a')])).rejects.toMatchObject({
         code: 'STORE_REFUSED',
         name: 'UsageError',

@@ -75,7 +75,7 @@ describe('a write', () => {
     expect(isAnswered).toBe(false)
     proxy.release()
     await expect(put).resolves.toEqual(['stored'])
-    const payload = `punctual:{${queue}}:payload`
+    const payload = `punctual:2:{${queue}}:payload`
     expect(await replica.admin(['HEXISTS', payload, 'a'])).toBe(1)
   })
 
@@ -247,7 +247,7 @@ test('a user without the right to wait hears of it when the store opens', async 
 
 test('the rights in docs/redis.md are enough', async () => {
   const rights =
-    '+@connection +@scripting +@sortedset +@hash +@string +@pubsub +type +exists +time +info +wait'
+    '+@connection +@scripting +@sortedset +@hash +@string +@pubsub +type +exists +expire +time +info +wait'
   await primary.admin([
     'ACL',
     'SETUSER',

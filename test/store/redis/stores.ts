@@ -16,7 +16,7 @@ export function freshQueue(): string {
 
 export function context(queue = freshQueue(), clock: Clock = systemClock, log: string[] = []): StoreContext {
   const write = (line: string): void => void log.push(line)
-  const logger: Logger = { debug: write, info: write, warn: write, error: write }
+  const logger: Logger = { info: write, warn: write, error: write }
   return { queue, clock, random: systemRandom, logger }
 }
 

@@ -1,10 +1,12 @@
 /** The smart notification: who is woken, and above all who is not. Counted by a subscriber of the test's own. */
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { wakeChannel } from '../../../src/store/redis/scripts/keys.ts'
+import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { WantedTopics } from '../../../src/store/redis/wire/wakes.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import {
   ack,
+  claim,
   claimDue,
   claimOne,
   dead,
@@ -25,35 +27,61 @@ afterAll(() => server?.stop())
 type Subject = {
   readonly store: Store
   readonly at: (now: number) => void
-  /** How many wake-ups the body caused. */
+  /** What the wake-ups said that the body caused: who need not hear it, and the topics. */
+  readonly said: (body: () => Promise<unknown>) => Promise<string[]>
+  /** How many they were. */
   readonly wakes: (body: () => Promise<unknown>) => Promise<number>
+  /** How often a listener of the store's own was called; `owner` is whose. */
+  readonly hears: (owner: string, body: () => Promise<unknown>) => Promise<number>
 }
 
 async function withStore(body: (subject: Subject) => Promise<void>): Promise<void> {
   const queue = freshQueue()
+  const { channel } = new QueueKeys(queue)
   let now = 1000
-  let heard = 0
+  const heard: string[] = []
   let marks = 0
   const store = storeAt(server.url, queue, { now: () => now })
   await store.open()
   const client = await createClient({ url: server.url }).connect()
   const subscriber = await client.duplicate().connect()
-  await subscriber.subscribe(wakeChannel(queue), (text) => (text === 'mark' ? (marks += 1) : (heard += 1)))
+  await subscriber.subscribe(channel, (text) => (text === MARK ? (marks += 1) : heard.push(text)))
   // Channels keep the order: when the mark has come, everything before it has.
   const fence = async (): Promise<void> => {
     const mark = marks
-    await client.publish(wakeChannel(queue), 'mark')
+    await client.publish(channel, MARK)
     await until('the mark came', () => marks > mark)
   }
-  const wakes = async (cause: () => Promise<unknown>): Promise<number> => {
+  const said: Subject['said'] = async (cause) => {
     await fence()
-    const before = heard
+    const before = heard.length
     await cause()
     await fence()
-    return heard - before
+    return heard.slice(before)
   }
+  const hears: Subject['hears'] = async (owner, cause) => {
+    const sentinel = { owner: 'sentinel', topics: ['sentinel'] }
+    await claim(store, sentinel)
+    let [calls, last] = [0, 0]
+    const ends = [store.onWake(() => (calls += 1), owner), store.onWake(() => (last += 1), sentinel.owner)]
+    // Only the sentinel is concerned by it: when it was heard, everything before it was.
+    const heardAll = async (): Promise<void> => {
+      const before = last
+      await until('the sentinel was woken', async () => {
+        await client.publish(channel, '\nsentinel')
+        return last > before
+      })
+    }
+    await heardAll()
+    const before = calls
+    await cause()
+    await heardAll()
+    for (const end of ends) end()
+    return calls - before
+  }
+  const wakes: Subject['wakes'] = async (cause) => (await said(cause)).length
   try {
-    await body({ store, at: (moment) => (now = moment), wakes })
+    await body({ store, at: (moment) => (now = moment), said, wakes, hears })
   } finally {
     await store.close()
     client.destroy()
@@ -61,6 +89,9 @@ async function withStore(body: (subject: Subject) => Promise<void>): Promise<voi
   }
 }
 
+const MARK = 'mark'
+const manyTopics = (count: number) =>
+  Array.from({ length: count }, (_, i) => message(`${count}-${i}`, { topic: `t${count}-${i}` }))
 const later = (id: string, delayMs: number) => message(id, { when: { delayMs } })
 
 test('P9: a batch wakes once, however many of it are new heads', () =>
@@ -100,32 +131,63 @@ test('a line that its workers do not work off causes no storm, though other work
         await claimDue(store, 10, ['other'])
       }
     }
-    // One for the first message of an empty queue, one when its line began.
-    expect(await wakes(produce)).toBe(2)
+    expect(await wakes(produce)).toBe(1)
   }))
 
 test('P9: and behind such a line a message of another topic still wakes', () =>
-  withStore(async ({ store, wakes, at }) => {
+  withStore(async ({ store, said, at }) => {
     await store.put([message('a')])
-    await claimDue(store, 10, ['other'])
     at(2000)
     await store.put([message('b')])
-    expect(await wakes(() => store.put([message('x', { topic: 'other' })]))).toBe(1)
+    expect(await said(() => store.put([message('x', { topic: 'other' })]))).toEqual(['\nother'])
   }))
 
-test('P9: a claim that starts a line wakes those who may want it, but not its own process', () =>
-  withStore(async ({ store, wakes }) => {
-    let own = 0
-    store.onWake(() => (own += 1))
-    await until('the subscription stands', () => own > 0)
+test('P9: a wake-up names its topics, and all where they are many', () =>
+  withStore(async ({ store, said }) => {
+    expect(await said(() => store.put(manyTopics(3)))).toEqual(['\nt3-0\nt3-1\nt3-2'])
+    expect(await said(() => store.put(manyTopics(30)))).toEqual(['\n'])
+  }))
+
+test('P9: workers of other topics hear nothing of it', () =>
+  withStore(async ({ store, hears }) => {
+    await claimDue(store, 1, ['mine', 'mine too'])
+    const put = (topic: string) => () => store.put([message(topic, { topic })])
+    expect(await hears('test', put('others'))).toBe(0)
+    expect(await hears('test', put('mine too'))).toBe(1)
+  }))
+
+test('P9: a worker that named no topic yet is concerned by all', () => {
+  const wanted = new WantedTopics()
+  expect(wanted.isConcerned('a', '\nt')).toBe(true)
+  wanted.note('b', [{ topic: 'u', limit: 1 }])
+  expect(wanted.isConcerned('a', '\nt')).toBe(true)
+  expect(wanted.isConcerned('b', '\nt')).toBe(false)
+  expect(wanted.isConcerned('b', '\nt\nu')).toBe(true)
+  expect(wanted.isConcerned('b', '\n')).toBe(true)
+  expect(wanted.isConcerned('b', 'b\nu')).toBe(false)
+  expect(wanted.isConcerned(undefined, 'b\nu')).toBe(true)
+  wanted.forget('b')
+  expect(wanted.isConcerned('b', '\nt')).toBe(true)
+})
+
+test('P9: who gives a message back is not woken for it, and others are', () =>
+  withStore(async ({ store, said, hears }) => {
+    await store.put([message('a'), message('b'), message('c')])
+    const [a, b, c] = await claimDue(store, 3)
+    if (a === undefined || b === undefined || c === undefined) throw new Error('three were due')
+    expect(await hears('test', () => store.settle([release(a)]))).toBe(0)
+    await claim(store, { owner: 'other' })
+    expect(await hears('other', () => store.settle([release(b)]))).toBe(1)
+    await claimDue(store)
+    expect(await said(() => store.settle([release(c)]))).toEqual(['test\norder.close'])
+  }))
+
+test('P9: with a retry in the same call the giver is woken too', () =>
+  withStore(async ({ store, said }) => {
     await store.put([message('a'), message('b')])
-    await until('the put was heard', () => own > 1)
-    const before = own
-    expect(await wakes(() => claimDue(store, 10, ['other']))).toBe(1)
-    expect(await wakes(() => claimDue(store, 10, ['other']))).toBe(0)
-    // The four marks around them, and nothing of the claims.
-    await until('the marks came here too', () => own >= before + 4)
-    expect(own).toBe(before + 4)
+    const [a, b] = await claimDue(store, 2)
+    if (a === undefined || b === undefined) throw new Error('two were due')
+    expect(await said(() => store.settle([release(a), retry(b, 0)]))).toEqual(['\norder.close'])
   }))
 
 test('P9: retry, release, reschedule and revive wake where they lower the head, once per batch', () =>

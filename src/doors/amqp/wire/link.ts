@@ -116,14 +116,16 @@ type ConnectionEnd = { readonly promise: Promise<void>; readonly fail: (error: u
 /** Resolves on a stop, rejects on a loss. */
 function whenEnded(connection: ChannelModel, signal: AbortSignal): ConnectionEnd {
   const failed = new AbortController()
+  const over = new AbortController()
   const promise = new Promise<void>((resolve, reject) => {
     const lose = (error: unknown): void => reject(error instanceof Error ? error : new Error(String(error)))
     failed.signal.addEventListener('abort', () => lose(failed.signal.reason), { once: true })
     connection.on('close', (error?: Error) => lose(error ?? 'the broker closed the connection'))
     if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
+    else signal.addEventListener('abort', () => resolve(), { once: true, signal: over.signal })
   })
-  promise.catch(() => undefined) // While the role opens, its own error may come first.
+  // While the role opens, its own error may come first, so that nobody hears this one.
+  void Promise.allSettled([promise]).then(() => over.abort())
   return {
     promise,
     fail: (error) => {

@@ -20,7 +20,7 @@ const OPTIONS = {
   webhook: { type: 'string', multiple: true, value: 'TOPIC=URL', help: 'POST each message; repeatable' },
   concurrency: { type: 'string', value: 'N', help: 'how many run at once; default 100' },
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take; default 60s' },
-  lease: { type: 'string', value: 'DURATION', help: 'how long a worker may be silent; default 30s' },
+  lease: { type: 'string', value: 'DURATION', help: 'how long a worker may be silent; default 15s' },
   'stop-timeout': {
     type: 'string',
     value: 'DURATION',

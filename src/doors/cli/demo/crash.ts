@@ -7,7 +7,7 @@ import { sleep, type Clock } from '../../../clock.ts'
 import type { Punctual } from '../../../index.ts'
 import { plural } from '../terminal/figures.ts'
 import type { Tally } from './tally.ts'
-import { workInChild, type ChildWorker, type Report } from './worker.ts'
+import { DEMO_SETTINGS, workInChild, type ChildWorker, type Report } from './worker.ts'
 
 /** The share that must have arrived before the kill, and the one after which it waits for nothing more. */
 const KILL_AFTER_SHARE = 0.35
@@ -72,7 +72,10 @@ export class CrashingCrew {
     const pid = this.#worker?.pid ?? 0
     await this.#worker?.end('SIGKILL')
     await this.#reconcile()
-    say(`worker ${pid} killed with SIGKILL, ${plural(this.#cutOff.size, 'message')} in its hands`)
+    const hands = `${plural(this.#cutOff.size, 'message')} in its hands`
+    say(
+      `worker ${pid} killed with SIGKILL, ${hands}; the demo's lease is ${DEMO_SETTINGS.lease}, the default is 15s`,
+    )
     await sleep(clock, PAUSE_MS, signal)
     if (signal.aborted) return
     this.#phase = 'second'

@@ -76,8 +76,6 @@ export class Journal {
 
   get logger(): Logger {
     return {
-      debug() {},
-      info() {},
       warn: (message) => this.trouble('warning', message),
       error: (message) => this.trouble('error', message),
     }

@@ -6,19 +6,19 @@ const REMEDY =
   'look who deletes, evicts or writes keys of this queue (maxmemory-policy, FLUSHDB, scripts); "punctual list" shows what is left'
 
 /** What the script `checkup` counted, in its order. */
-export function examineAgreement(reply: unknown): Finding[] {
-  const [payloads = 0, waiting = 0, running = 0, leases = 0, dead = 0, topics = 0, numbers = 0, ...lines] =
-    reply as readonly number[]
-  const [aside = 0, inLine = 0] = lines
+export function examineAgreement(reply: readonly unknown[]): Finding[] {
+  const [payloads = 0, waiting = 0, running = 0, dead = 0, ...rest] = reply as readonly number[]
+  const [runningByTopic = 0, deadByTopic = 0, heads = 0, lines = 0, empty = 0, isAll = 1] = rest
   const places = waiting + running + dead
   const findings: Finding[] = []
-  if (payloads !== places) {
+  if (isAll === 1 && payloads !== places)
     findings.push(disagreement(`${payloads} payloads for ${places} messages that wait, run or are dead`))
-  }
-  if (running !== leases) findings.push(disagreement(`${running} messages run under ${leases} leases`))
-  if (topics !== numbers) findings.push(disagreement(`${topics} topics have ${numbers} numbers`))
-  if (aside !== inLine)
-    findings.push(disagreement(`${aside} messages were set aside, and ${inLine} stand in line`))
+  if (isAll === 1 && running !== runningByTopic)
+    findings.push(disagreement(`${running} messages run, and ${runningByTopic} are counted by topic`))
+  if (dead !== deadByTopic)
+    findings.push(disagreement(`${dead} messages are dead, and ${deadByTopic} are counted by topic`))
+  if (heads !== lines || empty > 0)
+    findings.push(disagreement(`${lines} lines have ${heads} heads, and ${empty} of them are empty`))
   if (findings.length > 0) return findings
   return [fine(`the keys of this queue agree on ${payloads} messages`)]
 }

@@ -177,7 +177,7 @@ export class Link {
 
   #answered(call: Call, reply: unknown): void {
     if (this.#failures > 0)
-      this.#options.logger.info(`${this.#options.name}: ${this.#options.server} is back`)
+      this.#options.logger.info?.(`${this.#options.name}: ${this.#options.server} is back`)
     this.#failures = 0
     this.#lastError = undefined
     if (this.#finish(call)) call.resolve(reply)

@@ -6,26 +6,27 @@
 import type { LinkOptions } from './link.ts'
 import { Subscription } from './subscription.ts'
 
-export type WakeupsOptions = Omit<LinkOptions, 'prepare' | 'ready'> & {
-  readonly channel: string
-  /** What this process publishes when it need not be woken itself. */
-  readonly own: string
-}
+export type WakeupsOptions = Omit<LinkOptions, 'prepare' | 'ready'> & { readonly channel: string }
+
+type ConcernedListener = { readonly call: () => void; readonly isConcerned: (message: string) => boolean }
 
 export class Wakeups {
   readonly #subscription: Subscription
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<ConcernedListener>()
 
   constructor(options: WakeupsOptions) {
     const heard = (message: string): void => {
-      if (message !== options.own) this.#tell()
+      for (const { call, isConcerned } of this.#listeners) if (isConcerned(message)) call()
     }
-    this.#subscription = new Subscription({ ...options, heard, subscribed: () => this.#tell() })
+    const subscribed = (): void => {
+      for (const { call } of this.#listeners) call()
+    }
+    this.#subscription = new Subscription({ ...options, heard, subscribed })
   }
 
-  listen(listener: () => void): () => void {
-    // Each subscription counts on its own, even of the same function.
-    const entry = (): void => listener()
+  /** Each subscription counts on its own, even of the same function. */
+  listen(call: () => void, isConcerned: (message: string) => boolean): () => void {
+    const entry: ConcernedListener = { call, isConcerned }
     this.#listeners.add(entry)
     this.#subscription.start()
     return () => void this.#listeners.delete(entry)
@@ -34,9 +35,5 @@ export class Wakeups {
   close(): void {
     this.#listeners.clear()
     this.#subscription.close()
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener()
   }
 }

@@ -18,20 +18,22 @@
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
 import { Turn } from '../../../core/turn.ts'
-import { queueKeys } from '../scripts/keys.ts'
 import { CALLS_MAX, type Link } from '../link/link.ts'
 import { refusalWord } from '../link/refusals.ts'
 import type { Calls } from '../scripts/calls.ts'
+import type { QueueKeys } from '../scripts/keys.ts'
 
 /** The first write needs no memory, so that a full server allows the second: work can still be finished there. */
-const FENCE = "redis.call('HDEL', KEYS[2], '') return redis.call('INCRBY', KEYS[1], 0)"
+const FENCE = `
+redis.call('HDEL', KEYS[2], '')
+return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or '')`
 /** For the answer of WAIT to travel, after its own timeout. */
 const TRAVEL_MS = 500
 
 export type Confirmation = { readonly replicas: number; readonly timeoutMs: number }
 
 export type ConfirmedCallsOptions = Confirmation & {
-  readonly queue: string
+  readonly keys: QueueKeys
   readonly server: string
   readonly callTimeoutMs: number
   readonly clock: Clock
@@ -57,10 +59,9 @@ export class ConfirmedCalls implements Calls {
   constructor(link: Link, options: ConfirmedCallsOptions) {
     this.#link = link
     this.#options = options
-    const { queue, replicas, timeoutMs } = options
-    const [sequence = '', , , , , , , , failures = ''] = queueKeys(queue)
+    const { keys, replicas, timeoutMs } = options
     this.#confirm = [
-      ['EVAL', FENCE, '2', sequence, failures],
+      ['EVAL', FENCE, '2', keys.named('order'), keys.named('payload')],
       ['WAIT', String(replicas), String(timeoutMs)],
     ]
     this.#turn = new Turn({

@@ -1,30 +1,36 @@
 /** Running the scripts of one queue: by their SHA, and whole where the server does not know or forgot them. */
-import { queueKeys, wakeChannel } from './keys.ts'
 import { refusalWord } from '../link/refusals.ts'
 import type { Script } from './generated.ts'
+import type { QueueKeys } from './keys.ts'
 
 /** Whoever sends a command and brings its reply. */
 export interface Calls {
   call(command: readonly string[]): Promise<unknown>
 }
 
+/** What a script is called with behind the keys and arguments that every script has. */
+export type ScriptCall = {
+  /** The lines and claims that it names. */
+  readonly keys?: readonly string[]
+  readonly args: readonly string[]
+}
+
 export class ScriptCalls {
   readonly #calls: Calls
-  readonly #keys: readonly string[]
-  readonly #channel: string
+  readonly #keys: QueueKeys
   /** Tests only. */
   readonly #now: (() => number) | undefined
 
-  constructor(calls: Calls, queue: string, now: (() => number) | undefined) {
+  constructor(calls: Calls, keys: QueueKeys, now: (() => number) | undefined) {
     this.#calls = calls
-    this.#channel = wakeChannel(queue)
-    this.#keys = [String(queueKeys(queue).length), ...queueKeys(queue)]
+    this.#keys = keys
     this.#now = now
   }
 
-  async run(script: Script, args: readonly string[]): Promise<unknown> {
+  async run(script: Script, { keys = [], args }: ScriptCall): Promise<unknown> {
+    const { all, channel } = this.#keys
     const now = this.#now === undefined ? '' : String(this.#now())
-    const rest = [...this.#keys, now, this.#channel, ...args]
+    const rest = [String(all.length + keys.length), ...all, ...keys, now, channel, ...args]
     try {
       return await this.#calls.call(['EVALSHA', script.sha, ...rest])
     } catch (error) {

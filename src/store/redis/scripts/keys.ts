@@ -1,58 +1,79 @@
 /**
  * The names of a queue in Redis. The braces are a hash tag: whatever the queue is called, all its keys live in one
- * slot of a cluster, so that one script may touch them together. What each key holds: `scripts/parts/base.lua`.
+ * slot of a cluster, so that one script may touch them together. The 2 is the number of this layout. What each key
+ * holds: `scripts/parts/base.lua`.
  */
+import type { PriorityRank } from '../../../core/message.ts'
 
-const SUFFIXES = [
-  'sequence',
-  'delay_tasks:high',
-  'delay_tasks',
-  'delay_tasks:low',
-  'pending',
-  'payload',
-  'leases',
-  'running',
-  'failures',
-  'dead',
-  'topics',
-  'topic_numbers',
-] as const
+const TYPES = {
+  payload: 'hash',
+  heads: 'zset',
+  lines: 'zset',
+  claims: 'zset',
+  running: 'hash',
+  failures: 'hash',
+  dead: 'zset',
+  died: 'hash',
+  order: 'string',
+  workers: 'zset',
+  facts: 'hash',
+} as const
 
-/** The KEYS of every script, in the order that the scripts expect. */
-export function queueKeys(queue: string): readonly string[] {
-  return SUFFIXES.map((suffix) => `${prefixOf(queue)}:${suffix}`)
-}
+export type KeyName = keyof typeof TYPES
 
-/** The Redis type of each key, in the same order. */
-export const KEY_TYPES = [
-  'string',
-  'zset',
-  'zset',
-  'zset',
-  'zset',
-  'hash',
-  'zset',
-  'hash',
-  'hash',
-  'zset',
-  'hash',
-  'hash',
-] as const
+export class QueueKeys {
+  /** The KEYS with which every script begins, in the order that the scripts expect, and the type of each. */
+  readonly all: readonly string[]
+  readonly types: readonly string[] = Object.values(TYPES)
+  readonly channel: string
+  /** Of the layout before this one. It is there only as long as messages are. */
+  readonly oldPayload: string
+  readonly #prefix: string
+  readonly #linePrefix: string
+  readonly #claimPrefix: string
 
-export function wakeChannel(queue: string): string {
-  return `${prefixOf(queue)}:delay_wakeup`
-}
+  constructor(queue: string) {
+    // A closing brace in the name would end the tag too soon: an empty tag is none.
+    const tag = `{${queue.replaceAll('%', '%25').replaceAll('}', '%7D')}}`
+    this.#prefix = `punctual:2:${tag}:`
+    this.oldPayload = `punctual:${tag}:payload`
+    this.#linePrefix = `${this.#prefix}line:`
+    this.#claimPrefix = `${this.#prefix}claim:`
+    this.channel = this.#prefix + 'wakeups'
+    this.all = Object.keys(TYPES).map((name) => this.#prefix + name)
+  }
 
-/** A closing brace in the name would end the tag too soon: an empty tag is none. */
-function prefixOf(queue: string): string {
-  return `punctual:{${queue.replaceAll('%', '%25').replaceAll('}', '%7D')}}`
+  named(name: KeyName): string {
+    return this.#prefix + name
+  }
+
+  line(topic: string, priority: PriorityRank): string {
+    return `${this.#linePrefix}${topic}:${priority}`
+  }
+
+  /** The topic and the priority in the key of a line. */
+  inLine(line: string): { readonly topic: string; readonly priority: PriorityRank } {
+    const priority = Number(line.at(-1))
+    return {
+      topic: line.slice(this.#linePrefix.length, -2),
+      priority: priority === 0 || priority === 2 ? priority : 1,
+    }
+  }
+
+  claim(token: string): string {
+    return this.#claimPrefix + token
+  }
+
+  tokenOf(claim: string): string {
+    return claim.slice(this.#claimPrefix.length)
+  }
 }
 
 /** Every key of every queue, as SCAN matches them. */
-export const QUEUE_KEY_PATTERN = 'punctual:{*}:*'
+export const QUEUE_KEY_PATTERN = 'punctual:2:{*}:*'
 
 /** The queue that a key belongs to; undefined for a key that is not ours. */
 export function queueOfKey(key: string): string | undefined {
-  const tag = /^punctual:\{([^}]+)\}:/.exec(key)?.[1]
+  const tag = /^punctual:2:\{([^}]+)\}:/.exec(key)?.[1]
   return tag?.replaceAll('%7D', '}').replaceAll('%25', '%')
 }

@@ -1,60 +1,46 @@
--- base: the keys by name, the one place that reads the clock, and writing in batches. Every script begins with it.
+-- base: the keys by name, and the one place that reads the clock. Every script begins with it.
 --
--- KEYS are the same twelve in every script, all in one slot by the hash tag of the queue:
---    1 sequence         STRING  the last number given away: produce order, topic numbers, lease tokens
---    2 delay_tasks:high ZSET    seq+id -> dueAt, for what waits with priority 0
---    3 delay_tasks      ZSET    the same with priority 1
---    4 delay_tasks:low  ZSET    the same with priority 2
---    5 pending          ZSET    (all 0) topic+priority+dueAt+seq+id, for what was due and passed over
---    6 payload          HASH    id -> seq+topic+tail; the tail is the client's and begins with the priority
---    7 leases           ZSET    id -> when the lease ends
---    8 running          HASH    id -> dueAt+attempt+topic+filling+token, the same for most messages of one claim
---    9 failures         HASH    id -> attempts+dueAt+reason+error, for what failed before
---   10 dead             ZSET    id -> when it died
---   11 topics           HASH    topic number -> waiting+running+dead+name
---   12 topic_numbers    HASH    name -> topic number
+-- KEYS are the same eleven in every script; after them come the lines and claims that the caller can name:
+--    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it
+--    2 heads     ZSET    line -> dueAt of its first message
+--    3 lines     ZSET    (all 0) the lines that have a message, by name
+--    4 claims    ZSET    claim -> when its lease ends
+--    5 running   HASH    topic -> how many of its messages run
+--    6 failures  HASH    id -> attempts, lapses, firstDueAt, dueAt, reason, error, for what failed before
+--    7 dead      ZSET    id -> when it died
+--    8 died      HASH    topic -> how many of its messages are dead
+--    9 order     STRING  the greatest member of any line so far
+--   10 workers   ZSET    owner -> when it was seen last
+--   11 facts     HASH    owner -> since when, gone when, facts
+-- and by name
+--      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
+--      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
+--      figures:MINUTE     HASH  topic -> what ended in that minute
+-- A line is found by the topic in a payload, and a claim by its entry in `claims`, so that not every key can be declared;
+-- all of them have the queue's hash tag and are in its slot.
 -- ARGV[1] is a now in milliseconds that only tests give; '' means the clock of this server.
 -- ARGV[2] is the channel for wake-ups.
 --
--- Numbers inside keys are eight digits of an alphabet in the order of its bytes, so that bytes sort as numbers do, and
--- a payload is text as a whole: it goes to the claimer as it is stored. Each string that a script makes is hashed, byte by
--- byte, and collected; the scripts that everything passes through make as few of them as they can.
+-- The member of a line is the id, or a stamp before it: see `order`.
+-- Lua cannot spread more than about 8000 values into one command; a call has at most 1000 entries.
+-- Each string that a script makes is hashed, byte by byte, and collected; the scripts that everything passes through
+-- make as few of them as they can.
 
-local call, sub, pack = redis.call, string.sub, struct.pack
+local call, sub, byte = redis.call, string.sub, string.byte
 
-local SEQUENCE, PENDING, PAYLOAD = KEYS[1], KEYS[5], KEYS[6]
-local DELAYS = { ['0'] = KEYS[2], ['1'] = KEYS[3], ['2'] = KEYS[4] }
-local LEASES, RUNNING, FAILURES, DEAD = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local TOPICS, TOPIC_NUMBERS = KEYS[11], KEYS[12]
-local PRIORITIES = { '0', '1', '2' }
--- Bytes that nobody of us wrote cost their own message and nothing else: a priority that is none is the middle one,
--- and what was cut short reads as zeros. A script that failed on them would keep everything else waiting.
-setmetatable(DELAYS, {
-  __index = function()
-    return KEYS[3]
-  end,
-})
+local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local PLACES_AT = 12
+local PREFIX = sub(PAYLOAD, 1, -8)
+local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 
-local PAD = string.rep('\0', 18)
-local function unpackNumber(format, from)
-  return struct.unpack(format, #from < #PAD and from .. PAD or from)
-end
-
--- Where the parts of a payload begin; its stamp, seq+topic+priority, is what a message needs to wait again.
-local SEQ_END, TOPIC_AT, TOPIC_END, TAIL_AT, STAMP_END = 8, 9, 16, 17, 17
--- Where the id begins in a member of a delay set.
-local ID_AT = 9
--- A record of `running`: dueAt, attempt, topic, filling, token. The filling makes it longer than 64 bytes: a hash of
--- shorter ones Redis keeps as a list up to 512 entries, and searches that from its beginning for every entry.
-local FILLING = string.rep(' ', 48)
-local RECORD_TOPIC_AT, RECORD_TOPIC_END, TOKEN_AT = 11, 18, 67
--- What was passed over keeps its place in its delay set, this far below zero: still in order, and out of the way.
-local ASIDE = 4503599627370496
+-- A stamped member is the stamp, this mark and the id; a stamped payload begins with the mark and the stamp.
+local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
 -- Reading a body costs its length, so bodies are read a few at a time, and no call reads much more than this.
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
--- Lua cannot spread more than about 8000 values into one command.
-local SPREAD_MAX = 4000
+-- The last moment that a date can have, in milliseconds.
+local MOMENT_MAX = 8640000000000000
 
 local now
 if ARGV[1] == '' then
@@ -64,122 +50,46 @@ else
   now = tonumber(ARGV[1])
 end
 
--- A delay ends at the first whole millisecond that is not too early; no delay at all is due in this one.
-local function dueAfter(delayMs)
-  if delayMs == 0 then
-    return math.floor(now)
-  end
-  return math.ceil(now + delayMs)
-end
-
-local DIGITS = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
-local BASE, DIGIT_COUNT = 64, 8
-
--- Numbers of one batch mostly differ in their last digit only.
-local knownUpper, upperText
-local function number(value)
-  local last = value % BASE
-  local upper = (value - last) / BASE
-  if upper ~= knownUpper then
-    knownUpper, upperText = upper, ''
-    for _ = 2, DIGIT_COUNT do
-      local digit = upper % BASE
-      upperText = sub(DIGITS, digit + 1, digit + 1) .. upperText
-      upper = (upper - digit) / BASE
-    end
-  end
-  return upperText .. sub(DIGITS, last + 1, last + 1)
-end
-
-local function digitOf(byte)
-  if byte >= 97 then
-    return byte - 59
-  elseif byte == 95 then
-    return 37
-  elseif byte >= 65 then
-    return byte - 54
-  end
-  return byte >= 48 and byte - 47 or 0
-end
-
-local function numberIn(from, first)
-  local value = 0
-  for place = first, first + DIGIT_COUNT - 1 do
-    value = value * BASE + digitOf(string.byte(from, place) or 0)
-  end
-  return value
-end
-
 -- Numbers become text here once: Redis would print each argument that is a number with 17 digits, which is slow.
 local function text(value)
   return string.format('%.0f', value)
 end
 
-local function batch(command, key)
-  return { command = command, key = key, size = 0 }
-end
-
-local function add(to, first, second)
-  local size = to.size + 1
-  to[size] = first
-  if second ~= nil then
-    size = size + 1
-    to[size] = second
+-- A delay ends at the first whole millisecond that is not too early; no delay at all is due in this one. A moment is '@'
+-- and its milliseconds. Nothing where the text is no number.
+local function dueOf(moment)
+  if byte(moment, 1) == 64 then
+    local at = tonumber(sub(moment, 2))
+    return at and at == at and math.max(1, math.min(at, MOMENT_MAX))
   end
-  to.size = size
-end
-
--- Sends a batch, and keeps it for another command that wants the same.
-local function sendAs(from, command, key)
-  for first = 1, from.size, SPREAD_MAX do
-    call(command, key, unpack(from, first, math.min(first + SPREAD_MAX - 1, from.size)))
+  local delayMs = tonumber(moment)
+  if not delayMs or delayMs ~= delayMs or delayMs > MOMENT_MAX then
+    return nil
   end
+  return delayMs == 0 and math.floor(now) or math.ceil(now + delayMs)
 end
 
-local function send(from)
-  sendAs(from, from.command, from.key)
-  from.size = 0
+local function topicOf(line)
+  return sub(line, #LINE_PREFIX + 1, -3)
 end
 
--- Reads the bodies of ids[from..to] into the same places of `values`, as far as the budget goes; `false` where there
--- is none. Returns the last place read.
-local function readBodies(ids, from, to, values, budget)
-  local bytes = budget.bytes
-  local last = from - 1
-  while last < to and bytes > 0 do
-    local first = last + 1
-    last = math.min(last + READ_CHUNK, to)
-    local read = call('HMGET', PAYLOAD, unpack(ids, first, last))
-    for index = 1, last - first + 1 do
-      local value = read[index]
-      values[first + index - 1] = value
-      if value then
-        bytes = bytes - #value
-      end
+local function lineOf(topic, priority)
+  return LINE_PREFIX .. topic .. ':' .. priority
+end
+
+-- As Redis compares members: by bytes. Lua's own comparison follows the server's locale.
+local function isBefore(a, b)
+  for index = 1, math.min(#a, #b) do
+    local x, y = byte(a, index), byte(b, index)
+    if x ~= y then
+      return x < y
     end
   end
-  budget.bytes = bytes
-  return last
-end
-
--- Takes `count` new numbers, and returns the one before the first. A sequence that was evicted, deleted or overwritten
--- goes on at the time in milliseconds, beyond what was given before: a number given twice would make two topics one.
-local function takeNumbers(count)
-  local last = redis.pcall('INCRBY', SEQUENCE, count)
-  if type(last) == 'number' then
-    if last > count or (last == count and call('EXISTS', TOPICS, PAYLOAD) == 0) then
-      return last - count
-    end
-  elseif string.match(call('GET', SEQUENCE) or '0', '^%d+$') then
-    return call('INCRBY', SEQUENCE, count) - count -- Refused for another reason, which the caller is told.
-  end
-  last = math.floor(now)
-  call('SET', SEQUENCE, text(last + count))
-  return last
+  return #a < #b
 end
 
 -- A server at maxmemory refuses the first write of a script if that could need memory, and none after it. This one
--- needs none (no id is empty) and changes nothing: whoever calls it first may finish work on a full server.
+-- needs none (no id is empty) and changes nothing: a script that calls it first may finish work on a full server.
 local function writeEvenWhenFull()
-  call('HDEL', RUNNING, '')
+  call('HDEL', PAYLOAD, '')
 end

@@ -1,43 +1,32 @@
--- describe: a message as `inspect` shows it, a row of nine:
--- id, topic, state, dueAt, attempt, error, reason, until, tail.
+-- describe: messages as `inspect` shows them, rows of ten:
+-- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; and the owner of each that runs.
 
-local found = {}
+local ROW = 10
+local found, owners = {}, {}
 
-local function addRow(id, value, state, dueAt, attempt, message, reason, untilAt)
+local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
-  found[size + 1] = id
-  found[size + 2] = topicName(sub(value, TOPIC_AT, TOPIC_END))
-  found[size + 3] = state
-  found[size + 4] = dueAt
-  found[size + 5] = attempt
-  found[size + 6] = message
-  found[size + 7] = reason
-  found[size + 8] = untilAt
-  found[size + 9] = sub(value, TAIL_AT)
+  found[size + 1], found[size + 2], found[size + 3] = id, value, state
+  found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
+  found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
+  owners[#owners + 1] = ''
 end
 
-local function describe(id, value)
-  local attempts, diedDueAt, reason, message = 0, 0, '', ''
-  local failure = call('HGET', FAILURES, id)
-  if failure then
-    local reasonSize
-    attempts, diedDueAt, reasonSize = unpackNumber('>I4I6I4', failure)
-    reason, message = sub(failure, 15, 14 + reasonSize), sub(failure, 15 + reasonSize)
-  end
-  local score = call('ZSCORE', DELAYS[sub(value, TAIL_AT, TAIL_AT)], sub(value, 1, TOPIC_AT - 1) .. id)
-  if score then
-    local dueAt = tonumber(score)
-    if dueAt < 0 then
-      dueAt = dueAt + ASIDE
-    end
-    addRow(id, value, dueAt > now and 'delayed' or 'ready', dueAt, attempts, message, '', 0)
-    return
-  end
-  local record = call('HGET', RUNNING, id)
-  if record then
-    local dueAt, attempt = unpackNumber('>I6I4', record)
-    addRow(id, value, 'running', dueAt, attempt, message, '', tonumber(call('ZSCORE', LEASES, id)) or 0)
-    return
-  end
-  addRow(id, value, 'dead', diedDueAt, attempts, message, reason, tonumber(call('ZSCORE', DEAD, id)) or 0)
+local function showWaiting(id, value, due)
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  local state = tonumber(due) > now and 'delayed' or 'ready'
+  addRow(id, value, state, due, text(firstDueAt), attempts, lapses, message, '', '0')
+end
+
+local function showDead(id, value, diedAt)
+  local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
+  addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
+end
+
+-- `entry`: its place in the claim.
+local function showRunning(id, value, claim, entry, endsAt)
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  local due, _, _, ownEnd = readEntry(entry)
+  addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
+  owners[#owners] = ownerOf(claim)
 end

@@ -1,0 +1,75 @@
+/**
+ * No hostages (P12), seen from outside:
+ *
+ *   held back   what a process was handed it starts, or gives back, soon after its moment
+ *   left out    with at least as many slots as topics, a topic of which a process runs nothing waits for no other topic
+ *
+ * Both only of processes that are well: no call went wrong and they did not stand still since the wait began. Lost
+ * wake-ups may cost the fallback interval (P9).
+ */
+import type { LeaseRecord } from './lease-record.ts'
+import type { SimulatedProcess } from '../world/process.ts'
+import type { World } from '../world/world.ts'
+
+const HOLD_MS_MAX = 250
+const SLACK_MS = 100
+/** How many ways to the store and back a wait may take: several claims, each with a part of the topics. */
+const TRAVELS = 24
+/** After failures a worker pauses for up to this. */
+const PAUSE_MS_MAX = 7_000
+/** With smaller batches a few urgent messages of other topics take many claims. */
+const BATCH_MIN = 10
+
+export class Fairness {
+  readonly #world: () => World
+  readonly #processes = new Set<SimulatedProcess>()
+
+  constructor(world: () => World) {
+    this.#world = world
+  }
+
+  watch(process: SimulatedProcess): void {
+    this.#processes.add(process)
+    process.onDeath(() => this.#processes.delete(process))
+  }
+
+  /** A message was leased to a process, and its answer has arrived there. */
+  delivered(lease: LeaseRecord, process: SimulatedProcess): void {
+    const { plan, timeline, storeTime, violations, weather } = this.#world()
+    if (plan.schemas === 'later' || lease.from === 'lapsed') return // A schema counts as the handler's own time.
+    const beganAt = timeline.now
+    // A process that knows the store's time only from a slow answer holds what came ahead of its moment for the whole lead.
+    const graceMs = HOLD_MS_MAX + SLACK_MS + plan.leadMs + 4 * weather.faults.timerLagMs
+    const waitMs = Math.max(0, lease.dueAt - storeTime.now()) + graceMs
+    timeline.after(waitMs, process, () => {
+      const isFree = lease.startedAt !== undefined || lease.isAnswered || lease.isLost
+      const wasDisturbed = process.frozenAt >= beganAt || storeTime.jumpedAt >= beganAt
+      if (isFree || wasDisturbed || process.stopEndedAt !== undefined) return
+      violations.add('P12', `${process.name} has held ${lease.id} back for ${timeline.now - beganAt} ms`)
+    })
+  }
+
+  /** A message leaves the line of its topic after a wait there since `readyAt`. */
+  granted(topic: string, id: string, readyAt: number): void {
+    const { plan, timeline, violations } = this.#world()
+    const waitedMs = timeline.now - readyAt
+    if (waitedMs <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
+    const idle = [...this.#processes].find((process) => this.#isIdle(process, topic, readyAt))
+    if (idle !== undefined)
+      violations.add('P12', `${id} waited ${waitedMs} ms; ${idle.name} runs nothing of its topic`)
+  }
+
+  #isIdle(process: SimulatedProcess, topic: string, since: number): boolean {
+    if (process.isDead || process.stopBeganAt !== undefined || process.troubledAt + PAUSE_MS_MAX >= since)
+      return false
+    if (process.frozenAt >= since || process.worksSince > since) return false
+    return process.hasSlotsForAll && process.idleSince(topic) <= since
+  }
+
+  #boundMs(): number {
+    const { plan } = this.#world()
+    const { latencyMs, timerLagMs, wakeDelayMs } = plan.faults
+    const wakeMs = plan.isRemote ? plan.fallbackMs + wakeDelayMs : 0
+    return HOLD_MS_MAX + SLACK_MS + wakeMs + TRAVELS * (latencyMs + timerLagMs)
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Who this worker is to the store: the owner of its leases, and the facts that ride on its claims for `workers`. Facts are
+ * sent when its topics changed, and when the last ones are old; the number of running handlers is as old as they are.
+ */
+import { hostname } from 'node:os'
+import type { Clock } from '../clock.ts'
+import { encodeFacts, ownerName } from '../core/owner.ts'
+import { VERSION } from '../core/version.ts'
+import type { Random } from '../random.ts'
+import type { Lanes } from './runs/lanes.ts'
+
+const FACTS_MS_MAX = 30_000
+
+export class Identity {
+  readonly owner: string
+  readonly #clock: Clock
+  readonly #lanes: Lanes
+  readonly #startedAt: number
+  #toldAt = -Infinity
+  #toldTopics = 0
+
+  constructor(clock: Clock, random: Random, lanes: Lanes) {
+    this.#clock = clock
+    this.#lanes = lanes
+    this.#startedAt = clock.now()
+    this.owner = ownerName({
+      host: hostname(),
+      pid: process.pid,
+      startedAt: this.#startedAt,
+      chance: random.next(),
+    })
+  }
+
+  /** Undefined while the store knows enough. */
+  facts(): string | undefined {
+    const { all, running, slots } = this.#lanes
+    const isOld = this.#clock.monotonic() - this.#toldAt >= FACTS_MS_MAX
+    if (!isOld && all.length === this.#toldTopics) return undefined
+    return encodeFacts({
+      version: VERSION,
+      host: hostname(),
+      pid: process.pid,
+      startedAt: this.#startedAt,
+      topics: all.map(({ topic }) => topic),
+      topicCount: all.length,
+      running,
+      slots,
+    })
+  }
+
+  /** The store has them. */
+  told(): void {
+    this.#toldAt = this.#clock.monotonic()
+    this.#toldTopics = this.#lanes.all.length
+  }
+}

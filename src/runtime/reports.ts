@@ -1,0 +1,61 @@
+/** What the store has confirmed, told to whoever wants to know: listeners, the figures of the store, the log. */
+import { assertNever } from '../core/errors.ts'
+import type { Settlement } from '../store/contract/store.ts'
+import type { Events } from './events.ts'
+import type { Figures } from './figures.ts'
+import type { Notices } from './notices.ts'
+
+export type SettledMessage = { readonly id: string; readonly topic: string; readonly attempt: number }
+
+/** Of an attempt that was started. */
+export type AttemptTimes = { readonly latenessMs: number; readonly durationMs: number }
+
+export type ReportsParts = {
+  readonly events: Events
+  readonly figures: Figures
+  readonly notices: Notices
+}
+
+export class Reports {
+  readonly #parts: ReportsParts
+
+  constructor(parts: ReportsParts) {
+    this.#parts = parts
+  }
+
+  settled(settlement: Settlement, message: SettledMessage, times: AttemptTimes | undefined): void {
+    const { events, figures, notices } = this.#parts
+    const { topic } = message
+    switch (settlement.kind) {
+      case 'ack':
+        figures.add(topic, 'completed', times?.latenessMs)
+        if (events.hears('completed'))
+          events.emit('completed', {
+            ...message,
+            latenessMs: times?.latenessMs ?? 0,
+            durationMs: times?.durationMs ?? 0,
+          })
+        return
+      case 'retry':
+      case 'lapse': {
+        const delayMs = settlement.kind === 'retry' ? settlement.delayMs : 0
+        const { error } = settlement
+        figures.add(topic, 'failed', times?.latenessMs)
+        notices.retried({ ...message, error }, delayMs)
+        events.emit('retrying', { ...message, delayMs, error })
+        return
+      }
+      case 'dead': {
+        const { error, reason } = settlement
+        figures.add(topic, 'dead', times?.latenessMs)
+        notices.dead({ ...message, error }, reason)
+        events.emit('dead', { ...message, reason, error })
+        return
+      }
+      case 'release':
+        return
+      default:
+        assertNever(settlement)
+    }
+  }
+}

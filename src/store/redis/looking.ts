@@ -1,0 +1,96 @@
+/** What people and doors ask of the Redis engine without changing anything: messages, counts, forecasts, workers. */
+import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { invariant } from '../../core/errors.ts'
+import type * as contract from '../contract/store.ts'
+import { admitEntries } from '../shared/admission.ts'
+import { checkEdges } from '../shared/forecast.ts'
+import type { ScriptCalls } from './scripts/calls.ts'
+import * as scripts from './scripts/generated.ts'
+import { decodeRows, pageArgs, pageReply } from './wire/list.ts'
+import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
+
+/** How topics are found, one stage after the other, and where each begins: see `count_topics.lua`. */
+const TOPIC_STAGES = ['lines', 'running', 'died'] as const
+type TopicStage = (typeof TOPIC_STAGES)[number]
+const FIRST_PLACES: Readonly<Record<TopicStage, string>> = { lines: '', running: '0', died: '0' }
+const TOPICS_CURSOR = [/^topics$/, /^(?:lines|running|died)$/, /^/, /^/]
+/** How many lines or counts one look at topics goes through. */
+const TOPICS_AT_ONCE = 250
+
+export class Looking {
+  readonly #scripts: ScriptCalls
+  readonly #batchMax: number
+
+  constructor(calls: ScriptCalls, batchMax: number) {
+    this.#scripts = calls
+    this.#batchMax = batchMax
+  }
+
+  async inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    if ('ids' in query) {
+      admitEntries(query.ids.length, this.#batchMax)
+      if (query.ids.length === 0) return { items: [], scanned: 0 }
+      const reply = await this.#run(scripts.INSPECT_IDS_SCRIPT, query.ids)
+      const [rows, owners] = reply as unknown as [unknown[], string[]]
+      return { items: decodeRows(rows, owners), scanned: query.ids.length }
+    }
+    admitEntries(query.limit, this.#batchMax)
+    return pageReply(query.state, await this.#run(scripts.INSPECT_PAGE_SCRIPT, pageArgs(query)))
+  }
+
+  async count(): Promise<contract.Counts> {
+    return countsReply(await this.#run(scripts.COUNT_SCRIPT, []))
+  }
+
+  /** Each page is one look, cut to the limit: a cursor names the look, and the topic after which to go on in it. */
+  async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    if ('topics' in query) {
+      admitEntries(query.topics.length, this.#batchMax)
+      const [, rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, ['named', ...query.topics])
+      return { topics: Object.fromEntries(topicRows(rows as unknown[])) }
+    }
+    admitEntries(query.limit, this.#batchMax)
+    const first = ['topics', 'lines', FIRST_PLACES.lines, '']
+    const from = query.cursor === undefined ? first : decodeCursor(query.cursor, TOPICS_CURSOR)
+    const [, name, place = '', after = ''] = from
+    const stage = TOPIC_STAGES.find((one) => one === name) ?? 'lines'
+    const args = [stage, place, String(Math.min(query.limit, TOPICS_AT_ONCE))]
+    const [next, rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, args)
+    const found = topicRows(rows as unknown[])
+      .filter(([topic]) => topic > after)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    const page = found.slice(0, query.limit)
+    const end =
+      found.length > page.length ? [stage, place, page.at(-1)?.[0] ?? ''] : lookAfter(stage, String(next))
+    // fromEntries, because a topic may be called "__proto__".
+    const topics = Object.fromEntries(page)
+    return end === undefined ? { topics } : { topics, cursor: encodeCursor(['topics', ...end]) }
+  }
+
+  async forecast({ edges, topic = '' }: contract.ForecastQuery): Promise<contract.Forecast> {
+    checkEdges(edges)
+    const [isExact, counts] = await this.#run(scripts.FORECAST_SCRIPT, [topic, ...edges.map(String)])
+    return { counts: counts as number[], isExact: isExact === 1 }
+  }
+
+  async figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    return figuresReply(await this.#run(scripts.FIGURES_SCRIPT, figuresArgs(query)))
+  }
+
+  async workers(): Promise<contract.WorkersReply> {
+    return workersReply(await this.#run(scripts.WORKERS_SCRIPT, []))
+  }
+
+  async #run(script: scripts.Script, args: readonly string[]): Promise<readonly unknown[]> {
+    const reply = await this.#scripts.run(script, { args })
+    invariant(Array.isArray(reply), 'a script answers with a list')
+    return reply as readonly unknown[]
+  }
+}
+
+/** Where the look after this one begins; undefined after the last. */
+function lookAfter(stage: TopicStage, next: string): readonly string[] | undefined {
+  if (next !== '' && next !== '0') return [stage, next, '']
+  const following = TOPIC_STAGES[TOPIC_STAGES.indexOf(stage) + 1]
+  return following === undefined ? undefined : [following, FIRST_PLACES[following], '']
+}

@@ -1,0 +1,75 @@
+-- lines: how messages begin and end to wait, and whom that wakes.
+--
+-- A worker that sleeps was told the heads of the lines that it wants, or that they are empty. So a message that enters
+-- before the head of its topic must wake the workers of that topic, and no other needs to: an overdue backlog causes no
+-- wake-ups.
+
+local function memberOf(id, stamp)
+  return stamp == '' and id or stamp .. MARK .. id
+end
+
+-- Priority, topic and stamp of a payload. Bytes that no client of ours wrote cost their own message and nothing else.
+local function headOf(value)
+  local stamp = ''
+  local at = 1
+  if byte(value, 1) == MARK_BYTE then
+    stamp, at = sub(value, 2, ID_AT - 1), ID_AT
+  end
+  local priority = sub(value, at + 7, at + 7)
+  local ends = string.find(value, '[\n\t]', at + 8) or 0
+  return lineOf(sub(value, at + 8, ends - 1), priority), stamp
+end
+
+-- The line and the member of a message, and its moment there as text; no moment if it does not wait.
+local function waitingPlace(id, value)
+  local line, stamp = headOf(value)
+  local member = memberOf(id, stamp)
+  local found = redis.pcall('ZSCORE', line, member)
+  return line, member, type(found) == 'string' and found or nil
+end
+
+local woken = {}
+
+-- A message that is due then entered a line: does `heads` follow, and who is woken?
+local function entered(line, dueAt)
+  local head = call('ZSCORE', HEADS, line)
+  if head and tonumber(head) <= dueAt then
+    return
+  end
+  if not head then
+    call('ZADD', LINES, '0', line)
+    -- Mostly this very message. A line whose head was lost gets it back here.
+    dueAt = math.min(dueAt, tonumber(call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]))
+  end
+  local stem = sub(line, 1, -2)
+  local heads = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
+  call('ZADD', HEADS, text(dueAt), line)
+  for priority = 1, 3 do
+    if heads[priority] and tonumber(heads[priority]) <= dueAt then
+      return
+    end
+  end
+  woken[#woken + 1] = topicOf(line)
+end
+
+-- Messages left a line. Returns the moment of its first, as text; nothing where none is left.
+local function left(line)
+  local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
+  if first then
+    call('ZADD', HEADS, first, line)
+  else
+    call('ZREM', HEADS, line)
+    call('ZREM', LINES, line)
+  end
+  return first
+end
+
+-- A hint, with the owner that need not hear it and the topics it is about; without topics it is about all. A user
+-- whose rights do not cover the channel still gets its messages, by the fallback.
+local TOPICS_NAMED_MAX = 20
+local function wake(owner)
+  if #woken > 0 then
+    local topics = #woken <= TOPICS_NAMED_MAX and table.concat(woken, '\n') or ''
+    redis.pcall('PUBLISH', ARGV[2], owner .. '\n' .. topics)
+  end
+end

@@ -1,0 +1,40 @@
+-- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
+-- uses: base lines failures
+--
+-- KEYS      those of `base`
+-- ARGV      now, channel, 'waiting' or 'dead', then the ids
+-- reply     a word for each id: 'removed' 'running' 'missing'
+-- upholds   P3 what runs is left to its worker
+-- cost      O(log n) for each id, and the length of its body
+
+local from = ARGV[3]
+
+local function remove(id)
+  local value = call('HGET', PAYLOAD, id)
+  if not value then
+    return 'missing'
+  end
+  local line, member, due = waitingPlace(id, value)
+  local isDead = not due and call('ZSCORE', DEAD, id)
+  if not due and not isDead then
+    return 'running'
+  end
+  if from == 'waiting' and due then
+    call('ZREM', line, member)
+    left(line)
+  elseif from == 'dead' and isDead then
+    call('ZREM', DEAD, id)
+    countDied(line, -1)
+  else
+    return 'missing'
+  end
+  call('HDEL', PAYLOAD, id)
+  forget(id)
+  return 'removed'
+end
+
+local words = {}
+for index = 4, #ARGV do
+  words[index - 3] = remove(ARGV[index])
+end
+return words

@@ -1,0 +1,34 @@
+-- reschedule: gives waiting messages another moment; attempts, error and produce order stay.
+-- uses: base lines failures
+--
+-- KEYS      those of `base`
+-- ARGV      now, channel, then two for each: id, delay in ms or '@' and a moment
+-- reply     a word for each: 'rescheduled' 'running' 'missing'
+-- upholds   P3 what runs is left to its worker      P9 an earlier head wakes
+-- cost      O(log n) for each, and the length of its body; one publish at most
+
+local function reschedule(id, dueAt)
+  local value = call('HGET', PAYLOAD, id)
+  if not value then
+    return 'missing'
+  end
+  local line, member, due = waitingPlace(id, value)
+  if not due then
+    return call('ZSCORE', DEAD, id) and 'missing' or 'running'
+  end
+  call('ZADD', line, text(dueAt), member)
+  if hasFailures and call('HEXISTS', FAILURES, id) == 1 then
+    local attempts, lapses, _, _, reason, message = failureOf(id)
+    writeFailure(id, attempts, lapses, dueAt, 0, reason, message)
+  end
+  entered(line, dueAt)
+  left(line)
+  return 'rescheduled'
+end
+
+local words = {}
+for index = 3, #ARGV, 2 do
+  words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
+end
+wake('')
+return words

@@ -1,0 +1,217 @@
+-- claim_due: hands out what is due for the caller's topics, and says when to ask again.
+-- uses: base claims lines failures workers
+--
+-- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
+-- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, their limits,
+--           then, for more wants than BY_NAME_MAX, their topics
+-- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), how many messages had no body and were dropped,
+--           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
+--           how many values of the dues belong to the lines up to this one;
+--           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
+--           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses
+--
+-- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
+-- wants, the first messages go into one claim. Everything is read before anything is written.
+--
+-- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
+--           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
+--           P8 the first write needs no memory: a full server still hands out work
+-- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX
+
+local BY_NAME_MAX = 50
+-- By moment: how many due lines, and how many lines to come, are looked at before every wanted one is asked for.
+local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
+-- So many bodies are read first, then more at a time: they may be large.
+local CHUNK_FIRST = 4
+
+local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
+local wants = tonumber(ARGV[9])
+local horizon = now + leadMs
+local horizonText = string.format('%.3f', horizon)
+local CLAIM = KEYS[PLACES_AT]
+
+-- The wanted lines by number (from 1), those of them that are due, and the first moment that is not.
+local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+
+local function note(number, head)
+  if head and tonumber(head) <= horizon then
+    dueLines[#dueLines + 1] = number
+  elseif head then
+    nextAt = math.min(nextAt, tonumber(head))
+  end
+end
+
+local function askByName()
+  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  for number = 1, 3 * wants do
+    note(number, heads[number])
+  end
+end
+
+-- Many topics: look at the due end of `heads` instead, and pick out what is wanted. False where that shows too little.
+local function askByMoment()
+  local wantOf = {}
+  for want = 1, wants do
+    wantOf[ARGV[9 + wants + want]] = want
+  end
+  local function numberOf(line)
+    local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
+    local number = want and priority and priority * wants + want
+    if number then
+      lines[number] = line
+    end
+    return number
+  end
+  local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
+  local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
+  for index = 1, #coming, 2 do
+    if nextAt == math.huge and numberOf(coming[index]) then
+      nextAt = tonumber(coming[index + 1])
+    end
+  end
+  if #due == DUE_LINES_MAX or (nextAt == math.huge and #coming == 2 * COMING_LINES_MAX) then
+    return false
+  end
+  for _, line in ipairs(due) do
+    dueLines[#dueLines + 1] = numberOf(line)
+  end
+  table.sort(dueLines)
+  return true
+end
+
+if wants <= BY_NAME_MAX then
+  for number = 1, 3 * wants do
+    lines[number] = KEYS[PLACES_AT + number]
+  end
+  askByName()
+elseif not askByMoment() then
+  nextAt = math.huge
+  for number = 1, 3 * wants do
+    local want = (number - 1) % wants + 1
+    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+  end
+  askByName()
+end
+
+local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
+local taken, orphans = 0, 0
+local held, heldLines = {}, {}
+local room, removals = {}, {}
+
+-- Whether a payload belongs to the stamped member that led to it. Not after somebody deleted a payload and its id was
+-- used again: the old member must not hand out the new message. The last digits tell; comparing them makes no strings.
+local function hasStampOf(value, member)
+  local a, b, c, d = byte(member, STAMP_LENGTH - 3, STAMP_LENGTH)
+  local w, x, y, z = byte(value, STAMP_LENGTH - 2, STAMP_LENGTH + 1)
+  return byte(value, 1) == MARK_BYTE and d == z and c == y and b == x and a == w
+end
+
+-- A score is dear to print. Bursts and backlogs often share theirs: then it is asked for twice, not for each.
+local function duesOf(line, found)
+  local due = call('ZSCORE', line, found[1])
+  if #found == 1 or call('ZSCORE', line, found[#found]) == due then
+    return due, nil
+  end
+  return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
+end
+
+-- Puts the first messages of a line into the claim. Returns how many it looked at.
+local function take(number, line, size)
+  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+  if #found == 0 then
+    return 0
+  end
+  local sharedDue, scored = duesOf(line, found)
+  local before, looked, lineNumber = taken, 0, #heldLines + 1
+  -- What the claim keeps of a message: the same text for all that share a moment and have no stamp.
+  local lastDue, entry, stampedEntry
+  local chunkSize = CHUNK_FIRST
+  while looked < #found and bytes > 0 do
+    local chunk, isStamped = {}, {}
+    for index = 1, math.min(chunkSize, #found - looked) do
+      local member = found[looked + index]
+      if byte(member, ID_AT - 1) == MARK_BYTE then
+        isStamped[index] = true
+        member = sub(member, ID_AT)
+      end
+      chunk[index] = member
+    end
+    local read = call('HMGET', PAYLOAD, unpack(chunk))
+    local failed = hasFailures and call('HMGET', FAILURES, unpack(chunk))
+    for index = 1, #chunk do
+      local value, member = read[index], found[looked + 1]
+      if value and bytes < #value and taken > 0 then
+        bytes = 0
+        break
+      end
+      looked = looked + 1
+      local isIts = value and byte(value, 1) ~= MARK_BYTE
+      if isStamped[index] then
+        isIts = value and hasStampOf(value, member)
+      end
+      if isIts then
+        local due = scored and scored[2 * looked] or sharedDue
+        if due ~= lastDue then
+          lastDue, entry, stampedEntry = due, makeEntry(due, lineNumber, ''), due .. ' ' .. lineNumber .. ' '
+          dues[#dues + 1], dues[#dues + 2] = taken, due
+        end
+        bytes, taken = bytes - #value, taken + 1
+        ids[taken], values[taken] = chunk[index], value
+        held[2 * taken + 1] = chunk[index]
+        held[2 * taken + 2] = isStamped[index] and stampedEntry .. sub(member, 1, STAMP_LENGTH) or entry
+        if failed and failed[index] then
+          local attempts, lapses, firstDueAt = readFailure(failed[index])
+          local row = #facts
+          facts[row + 1], facts[row + 2], facts[row + 3], facts[row + 4] = taken, attempts + 1, firstDueAt, lapses
+        end
+      else
+        orphans = orphans + 1
+      end
+    end
+    chunkSize = math.min(chunkSize * 2, READ_CHUNK)
+  end
+  if taken > before then
+    heldLines[lineNumber] = line
+    countRunning(line, taken - before)
+    local row = #groups
+    groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
+  end
+  return looked
+end
+
+for _, number in ipairs(dueLines) do
+  local want = (number - 1) % wants + 1
+  room[want] = room[want] or tonumber(ARGV[9 + want])
+  local size = math.min(leftOver, room[want])
+  if size > 0 and bytes > 0 then
+    local before = taken
+    removals[number] = take(number, lines[number], size)
+    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
+  else
+    isMore = true
+  end
+end
+
+if next(removals) or ARGV[8] ~= '' then
+  writeEvenWhenFull()
+end
+if taken > 0 then
+  held[1], held[2] = '', makeRecord(heldLines)
+  call('HSET', CLAIM, unpack(held))
+  call('ZADD', CLAIMS, text(math.ceil(now + leaseMs)), CLAIM)
+end
+for number, count in pairs(removals) do
+  if count > 0 then
+    call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
+  end
+  note(0, left(lines[number]))
+end
+isMore = isMore or dueLines[#dueLines] == 0
+writeRunning()
+if ARGV[8] ~= '' then
+  seen(ARGV[7], ARGV[8])
+end
+
+local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
+return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }

@@ -1,0 +1,17 @@
+-- leave: an owner stops and will claim no more.
+-- uses: base workers
+--
+-- KEYS      those of `base`
+-- ARGV      now, channel, owner
+-- reply     nothing of use
+-- cost      O(log n) of the owners
+
+local owner = ARGV[3]
+local entry = call('HGET', FACTS, owner)
+local first, gone, facts = readFacts(entry)
+if entry and gone == 0 then
+  writeEvenWhenFull()
+  call('ZADD', WORKERS, text(math.floor(now)), owner)
+  call('HSET', FACTS, owner, text(first) .. ' ' .. text(math.floor(now)) .. ' ' .. facts)
+end
+return 1

@@ -1,0 +1,156 @@
+-- put: accepts messages, in order.
+-- uses: base order lines failures
+--
+-- KEYS      those of `base`, then the lines
+-- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
+--           'new' if all may only be stored anew and no id is there twice, else 'each', how many runs;
+--           for each run of messages that have them in common: place of the line in KEYS, 'keep' or 'replace', delay in ms
+--           or '@' and a moment, how many; then two for each message: id, payload
+-- reply     now; then for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'running'
+-- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
+--           P5 an id is taken until its message is gone      P7 produce order: see `order`
+-- cost      O(log n) for each message, no body is read unless it is replaced; one publish at most
+
+local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local firstPair = 6 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2
+local exceptions = { string.format('%.3f', now) }
+
+local function except(place, word)
+  exceptions[#exceptions + 1] = place
+  exceptions[#exceptions + 1] = word
+end
+
+-- What is there would have to be read to be told from what is not, if many are asked for at once. So the first is asked
+-- for alone, then more and more: a batch that is put again is noticed at its beginning.
+local function isAnyTaken()
+  local first, size = 1, 1
+  while first <= messageCount do
+    local last = math.min(first + size - 1, messageCount)
+    local ids = {}
+    for place = first, last do
+      ids[place - first + 1] = ARGV[firstPair + 2 * place - 2]
+    end
+    local found = size == 1 and { call('HEXISTS', PAYLOAD, ids[1]) == 1 } or call('HMGET', PAYLOAD, unpack(ids))
+    for index = 1, #ids do
+      if found[index] then
+        return true
+      end
+    end
+    first, size = last + 1, math.min(size * 4, READ_CHUNK)
+  end
+  return false
+end
+
+-- Calls visit(line, ifExists, dueAt, place of the first, of the last) for each run.
+local function eachRun(visit)
+  local place = 1
+  for run = 6, firstPair - 1, 4 do
+    local count = tonumber(ARGV[run + 3])
+    visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
+    place = place + count
+  end
+end
+
+local function putNew()
+  local isPlain = plain > 0 and sortsBehind(ARGV[firstPair], ARGV[firstPair + 2 * plain - 2])
+  if not isPlain then
+    plain = 0
+  end
+  local unstamped = firstPair + 2 * plain - 1
+  if plain < messageCount then
+    if isPlain then
+      greatest = ARGV[unstamped - 1]
+      upper = upperOf(greatest)
+    end
+    reserveStamps(messageCount - plain)
+  else
+    call('SET', ORDER, ARGV[unstamped - 1])
+  end
+  local members, payloads, size = {}, {}, 0
+  local earliest, lines = {}, {}
+  eachRun(function(line, _, dueAt, first, last)
+    local into = members[line]
+    if not into then
+      into = {}
+      members[line], earliest[line] = into, dueAt
+      lines[#lines + 1] = line
+    end
+    earliest[line] = math.min(earliest[line], dueAt)
+    local due, filled = text(dueAt), #into
+    for place = first, math.min(last, plain) do
+      into[filled + 1], into[filled + 2] = due, ARGV[firstPair + 2 * place - 2]
+      filled = filled + 2
+    end
+    for place = math.max(first, plain + 1), last do
+      local pair = firstPair + 2 * place - 2
+      local id, digits, lastDigit = ARGV[pair], nextStamp()
+      into[filled + 1], into[filled + 2] = due, digits .. lastDigit .. MARK .. id
+      payloads[size + 1], payloads[size + 2] = id, MARK .. digits .. lastDigit .. ARGV[pair + 1]
+      filled, size = filled + 2, size + 2
+    end
+  end)
+  for _, line in ipairs(lines) do
+    call('ZADD', line, unpack(members[line]))
+  end
+  if plain > 0 then
+    call('HSET', PAYLOAD, unpack(ARGV, firstPair, unstamped))
+  end
+  if size > 0 then
+    call('HSET', PAYLOAD, unpack(payloads))
+  end
+  for _, line in ipairs(lines) do
+    entered(line, earliest[line])
+  end
+end
+
+-- Takes away what an id stood for; false if it runs.
+local function discard(id)
+  local value = call('HGET', PAYLOAD, id)
+  local line, member, due = waitingPlace(id, value)
+  if due then
+    call('ZREM', line, member)
+    left(line)
+  elseif call('ZREM', DEAD, id) == 1 then
+    countDied(line, -1)
+  else
+    return false
+  end
+  forget(id)
+  return true
+end
+
+-- One by one: an id may be there already, or twice in this batch.
+local isReserved = false
+local function putOne(line, ifExists, dueAt, place)
+  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
+  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  if isTaken and ifExists == 'keep' then
+    return except(place, 'duplicate')
+  end
+  if not isReserved then
+    reserveStamps(messageCount)
+    isReserved = true
+  end
+  if isTaken and not discard(id) then
+    return except(place, 'running')
+  elseif isTaken then
+    except(place, 'replaced')
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  entered(line, dueAt)
+end
+
+if mode == 'new' and not isAnyTaken() then
+  putNew()
+else
+  eachRun(function(line, ifExists, dueAt, first, last)
+    for place = first, last do
+      putOne(line, ifExists, dueAt, place)
+    end
+  end)
+end
+wake('')
+return exceptions

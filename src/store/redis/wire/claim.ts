@@ -1,0 +1,141 @@
+/** Claims as their scripts want them, and what they bring. */
+import type { PriorityRank } from '../../../core/message.ts'
+import type { ClaimDue, ClaimReply, Lease, LeaseRef, Next } from '../../contract/store.ts'
+import type { ScriptCall } from '../scripts/calls.ts'
+import type { QueueKeys } from '../scripts/keys.ts'
+import { momentOf } from './moments.ts'
+import { decodeContent } from './payload.ts'
+
+/** Up to so many topics the claim names their lines; beyond, it would rather ask which lines are due. */
+const BY_NAME_MAX = 50
+const PRIORITIES: readonly PriorityRank[] = [0, 1, 2]
+const [GROUP_FIELDS, FACT_FIELDS, ROW_FIELDS] = [3, 4, 6]
+
+export function claimDueCall(keys: QueueKeys, request: ClaimDue, token: string): ScriptCall {
+  const { wants, limit, leaseMs, leadMs, bytesMax, owner, facts = '' } = request
+  const args = [limit, leaseMs, leadMs, bytesMax, owner, facts, wants.length].map(String)
+  for (const want of wants) args.push(String(want.limit))
+  const places = [keys.claim(token)]
+  if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
+  else
+    for (const priority of PRIORITIES) for (const { topic } of wants) places.push(keys.line(topic, priority))
+  return { keys: places, args }
+}
+
+export type Claimed = ClaimReply & { readonly orphans: number; readonly now: number }
+
+type DueParts = [
+  now: string,
+  next: string,
+  orphans: number,
+  groups: readonly number[],
+  ids: readonly string[],
+  payloads: readonly string[],
+  dues: readonly (number | string)[],
+  facts: readonly number[],
+]
+
+export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
+  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts] = reply as unknown as DueParts
+  const now = Number(nowText)
+  const leases: Lease[] = []
+  let [dueAt, dueFrom, factAt] = [0, 0, 0]
+  for (let at = 0; at < groups.length; at += GROUP_FIELDS) {
+    const [number = 0, first = 0, duesEnd = 0] = groups.slice(at, at + GROUP_FIELDS)
+    const end = groups[at + GROUP_FIELDS + 1] ?? ids.length
+    const topic = wants[number % wants.length]?.topic ?? ''
+    const priority = Math.floor(number / wants.length) as PriorityRank
+    for (let place = first; place < end; place += 1) {
+      if (dueFrom < duesEnd && place === dues[dueFrom]) {
+        dueAt = momentOf(dues[dueFrom + 1])
+        dueFrom += 2
+      }
+      const { meta, body } = decodeContent(payloads[place] as string, topic)
+      let [attempt, firstDueAt, lapses] = [1, dueAt, 0]
+      if (facts[factAt] === place + 1) {
+        attempt = facts[factAt + 1] as number
+        firstDueAt = facts[factAt + 2] || dueAt
+        lapses = facts[factAt + 3] as number
+        factAt += FACT_FIELDS
+      }
+      leases.push({
+        id: ids[place] as string,
+        token,
+        topic,
+        body,
+        meta,
+        priority,
+        dueAt,
+        firstDueAt,
+        attempt,
+        lapses,
+        latenessMs: now - dueAt,
+      })
+    }
+  }
+  return { leases, next: decodeNext(nextText), orphans, now }
+}
+
+type LapsedParts = [
+  now: string,
+  next: string,
+  orphans: number,
+  isOwnLapsed: number,
+  lines: readonly string[],
+  rows: readonly (number | string)[],
+  lapses: readonly number[],
+]
+
+export function lapsedReply(keys: QueueKeys, reply: readonly unknown[], token: string): Claimed {
+  const [nowText, nextText, orphans, isOwn, lines, rows, lapses] = reply as unknown as LapsedParts
+  const now = Number(nowText)
+  const places = lines.map((line) => keys.inLine(line))
+  const leases = lapses.map((itsLapses, index): Lease => {
+    const [id, payload, line, due, attempt, firstDueAt] = rows.slice(index * ROW_FIELDS) as [
+      string,
+      string,
+      number,
+      string,
+      number,
+      number,
+    ]
+    const { topic, priority } = places[line - 1] ?? { topic: '', priority: 1 }
+    const dueAt = momentOf(due)
+    return {
+      id,
+      token,
+      topic,
+      priority,
+      ...decodeContent(payload, topic),
+      dueAt,
+      firstDueAt: firstDueAt || dueAt,
+      attempt,
+      lapses: itsLapses,
+      latenessMs: now - dueAt,
+    }
+  })
+  return {
+    leases,
+    next: decodeNext(nextText),
+    ...(isOwn === 1 ? { isOwnLapsed: true } : {}),
+    orphans,
+    now,
+  }
+}
+
+/** Rows of three: id, claim, line. */
+export function ownedLeases(keys: QueueKeys, rows: readonly string[]): LeaseRef[] {
+  const leases: LeaseRef[] = []
+  for (let at = 0; at < rows.length; at += 3) {
+    const [id = '', claim = '', line = ''] = rows.slice(at, at + 3)
+    leases.push({ id, token: keys.tokenOf(claim), topic: keys.inLine(line).topic })
+  }
+  return leases
+}
+
+function decodeNext(text: string): Next {
+  if (text === 'NO_TASK' || text === 'EXPIRED') return { state: text }
+  const ms = Number(text)
+  // A moment at infinity, as Redis writes it, never comes.
+  return Number.isFinite(ms) ? { state: 'WAITING', ms } : { state: 'NO_TASK' }
+}

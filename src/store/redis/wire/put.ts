@@ -1,0 +1,77 @@
+/** A put as its script wants it: runs of messages that share line, moment and `ifExists`, then ids and payloads. */
+import type { DueTime, NewMessage, PutResult } from '../../contract/store.ts'
+import type { ScriptCall } from '../scripts/calls.ts'
+import type { QueueKeys } from '../scripts/keys.ts'
+import { encodePayload, encodeProducedAt, payloadHead } from './payload.ts'
+
+/** What `core/id` makes; an id of a user's own may look the same. */
+const GENERATED_ID = /^[-\w]{16}$/
+
+/** `now`: the store's, as far as it is known here. */
+export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: number): ScriptCall {
+  const lines = new Map<string, string>()
+  const lineKeys: string[] = []
+  const runs: string[] = []
+  const pairs: string[] = []
+  const producedAt = encodeProducedAt(now)
+  let [head, topic, priority, ifExists, moment, count] = ['', '', -1, '', '', 0]
+  let isAnyReplaced = false
+  let when: DueTime | undefined
+  for (const message of messages) {
+    const itsMoment = message.when === when ? moment : momentArg(message.when)
+    ;({ when } = message)
+    if (message.topic !== topic || message.priority !== priority) {
+      if (count > 0) runs.push(String(count))
+      ;({ topic, priority } = message)
+      count = 0
+      head = payloadHead(producedAt, message.priority, topic)
+    }
+    if (count === 0 || itsMoment !== moment || message.ifExists !== ifExists) {
+      if (count > 0) runs.push(String(count))
+      ;[moment, ifExists, count] = [itsMoment, message.ifExists, 0]
+      isAnyReplaced ||= ifExists === 'replace'
+      const line = keys.line(message.topic, message.priority)
+      let place = lines.get(line)
+      if (place === undefined) {
+        place = String(keys.all.length + lineKeys.push(line))
+        lines.set(line, place)
+      }
+      runs.push(place, ifExists, moment)
+    }
+    pairs.push(message.id, encodePayload(head, message))
+    count += 1
+  }
+  runs.push(String(count))
+  const generated = generatedCount(messages)
+  const isNew = !isAnyReplaced && (generated === messages.length || !hasDoubles(messages))
+  const mode = isNew ? 'new' : 'each'
+  const args = [String(generated), mode, String(runs.length / 4), ...runs, ...pairs]
+  return { keys: lineKeys, args }
+}
+
+/** How many at the beginning have ids that `core/id` could have made one after the other. */
+function generatedCount(messages: readonly NewMessage[]): number {
+  let last = ''
+  for (const [count, { id }] of messages.entries()) {
+    if (id <= last || !GENERATED_ID.test(id)) return count
+    last = id
+  }
+  return messages.length
+}
+
+function hasDoubles(messages: readonly NewMessage[]): boolean {
+  return new Set(messages.map(({ id }) => id)).size < messages.length
+}
+
+export function momentArg(when: DueTime): string {
+  return 'at' in when ? `@${Math.ceil(when.at)}` : String(when.delayMs)
+}
+
+export type PutReply = { readonly now: number; readonly results: PutResult[] }
+
+/** `stored`, but for those that the reply names by their place. */
+export function putReply(count: number, reply: readonly unknown[]): PutReply {
+  const results = Array.from({ length: count }, (): PutResult => 'stored')
+  for (let at = 1; at < reply.length; at += 2) results[(reply[at] as number) - 1] = reply[at + 1] as PutResult
+  return { now: Number(reply[0]), results }
+}

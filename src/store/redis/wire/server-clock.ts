@@ -1,0 +1,24 @@
+/**
+ * The server's clock as this process knows it: each answer that tells the time says how far the two are apart. A message
+ * carries the moment of its production as its producer writes it; this keeps it the store's, whatever the producer's
+ * own clock says. It is behind by the time that an answer travels, and never ahead.
+ */
+import type { Clock } from '../../../clock.ts'
+
+export class ServerClock {
+  readonly #clock: Clock
+  #aheadMs: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Undefined before the first answer. */
+  now(): number | undefined {
+    return this.#aheadMs === undefined ? undefined : this.#clock.now() + this.#aheadMs
+  }
+
+  hear(now: number): void {
+    if (Number.isFinite(now)) this.#aheadMs = now - this.#clock.now()
+  }
+}

@@ -1,0 +1,219 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { makeLane, makeLanes, makeRun } from './runs.ts'
+
+function roomFor(lanes: Lanes, lane: Lane): number {
+  return lanes.roomFor(lane, lanes.survey())
+}
+
+describe('lanes', () => {
+  it('one that has not shown how fast it is gets its free slots and no more', () => {
+    const lane = makeLane('a', 4)
+    const lanes = makeLanes(10, [lane])
+    expect(roomFor(lanes, lane)).toBe(4)
+    lanes.takeSlot(lane)
+    expect(roomFor(lanes, lane)).toBe(3)
+    lanes.freeSlot(lane)
+    expect(roomFor(lanes, lane)).toBe(4)
+  })
+
+  it.each([
+    [1_000, 0],
+    [201, 0],
+    [101, 1],
+    [100, 2],
+    [10, 20],
+    [1, 200],
+    [0, 1_000],
+  ])(
+    'handlers of %i ms on two slots: %i are fetched ahead, what starts within 100 ms',
+    (durationMs, ahead) => {
+      const lane = makeLane('a', 2)
+      const lanes = makeLanes(10, [lane])
+      lane.ended(durationMs)
+      lanes.takeSlot(lane)
+      lanes.takeSlot(lane)
+      expect(roomFor(lanes, lane)).toBe(ahead)
+      expect(lanes.survey().room).toBe(8 + ahead)
+    },
+  )
+
+  it('fewer slots than a lane may use make it as fast as they are', () => {
+    const lane = makeLane('a', 100)
+    const lanes = makeLanes(3, [lane])
+    lane.ended(10)
+    expect(roomFor(lanes, lane)).toBe(3 + 30)
+  })
+
+  it('what waits here already counts, held or queued', () => {
+    const lane = makeLane('a', 5)
+    const lanes = makeLanes(5, [lane])
+    lane.enqueue(makeRun('x', lane))
+    lane.held += 1
+    expect(roomFor(lanes, lane)).toBe(3)
+    expect(lanes.survey().room).toBe(3)
+  })
+
+  it('P12: a lane that gave back fetches nothing ahead until one of its handlers ended', () => {
+    const lane = makeLane('a', 1)
+    const lanes = makeLanes(10, [lane])
+    lane.ended(1)
+    lanes.takeSlot(lane)
+    expect(roomFor(lanes, lane)).toBe(100)
+    lane.bar()
+    expect(roomFor(lanes, lane)).toBe(0)
+    lane.ended(1)
+    expect(roomFor(lanes, lane)).toBe(100)
+  })
+
+  it('a slow handler is believed sooner than a fast one', () => {
+    const lane = makeLane('a', 1)
+    const lanes = makeLanes(1, [lane])
+    lane.ended(0.1)
+    lanes.takeSlot(lane)
+    lane.ended(300)
+    expect(roomFor(lanes, lane)).toBe(1) // A quarter of the way to 300 ms.
+    lane.ended(300)
+    expect(roomFor(lanes, lane)).toBe(0)
+  })
+
+  it('P12: lanes that have something to do share what is fetched ahead', () => {
+    const [a, b, c] = [makeLane('a', 1), makeLane('b', 1), makeLane('c', 1)]
+    const lanes = makeLanes(100, [a, b, c])
+    for (const lane of [a, b, c]) lane.ended(0)
+    lanes.takeSlot(a)
+    expect(roomFor(lanes, a)).toBe(1_000)
+    lanes.takeSlot(b)
+    expect(roomFor(lanes, a)).toBe(500)
+    lanes.takeSlot(c)
+    expect(roomFor(lanes, a)).toBe(333)
+  })
+
+  it('P12: lines that do not move take nothing from a lane that can start', () => {
+    const [a, b, c] = [makeLane('a', 1), makeLane('b', 1), makeLane('c', 1)]
+    const lanes = makeLanes(100, [a, b, c])
+    for (const lane of [a, b]) {
+      lane.ended(0)
+      lanes.takeSlot(lane)
+      for (let i = 0; i < 500; i += 1) lane.enqueue(makeRun(`${lane.topic}${i}`, lane))
+    }
+    expect(roomFor(lanes, c)).toBe(1)
+    expect(lanes.survey().room).toBeGreaterThanOrEqual(1)
+  })
+
+  it('P10: large messages are fetched ahead by their bytes', () => {
+    const lane = makeLane('a', 1)
+    const lanes = makeLanes(1, [lane])
+    const run = makeRun('x', lane, { body: 'x'.repeat(1024 * 1024) })
+    lane.enqueue(run)
+    lane.leaveLine(run)
+    lane.ended(0)
+    expect(roomFor(lanes, lane)).toBe(1 + 32)
+  })
+
+  it('handlers that keep the event loop to themselves get what they can start within 100 ms', () => {
+    const lane = makeLane('a', 100)
+    const lanes = makeLanes(100, [lane])
+    lane.blocked(20)
+    expect(roomFor(lanes, lane)).toBe(5)
+    lane.blocked(10_000)
+    expect(roomFor(lanes, lane)).toBe(1)
+  })
+
+  it('P12: a slot is left for every lane that runs nothing, as long as there are enough', () => {
+    const [a, b, c] = [makeLane('a', 10), makeLane('b', 10), makeLane('c', 10)]
+    const lanes = makeLanes(5, [a, b, c])
+    let started = 0
+    while (lanes.mayStart(a)) {
+      lanes.takeSlot(a)
+      started += 1
+    }
+    expect(started).toBe(3)
+    expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([true, true])
+    expect([roomFor(lanes, a), roomFor(lanes, b)]).toEqual([0, 1])
+    lanes.takeSlot(b)
+    expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([false, true])
+  })
+
+  it('worth a call: a line that has run dry, or half of what is fetched ahead', () => {
+    const lane = makeLane('a', 1)
+    const lanes = makeLanes(1, [lane])
+    lane.ended(10)
+    lanes.takeSlot(lane)
+    const isWorthwhile = (): boolean => lanes.isWorthwhile(lane, lanes.survey())
+    const runs = Array.from({ length: 10 }, (_, i) => makeRun(`${i}`, lane))
+    for (const run of runs) lane.enqueue(run)
+    expect(isWorthwhile()).toBe(false)
+    for (const run of runs.slice(0, 4)) lane.leaveLine(run)
+    expect(isWorthwhile()).toBe(false)
+    lane.leaveLine(runs[4] as (typeof runs)[0])
+    expect(isWorthwhile()).toBe(true)
+  })
+
+  it('lanes take turns', () => {
+    const [a, b, c] = [makeLane('a'), makeLane('b'), makeLane('c')]
+    const lanes = makeLanes(5, [a, b, c])
+    expect([0, 1, 2].map((distance) => lanes.after(undefined, distance)?.topic)).toEqual(['a', 'b', 'c'])
+    expect([0, 1, 2].map((distance) => lanes.after(b, distance)?.topic)).toEqual(['c', 'a', 'b'])
+  })
+
+  it('whatever happens: no more is asked for than there is room, and an idle lane always has its one', () => {
+    const step = fc.record({
+      lane: fc.nat({ max: 2 }),
+      kind: fc.constantFrom('start', 'end', 'queue', 'leave', 'bar'),
+    })
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 8 }), fc.array(step, { maxLength: 60 }), (slots, steps) => {
+        const all = ['a', 'b', 'c'].map((topic) => makeLane(topic, 4))
+        const lanes = makeLanes(slots, all)
+        for (const { lane: index, kind } of steps) {
+          const lane = all[index] as Lane
+          if (kind === 'start' && lanes.mayStart(lane)) lanes.takeSlot(lane)
+          if (kind === 'end' && lane.running > 0) {
+            lanes.freeSlot(lane)
+            lane.ended(30)
+          }
+          if (kind === 'queue') lane.enqueue(makeRun('x', lane))
+          if (kind === 'leave' && lane.first !== undefined) lane.leaveLine(lane.first)
+          if (kind === 'bar') lane.bar()
+          expect(lanes.running).toBeLessThanOrEqual(slots)
+          const survey = lanes.survey()
+          expect(survey.room).toBeGreaterThanOrEqual(0)
+          for (const one of all) {
+            expect(lanes.roomFor(one, survey)).toBeGreaterThanOrEqual(0)
+            if (one.running + one.queued > 0) continue
+            expect(lanes.mayStart(one)).toBe(true)
+            expect(lanes.roomFor(one, survey)).toBeGreaterThanOrEqual(1)
+          }
+        }
+      }),
+    )
+  })
+})
+
+describe('the lines of a lane', () => {
+  it('P7: higher priority first, and in order among equals', () => {
+    const lane = makeLane('a')
+    const runs = [1, 2, 0, 1, 0].map((priority, i) =>
+      makeRun(`${i}`, lane, { priority: priority as 0 | 1 | 2 }),
+    )
+    for (const run of runs) lane.enqueue(run)
+    const order: string[] = []
+    for (let run = lane.first; run !== undefined; run = lane.first) {
+      order.push(run.lease.id)
+      lane.leaveLine(run)
+    }
+    expect(order).toEqual(['2', '4', '0', '3', '1'])
+    expect(lane.queued).toBe(0)
+  })
+
+  it('one that leaves from the middle leaves the others in order', () => {
+    const lane = makeLane('a')
+    const runs = ['a', 'b', 'c', 'd'].map((id) => makeRun(id, lane))
+    for (const run of runs) lane.enqueue(run)
+    for (const at of [0, 2]) lane.leaveLine(runs[at] as (typeof runs)[0])
+    lane.leaveLine(runs[2] as (typeof runs)[0]) // Again: nothing happens.
+    expect([lane.queued, lane.first?.lease.id]).toEqual([2, 'b'])
+  })
+})

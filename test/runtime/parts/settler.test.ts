@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest'
+import { InvariantError, UnavailableError } from '../../../src/core/errors.ts'
+import { Settler, type Entry, type SettleAnswer } from '../../../src/runtime/settler.ts'
+import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
+import { MemoryStore } from '../../../src/store/memory/store.ts'
+import type { Capabilities, SettleResult, Settlement } from '../../../src/store/contract/store.ts'
+import { SeededRandom, VirtualClock } from '../../../src/testing/index.ts'
+
+const AWAY = new UnavailableError('STORE_UNAVAILABLE', 'away')
+const BROKEN = new InvariantError('a damaged record')
+
+function makeSettler(capabilities: Partial<Capabilities> = {}) {
+  const clock = new VirtualClock()
+  const calls: { at: number; ids: string[] }[] = []
+  const scene: { answer: (batch: readonly Settlement[]) => Promise<SettleResult[]> } = {
+    answer: async (batch) => batch.map(() => 'settled'),
+  }
+  class Spy extends StoreWrapper {
+    override settle(batch: readonly Settlement[]): Promise<SettleResult[]> {
+      calls.push({ at: clock.monotonic(), ids: batch.map(({ id }) => id) })
+      return scene.answer(batch)
+    }
+  }
+  const heard: string[] = []
+  const settler = new Settler({
+    clock,
+    random: new SeededRandom(1),
+    store: new Spy(new MemoryStore(clock), capabilities),
+    onFailure: () => void heard.push('failure'),
+    onRecovered: () => void heard.push('recovered'),
+  })
+  const answers: [string, SettleAnswer][] = []
+  const add = (id: string, givesUpAt = 1_000, error = ''): void => {
+    const entry: Entry = {
+      settlement: { kind: 'retry', id, token: '', topic: 't', delayMs: 0, error },
+      tries: 0,
+      givesUpAt: () => givesUpAt,
+      answered: (answer) => void answers.push([id, answer]),
+    }
+    settler.add(entry)
+  }
+  return { add, answers, calls, clock, heard, scene, settler }
+}
+
+describe('settler', () => {
+  it('what ends in one turn is one call; where a call costs nothing, at once', async () => {
+    const { add, answers, calls, clock } = makeSettler()
+    add('a')
+    add('b')
+    expect(calls).toEqual([])
+    await clock.settle()
+    expect(calls).toEqual([{ at: 0, ids: ['a', 'b'] }])
+    expect(answers).toEqual([
+      ['a', 'settled'],
+      ['b', 'settled'],
+    ])
+  })
+
+  it('where a call costs something, fewer than 50 wait for more, for up to 5 ms', async () => {
+    const { add, calls, clock } = makeSettler({ leadMs: 10 })
+    add('a')
+    await clock.advance(3)
+    add('b')
+    await clock.advance(1)
+    expect(calls).toEqual([])
+    await clock.advance(1)
+    expect(calls).toEqual([{ at: 5, ids: ['a', 'b'] }])
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('50 do not wait', async () => {
+    const { add, calls, clock } = makeSettler({ leadMs: 10 })
+    for (let i = 0; i < 50; i += 1) add(`${i}`)
+    await clock.settle()
+    expect(calls.map(({ ids }) => ids.length)).toEqual([50])
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('a drain waits for no more', async () => {
+    const { add, calls, clock, settler } = makeSettler({ leadMs: 10 })
+    add('a')
+    await settler.drain()
+    expect([calls.length, clock.pendingTimers]).toEqual([1, 0])
+  })
+
+  it('P10: batches are cut by entries and by bytes', async () => {
+    const { add, calls, clock } = makeSettler({ batchMax: 3, batchBytesMax: 100 })
+    for (const id of ['a', 'b', 'c', 'd']) add(id)
+    add('large', 1_000, 'x'.repeat(80))
+    add('larger', 1_000, 'x'.repeat(30))
+    await clock.settle()
+    expect(calls.map(({ ids }) => ids)).toEqual([['a', 'b', 'c'], ['d', 'large'], ['larger']])
+  })
+
+  it('P2: during an outage it tries on, with growing pauses, however long that takes; then all is well', async () => {
+    const { add, answers, calls, clock, heard, scene, settler } = makeSettler()
+    scene.answer = () => Promise.reject(AWAY)
+    add('a', 1_000)
+    await clock.advance('1m')
+    expect(settler.isStuck).toBe(true)
+    expect(answers).toEqual([])
+    const pauses = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0))
+    expect(calls.length).toBeLessThan(50)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(2_000)
+    expect(pauses[0]).toBeLessThanOrEqual(50)
+    scene.answer = async (batch) => batch.map(() => 'lost')
+    await clock.advance('3s')
+    expect(answers).toEqual([['a', 'maybe']])
+    expect([settler.isStuck, heard.at(-1)]).toEqual([false, 'recovered'])
+  })
+
+  it('a failure that is no outage: each goes alone, one poisons only itself, and is given up in the end', async () => {
+    const { add, answers, clock, heard, scene, settler } = makeSettler()
+    scene.answer = (batch) =>
+      batch.some(({ id }) => id === 'bad')
+        ? Promise.reject(BROKEN)
+        : Promise.resolve(batch.map(() => 'settled'))
+    for (const id of ['a', 'bad', 'b']) add(id, 1_000)
+    await clock.settle()
+    expect(answers).toEqual([
+      ['a', 'settled'],
+      ['b', 'settled'],
+    ])
+    expect(settler.isStuck).toBe(false)
+    await clock.advance('5s')
+    expect(answers.slice(2)).toEqual([['bad', 'gave up']])
+    expect(heard).not.toContain('recovered')
+  })
+
+  it('an entry that is refused hears so, and its neighbours are settled', async () => {
+    const { add, answers, clock, scene } = makeSettler()
+    scene.answer = async (batch) => batch.map(({ id }) => (id === 'bad' ? 'refused' : 'settled'))
+    for (const id of ['a', 'bad']) add(id)
+    await clock.settle()
+    expect(answers).toEqual([
+      ['a', 'settled'],
+      ['bad', 'refused'],
+    ])
+  })
+
+  it('P4: lost at the first try is lost; after a failure it may have been ourselves', async () => {
+    const { add, answers, clock, scene } = makeSettler()
+    scene.answer = async (batch) => batch.map(() => 'lost')
+    add('a')
+    await clock.settle()
+    expect(answers).toEqual([['a', 'lost']])
+  })
+
+  it('P11: at the end it gives up what is unanswered, and leaves no timer', async () => {
+    const { add, answers, clock, scene, settler } = makeSettler({ leadMs: 10 })
+    scene.answer = () => Promise.reject(AWAY)
+    add('a')
+    await clock.advance(10)
+    settler.end()
+    add('late')
+    await clock.advance(10)
+    expect(answers).toEqual([
+      ['a', 'gave up'],
+      ['late', 'gave up'],
+    ])
+    expect(clock.pendingTimers).toBe(0)
+  })
+})
