@@ -42,9 +42,8 @@ export class Notices {
   retried({ id, topic, attempt, error }: Failed, delayMs: number): void {
     if (this.#retried.has(topic) || this.#retried.size >= TOPICS_MAX) return
     this.#retried.add(topic)
-    this.#logger.warn(
-      `${topic} ${id} failed, attempt ${attempt}, again in ${formatDuration(delayMs)}: ${firstLine(error)}`,
-    )
+    const again = delayMs === 0 ? 'at once' : `in ${formatDuration(delayMs)}`
+    this.#logger.warn(`${topic} ${id} failed, attempt ${attempt}, again ${again}: ${firstLine(error)}`)
     this.#begin()
   }
 
