@@ -4,7 +4,7 @@ import { DAY_MS, formatDuration } from '../core/input/duration.ts'
 import { worstFirst } from '../store/contract/findings.ts'
 import type { Finding, Store } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
-import { isOverdue, OverdueTopics, type OverdueTopic } from './overdue.ts'
+import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
 import { readWorkersIfKept } from './workers.ts'
 
@@ -24,7 +24,7 @@ async function examineOverdue(store: Store, now: number): Promise<Finding[]> {
     for (const [topic, counts] of Object.entries(page)) gathered.look(topic, counts)
   }
   const overdue = await gathered.sorted(() => readWorkersIfKept(store))
-  if (overdue.length === 0) return examineTotals(store, now)
+  if (overdue.length === 0) return []
   const told = await Promise.all(overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, topic, now)))
   const [next] = overdue.slice(TOLD_MAX)
   if (next === undefined) return told
@@ -62,16 +62,6 @@ async function findingOf(
     remedy:
       'its handlers take too long or too few run at once: look at "punctual workers" and at concurrency',
   }
-}
-
-/** TODO delete: for engines that do not yet tell `nextDueAt` by topic. */
-async function examineTotals(store: Store, now: number): Promise<Finding[]> {
-  const { states, nextDueAt } = await store.count()
-  if (nextDueAt === undefined || !isOverdue(nextDueAt, now)) return []
-  const what = `${plural(states.ready, 'message')} due, the oldest since ${coarse(now - nextDueAt)}`
-  const remedy =
-    'look whether workers run, handle these topics ("punctual list --state ready") and have slots left'
-  return [{ level: levelOf(nextDueAt, now), what, remedy }]
 }
 
 function levelOf(dueAt: number, now: number): Finding['level'] {

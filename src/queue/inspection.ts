@@ -1,7 +1,7 @@
 /** Looking at messages, and moving many of them, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../core/codec.ts'
 import { priorityName, type MessageState, type Priority } from '../core/message.ts'
-import { makeCursor, type ParsedList, type Search } from '../core/input/questions.ts'
+import { makeCursor, type ParsedList } from '../core/input/questions.ts'
 import type { ParsedFilter } from '../core/input/request.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 
@@ -64,7 +64,7 @@ export async function list(
       ...(inner === undefined ? {} : { cursor: inner }),
     })
     scanned += page.scanned
-    items.push(...page.items.filter((message) => matches(message, search)).map(present))
+    items.push(...page.items.map(present))
     if (page.cursor !== undefined) return { items, cursor: makeCursor(state, page.cursor), scanned }
     inner = undefined
     const next = states[i + 1]
@@ -73,16 +73,6 @@ export async function list(
     }
   }
   return { items, scanned }
-}
-
-/** TODO delete: for engines that do not yet search by themselves (`InspectQuery`). */
-function matches({ id, dueAt, body }: StoredMessage, { dueFrom, dueUntil, idPrefix, text }: Search): boolean {
-  return (
-    (dueFrom === undefined || dueAt >= dueFrom) &&
-    (dueUntil === undefined || dueAt < dueUntil) &&
-    (idPrefix === undefined || id.startsWith(idPrefix)) &&
-    (text === undefined || body.includes(text))
-  )
 }
 
 /** Messages may die again meanwhile: no more are revived than were dead when it began, so that it ends. */

@@ -184,22 +184,16 @@ export function describeCommands(engine: Engine): void {
       expect(await shell.json(on('asked', 'why', 'nobody'))).toEqual({ kind: 'unknown', id: 'nobody' })
     })
 
-    it('workers: who is there, or that the engine does not know', async (context) => {
+    it('workers: who is there, and who left', async (context) => {
       const shell = await place(context)
       const worker = shell.start(on('staffed', 'work', '--exec', 't=true', '--concurrency', '3'))
       await shell.run(on('staffed', 'produce', 't'))
       await worker.says('completed')
-      const { code, stdout, stderr } = await shell.run(on('staffed', 'workers'))
-      const isKept = code === 0 // TODO delete: engines that keep no workers yet.
-      if (isKept) expect(stdout).toMatch(new RegExp(`:${worker.child.pid} +alive .* \\d/3 .* t$`, 'm'))
-      else
-        expect({ code, stderr }).toMatchObject({
-          code: 2,
-          stderr: expect.stringContaining('has no list of workers'),
-        })
+      const { stdout } = await shell.run(on('staffed', 'workers'))
+      expect(stdout).toMatch(new RegExp(`:${worker.child.pid} +alive .* \\d/3 .* t$`, 'm'))
       worker.signal('SIGTERM')
       await worker.ended
-      if (isKept) expect(await shell.json(on('staffed', 'workers'))).toMatchObject({ state: 'gone' })
+      expect(await shell.json(on('staffed', 'workers'))).toMatchObject({ state: 'gone' })
     })
 
     it('stats and the doctor name what is overdue', async (context) => {

@@ -7,8 +7,6 @@ import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatCount } from '../terminal/figures.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { PagedForecast } from '../../shared/paged-forecast.ts'
-import { Progress } from '../terminal/progress.ts'
 import { pad } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
 
@@ -51,7 +49,9 @@ export const upcoming = defineCommand({
   run: async (call) => {
     const bars = parseWholeNumber(call.values.bars ?? BARS_DEFAULT, '--bars', { min: 1, max: 1_000 })
     const asked = parseUnit(call.values.by)
-    const forecast = forecaster(call)
+    const queue = call.open()
+    const about = call.values.topic === undefined ? {} : { topic: call.values.topic }
+    const forecast = (edges: readonly number[]): Promise<DueForecast> => queue.forecast({ edges, ...about })
     const now = Math.floor(call.clock.now())
     const unit = asked ?? chooseUnit(await forecast([now, ...unitEnds(now, bars)]), now, bars)
     const picture = draw(await forecast(edgesOf(now, unit, bars)), now, unit)
@@ -67,20 +67,6 @@ function parseUnit(text: string | undefined): Unit | undefined {
     throw new CallError(`--by is ${describe(text)}; give one of: ${UNITS.join(', ')}.`)
   }
   return found
-}
-
-type Forecaster = (edges: readonly number[]) => Promise<DueForecast>
-
-function forecaster({ values: { topic }, err, clock, out, open }: UpcomingCall): Forecaster {
-  const queue = open()
-  const about = topic === undefined ? {} : { topic }
-  const progress = new Progress(err, clock)
-  const paged = new PagedForecast(queue, about, {
-    signal: out.closed,
-    onProgress: (done) => progress.update({ done }),
-    onEnd: () => progress.end(),
-  })
-  return (edges) => paged.unlessCounted(() => queue.forecast({ edges, ...about }), edges)
 }
 
 /** From now on, to the end of the unit after `count - 1` more; nothing can be due beyond the horizon. */

@@ -15,9 +15,9 @@ import { systemClock } from '../../../clock.ts'
 import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
 import type { View } from './scene.ts'
 
-/** About 3 ms each. */
+/** A few milliseconds each. */
 const READY_MAX = 100_000
-const TOPICS_MAX = 1000
+const TOPICS_MAX = 300
 /** A forecast stops here, and between two slices other calls have their turn. */
 const FORECAST_MS = 200
 const SLICE_MS = 5

@@ -22,7 +22,7 @@ type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonl
 type ShownRow = WholeRow & { readonly until: number; readonly owner: number; readonly death: number | null }
 
 const SHOWN_ROW = `${WHOLE_ROW}, until, owner, death`
-const SCANNED_MAX = 5000
+const SCANNED_MAX = 2000
 const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
 const END = Number.MAX_SAFE_INTEGER

@@ -13,12 +13,19 @@ const SEEN_MS = 60_000
 const WORKERS_MAX = 1000
 const PAGE = 1000
 
+type KnownOwner = {
+  readonly owner: number
+  readonly process: string
+  readonly last_seen_at: number
+  readonly gone_at: number | null
+}
 export type OwnerRow = { readonly owner: number; readonly process: string }
 
-const OWNER = 'SELECT owner, last_seen_at, gone_at FROM owner WHERE queue = ? AND name = ?'
+const OWNER = 'SELECT owner, process, last_seen_at, gone_at FROM owner WHERE queue = ? AND name = ?'
 const NEW_OWNER = `INSERT INTO owner (queue, name, process, facts, first_seen_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)
   RETURNING owner`
-const SEEN = 'UPDATE owner SET facts = coalesce(?, facts), last_seen_at = ?, gone_at = NULL WHERE owner = ?'
+const SEEN = `UPDATE owner SET facts = coalesce(?, facts), process = ?, last_seen_at = ?, gone_at = NULL
+  WHERE owner = ?`
 const FORGET = `DELETE FROM owner WHERE queue = ?1 AND max(last_seen_at, coalesce(gone_at, 0)) < ?2
   AND NOT EXISTS (SELECT 1 FROM message INDEXED BY message_running
     WHERE state = 1 AND message.queue = ?1 AND message.owner = owner.owner)`
@@ -37,14 +44,15 @@ export function ownerNumber({ db, queue }: View, name: string): number | undefin
 }
 
 export function internOwner({ db, queue, now }: Scene, name: string, facts?: string): number {
-  const known = db.get<{ owner: number; last_seen_at: number; gone_at: number | null }>(OWNER, queue, name)
+  const known = db.get<KnownOwner>(OWNER, queue, name)
   if (known === undefined) {
     db.run(FORGET, queue, now - KEPT_MS)
     const row = db.get<{ owner: number }>(NEW_OWNER, queue, name, OWN_PROCESS, facts ?? '', now, now)
     return row?.owner ?? 0
   }
-  const isStale = now - known.last_seen_at > SEEN_MS || known.gone_at !== null
-  if (facts !== undefined || isStale) db.run(SEEN, facts ?? null, now, known.owner)
+  const isStale =
+    now - known.last_seen_at > SEEN_MS || known.gone_at !== null || known.process !== OWN_PROCESS
+  if (facts !== undefined || isStale) db.run(SEEN, facts ?? null, OWN_PROCESS, now, known.owner)
   return known.owner
 }
 

@@ -19,6 +19,6 @@ export class ServerClock {
   }
 
   hear(now: number): void {
-    this.#aheadMs = now - this.#clock.now()
+    if (Number.isFinite(now)) this.#aheadMs = now - this.#clock.now()
   }
 }

@@ -8,5 +8,17 @@ export const args = JSON.parse(process.argv[2])
 
 export const fromBuild = (file) => import(pathToFileURL(path.join(args.build, file)).href)
 
-/** Synchronous, so that whatever was said before a SIGKILL was really said. */
-export const say = (line) => writeSync(1, `${line}\n`)
+/** Synchronous, so that everything said before a SIGKILL was really said. Waits while the parent has not read the pipe. */
+export function say(line) {
+  const bytes = Buffer.from(`${line}\n`)
+  for (let written = 0; written < bytes.length;) {
+    try {
+      written += writeSync(1, bytes, written)
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error
+      Atomics.wait(NAP, 0, 0, 1)
+    }
+  }
+}
+
+const NAP = new Int32Array(new SharedArrayBuffer(4))
