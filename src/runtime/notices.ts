@@ -24,6 +24,7 @@ export class Notices {
   readonly #dead = new Map<string, number>()
   readonly #retried = new Set<string>()
   #timer: Timer | undefined
+  #isEnded = false
 
   constructor(clock: Clock, logger: Logger) {
     this.#clock = clock
@@ -57,7 +58,14 @@ export class Notices {
     this.#retried.clear()
   }
 
+  /** Nothing is counted after this. */
+  end(): void {
+    this.flush()
+    this.#isEnded = true
+  }
+
   #begin(): void {
+    if (this.#isEnded) return
     this.#timer ??= this.#clock.schedule(MINUTE_MS, () => this.flush())
   }
 }
