@@ -113,10 +113,10 @@ describe('Redis away', () => {
     const queue = open(`${server.url}?callTimeout=1s`, { lease: '2s', retry: { limit: 0 }, timeout: '1h' })
     const seen = record(queue)
     const attempts: number[] = []
-    let isAway = true
+    const redis = { isAway: true }
     queue.handle('t', async ({ attempt, signal }) => {
       attempts.push(attempt)
-      while (isAway) {
+      while (redis.isAway) {
         await pause(50)
         signal.throwIfAborted()
       }
@@ -126,7 +126,7 @@ describe('Redis away', () => {
     await until('it has started', () => attempts.length === 1)
     server.signal('SIGSTOP')
     await until('it was told to end', () => seen.some(({ name }) => name === 'lost'))
-    isAway = false
+    redis.isAway = false
     server.signal('SIGCONT')
     await until('it has completed', () => seen.some(({ name }) => name === 'completed' || name === 'dead'))
     expect(new Set(attempts)).toEqual(new Set([1]))
