@@ -11,7 +11,7 @@ describe('mutants', () => {
     expect(lost.map(({ name }) => name)).toEqual([])
   })
 
-  it.each(['token', 'early timer', 'no fallback'])('"%s" is caught', async (words) => {
+  it.each(['old token', 'early timer', 'no fallback'])('"%s" is caught', async (words) => {
     const run = promisify(execFile)
     const { stdout } = await run(process.execPath, ['scripts/simulate.mjs', '--mutants', words])
     expect(stdout).toContain('1 of 1 mutants caught')

@@ -1,5 +1,5 @@
 /** The verbs under a lease: extend and settle. Each acts only if the message runs under exactly this token (P4). */
-import { assertNever, invariant } from '../../../core/errors.ts'
+import { assertNever } from '../../../core/errors.ts'
 import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
 import { isStorable } from '../../shared/moments.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type MessageRow,
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
+import { corrupt } from '../failure.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
@@ -54,7 +55,7 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
 function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
   const { db, ledger, now } = scene
   const row = db.get<MessageRow>(WHOLE, seq)
-  invariant(row !== undefined, `message ${seq} was found a moment ago`)
+  if (row === undefined) throw corrupt(`message ${seq} is in an index and not in its table`)
   switch (settlement.kind) {
     case 'retry': {
       const changes = {

@@ -15,7 +15,7 @@ const met = new Set()
 let failures = 0
 const note = (message) => {
   failures += 1
-  met.add(/STORE_\w+|INVARIANT/.exec(message)?.[0] ?? 'logged')
+  met.add(/STORE_\w+|INVARIANT.*/.exec(message)?.[0] ?? 'logged')
 }
 const logger = { debug() {}, info() {}, warn: note, error: note }
 
@@ -27,7 +27,7 @@ const attempt = async (call) => {
       say(`untyped ${error.stack.replaceAll('\n', ' | ')}`)
       process.exit(0)
     }
-    met.add(error.code)
+    met.add(error.code === 'INVARIANT' ? `INVARIANT (${error.message})` : error.code)
   }
 }
 
