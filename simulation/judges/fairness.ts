@@ -52,18 +52,16 @@ export class Fairness {
   /** A message leaves the line of its topic after a wait there since `readyAt`. */
   granted(topic: string, id: string, readyAt: number): void {
     const { plan, timeline, violations } = this.#world()
-    const waitedMs = timeline.now - readyAt
-    if (waitedMs <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
-    const idle = [...this.#processes].find((process) => this.#isIdle(process, topic, readyAt))
-    if (idle !== undefined)
-      violations.add('P12', `${id} waited ${waitedMs} ms; ${idle.name} runs nothing of its topic`)
-  }
-
-  #isIdle(process: SimulatedProcess, topic: string, since: number): boolean {
-    if (process.isDead || process.stopBeganAt !== undefined || process.troubledAt + PAUSE_MS_MAX >= since)
-      return false
-    if (process.frozenAt >= since || process.worksSince > since) return false
-    return process.hasSlotsForAll && process.idleSince(topic) <= since
+    if (timeline.now - readyAt <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
+    for (const process of this.#processes) {
+      // Only since it has nothing else of this topic to do.
+      const since = Math.max(readyAt, process.idleSince(topic), process.worksSince)
+      if (timeline.now - since <= this.#boundMs() || !isWell(process, since)) continue
+      violations.add(
+        'P12',
+        `${id} waited ${timeline.now - since} ms; ${process.name} runs nothing of its topic`,
+      )
+    }
   }
 
   #boundMs(): number {
@@ -72,4 +70,9 @@ export class Fairness {
     const wakeMs = plan.isRemote ? plan.fallbackMs + wakeDelayMs : 0
     return HOLD_MS_MAX + SLACK_MS + wakeMs + TRAVELS * (latencyMs + timerLagMs)
   }
+}
+
+function isWell(process: SimulatedProcess, since: number): boolean {
+  if (process.isDead || process.stopBeganAt !== undefined || !process.hasSlotsForAll) return false
+  return process.troubledAt + PAUSE_MS_MAX < since && process.frozenAt < since
 }

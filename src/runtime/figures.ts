@@ -20,7 +20,7 @@ export type FiguresParts = {
 
 export class Figures {
   readonly #parts: FiguresParts
-  readonly #isKept: boolean
+  #isKept: boolean
   #topics = new Map<string, EndedTally>()
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
@@ -54,6 +54,13 @@ export class Figures {
     this.#topics = new Map()
     if (figures.length > 0) this.#underWay = this.#record(figures, this.#underWay)
     await this.#underWay
+  }
+
+  /** What comes after this, from answers that arrive late, is dropped. */
+  end(): void {
+    this.#isKept = false
+    this.#timer?.cancel()
+    this.#timer = undefined
   }
 
   async #record(figures: readonly TopicFigures[], before: Promise<void> | undefined): Promise<void> {

@@ -24,6 +24,7 @@ export class Notices {
   readonly #dead = new Map<string, number>()
   readonly #retried = new Set<string>()
   #timer: Timer | undefined
+  #isEnded = false
 
   constructor(clock: Clock, logger: Logger) {
     this.#clock = clock
@@ -42,9 +43,8 @@ export class Notices {
   retried({ id, topic, attempt, error }: Failed, delayMs: number): void {
     if (this.#retried.has(topic) || this.#retried.size >= TOPICS_MAX) return
     this.#retried.add(topic)
-    this.#logger.warn(
-      `${topic} ${id} failed, attempt ${attempt}, again in ${formatDuration(delayMs)}: ${firstLine(error)}`,
-    )
+    const again = delayMs === 0 ? 'at once' : `in ${formatDuration(delayMs)}`
+    this.#logger.warn(`${topic} ${id} failed, attempt ${attempt}, again ${again}: ${firstLine(error)}`)
     this.#begin()
   }
 
@@ -58,7 +58,14 @@ export class Notices {
     this.#retried.clear()
   }
 
+  /** Nothing is counted after this. */
+  end(): void {
+    this.flush()
+    this.#isEnded = true
+  }
+
   #begin(): void {
+    if (this.#isEnded) return
     this.#timer ??= this.#clock.schedule(MINUTE_MS, () => this.flush())
   }
 }

@@ -161,13 +161,14 @@ export class Runtime {
 
   async settle(): Promise<void> {
     await this.#settler.drain()
-    this.#notices.flush()
     await this.#figures.flush()
     await this.#leave()
   }
 
   endSettling(): void {
     this.#settler.end()
+    this.#figures.end()
+    this.#notices.end()
     this.#keeper.stop()
   }
 

@@ -20,6 +20,10 @@ const SHOWS: Readonly<Record<string, RegExp>> = {
   'redis-workers': /200 of 200 done, \d+ of them started again after the crash, none left|^skipped/,
 }
 
+/** The log of the workers that took over in `redis-workers`; how many lines depends on what the killed one had begun. */
+const TELLS_OF_THE_CRASH =
+  /^punctual: .*the lease ended without an answer: the worker died or was cut off\n/gm
+
 it('each is listed here', () => {
   expect(Object.keys(SHOWS).toSorted()).toEqual(readdirSync(join(ROOT, 'examples')).toSorted())
 })
@@ -27,5 +31,5 @@ it('each is listed here', () => {
 it.each(Object.entries(SHOWS))('%s', async (name, shows) => {
   const { stdout, stderr } = await run(process.execPath, ['scripts/example.mjs', name], { cwd: ROOT })
   expect(stdout).toMatch(shows)
-  expect(stderr).toBe('')
+  expect(stderr.replaceAll(TELLS_OF_THE_CRASH, '')).toBe('')
 })

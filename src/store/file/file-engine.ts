@@ -117,24 +117,11 @@ export class FileEngine implements HostedEngine {
 
   look(call: ThreadCall): Look {
     try {
-      const look = this.#look(call)
-      return look.kind === 'slices' ? { kind: 'slices', slices: this.#explained(look.slices) } : look
+      return this.#look(call)
     } catch (error) {
       // On a full disk even a reader may want for a page that it shares with others.
       const hasRoom = isFull(error, this.#options.directory) && call.verb !== 'put' && this.#space.giveUp()
       if (isBusy(error) || hasRoom) return { kind: 'busy' }
-      throw explainFailure(error, this.#options.directory)
-    }
-  }
-
-  /** Each slice runs later, so its failure is explained there. */
-  *#explained(slices: Iterator<void, unknown>): Generator<void, unknown> {
-    try {
-      for (let slice = slices.next(); ; slice = slices.next()) {
-        if (slice.done === true) return slice.value
-        yield
-      }
-    } catch (error) {
       throw explainFailure(error, this.#options.directory)
     }
   }
