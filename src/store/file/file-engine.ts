@@ -165,20 +165,12 @@ export class FileEngine implements HostedEngine {
     if (verb === 'put') this.#space.admit(call.entries, call.bytes)
     if (verb in WRITES) return { kind: 'write' }
     if (verb === 'forecast') {
-      return { kind: 'slices', slices: this.#explained(forecast(this.#view(call), ...(args as [never]))) }
+      return { kind: 'slices', slices: forecast(this.#view(call), ...(args as [never])) }
     }
     const aside = ASIDE[verb]
     if (aside !== undefined)
       return { kind: 'value', value: aside(this.#view(call), this.#options, ...(args as Args)) }
     return { kind: 'value', value: this.#use().snapshot(() => this.#read(call)) }
-  }
-
-  *#explained<T>(slices: Generator<void, T>): Generator<void, T> {
-    try {
-      return yield* slices
-    } catch (error) {
-      throw explainFailure(error, this.#options.directory)
-    }
   }
 
   #lookAtClaim(call: ThreadCall, request: ClaimRequest): Look {

@@ -19,7 +19,7 @@ import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 import { build, type Build } from './build.ts'
 
-/** Enough for the journal to start over a few times. */
+/** Enough for the journal to be moved into the store and start over. */
 const ROUNDS = 60
 const CUTS = Number(process.env['PUNCTUAL_POWER_CUTS'] ?? 60)
 
