@@ -3,7 +3,7 @@
  * fault is on in some seeds and off in others (a swarm): bugs often need one kind of trouble without another that
  * would hide it.
  */
-import type { RetryOptions } from '../src/core/input/options.ts'
+import type { RetryOptions } from '../src/core/input/handle-options.ts'
 import type { Chance } from './world/chance.ts'
 import type { HandlerKind } from './world/handlers.ts'
 import type { ActionKind } from './world/actions.ts'

@@ -1,4 +1,7 @@
-/** How long to wait after a failure. Always a whole number of milliseconds, never negative, never above the cap. */
+/**
+ * How long to wait after a failure. Always a whole number of milliseconds, never negative, never above the cap.
+ * `outcome.ts` decides whether to retry at all; `input/handle-options.ts` has the defaults.
+ */
 import { DELAY_MS_MAX } from './input/duration.ts'
 
 export type Exponential = {

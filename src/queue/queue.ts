@@ -8,7 +8,7 @@ import { UsageError, describe, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId } from '../core/message.ts'
 import { checkRecord } from '../core/input/checks.ts'
-import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/options.ts'
+import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/handle-options.ts'
 import {
   parseForecast,
   parseList,

@@ -13,7 +13,7 @@ import {
   parseTimeout,
   RETRY_DEFAULT,
   type RetryOptions,
-} from '../core/input/options.ts'
+} from '../core/input/handle-options.ts'
 import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
 import { systemRandom, type Random } from '../random.ts'
 import type { Store } from '../store/contract/store.ts'

@@ -1,6 +1,6 @@
 /** What users write: a handler, and the message it is given. */
 import type { Duration } from '../core/input/duration.ts'
-import type { HandleOptions } from '../core/input/options.ts'
+import type { HandleOptions } from '../core/input/handle-options.ts'
 
 export type Message<Payload = unknown> = {
   readonly id: string

@@ -1,11 +1,11 @@
 /** The parts that draw and read, without a process around them. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bar, sparkline } from '../../src/doors/cli/terminal/figures.ts'
+import { bar, sparkline } from '../../src/doors/cli/terminal/format.ts'
 import { nextStart, startOf, UNITS } from '../../src/doors/shared/calendar.ts'
 import { Tally } from '../../src/doors/cli/demo/tally.ts'
 import { renderFrame } from '../../src/doors/cli/demo/view.ts'
-import { formatSpan } from '../../src/doors/cli/terminal/figures.ts'
+import { formatSpan } from '../../src/doors/cli/terminal/format.ts'
 import { formatMoment, parseMomentText } from '../../src/doors/shared/moment.ts'
 import { COLOURED, PLAIN, styleFor } from '../../src/doors/cli/terminal/style.ts'
 import { clip, widthOf, wrap } from '../../src/doors/cli/terminal/width.ts'

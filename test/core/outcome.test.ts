@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RETRY_DEFAULT } from '../../src/core/input/options.ts'
+import { RETRY_DEFAULT } from '../../src/core/input/handle-options.ts'
 import { DELAY_MS_MAX } from '../../src/core/input/duration.ts'
 import {
   DeadLetter,

@@ -142,7 +142,9 @@ describe('house rules', () => {
   it('no policy in engines', () => {
     const policy = files.filter(({ path }) => path.startsWith('store/'))
     const uses = policy.filter((file) =>
-      importsOf(file).some((used) => /core\/(outcome|backoff|input\/options|input\/request)/.test(used)),
+      importsOf(file).some((used) =>
+        /core\/(outcome|backoff|input\/handle-options|input\/request)/.test(used),
+      ),
     )
     // An engine may pause between reconnects; what becomes of a message is not its business.
     expect(uses.map(({ path }) => path).filter((path) => !path.includes('connection'))).toEqual([])

@@ -12,7 +12,7 @@ import {
   type PriorityRank,
 } from '../message.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
-import { parseRetry, parseTimeout, type RetryOptions } from './options.ts'
+import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 
 /** When: after a time, or at a moment. Not both; neither means now. */
 export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }

@@ -15,7 +15,7 @@
  * shared equally by the lanes that have something to do. A lane whose line went back, because it did not move, fetches
  * nothing ahead until one of its handlers ends.
  */
-import type { HandleSettings } from '../../core/input/options.ts'
+import type { HandleSettings } from '../../core/input/handle-options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
 import { PRIORITIES } from '../../core/message.ts'
 import type { Handler } from '../handler.ts'

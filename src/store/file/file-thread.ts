@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { EngineHost } from '../thread/host.ts'
 import type { ThreadData } from '../thread/protocol.ts'
-import { FileEngine, type FileEngineOptions } from './file-engine.ts'
+import { FileEngine, type FileEngineOptions } from './on-thread.ts'
 
 if (parentPort !== null) {
   const data = workerData as ThreadData<FileEngineOptions>

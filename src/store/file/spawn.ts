@@ -7,7 +7,7 @@
 import { Worker } from 'worker_threads'
 import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
 import type { ThreadData } from '../thread/protocol.ts'
-import type { FileEngineOptions } from './file-engine.ts'
+import type { FileEngineOptions } from './on-thread.ts'
 
 export function spawnFileThread(workerData: ThreadData<FileEngineOptions>): Worker {
   return new Worker(new URL('./file-thread.js', import.meta.url), {

@@ -1,6 +1,6 @@
 /**
  * The file engine as its callers hold it: one directory, one SQLite file, shared by the processes of one machine. The
- * work is done on a thread (`file-engine.ts`); this side counts entries and bytes, and hears wake-ups.
+ * work is done on a thread (`on-thread.ts`); this side counts entries and bytes, and hears wake-ups.
  *
  *   verb ─► message to the thread ─► one transaction for all who wait ─► disk ─► all of them resolve, sleepers woken
  */

@@ -1,5 +1,5 @@
 /** Runs and lanes without a queue around them. */
-import { RETRY_DEFAULT } from '../../../src/core/input/options.ts'
+import { RETRY_DEFAULT } from '../../../src/core/input/handle-options.ts'
 import { QUEUED, type RunState } from '../../../src/core/run.ts'
 import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
 import { Run } from '../../../src/runtime/runs/run.ts'

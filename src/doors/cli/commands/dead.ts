@@ -1,7 +1,7 @@
 import type { FoundMessage, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
-import { formatDistance } from '../terminal/figures.ts'
+import { formatDistance } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'

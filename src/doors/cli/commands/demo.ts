@@ -13,7 +13,7 @@ import { Tally } from '../demo/tally.ts'
 import { judge, renderVerdict } from '../demo/verdict.ts'
 import { DEMO_SETTINGS, workHere, type Report } from '../demo/worker.ts'
 import { EXIT, type ExitCode } from '../../shared/failure.ts'
-import { formatCount, plural } from '../terminal/figures.ts'
+import { formatCount, plural } from '../terminal/format.ts'
 import { allPages } from '../../shared/pages.ts'
 import { parseWholeNumber } from '../values.ts'
 

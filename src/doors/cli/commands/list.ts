@@ -1,7 +1,7 @@
 import type { FoundMessage, ListOptions, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
-import { formatDistance, plural } from '../terminal/figures.ts'
+import { formatDistance, plural } from '../terminal/format.ts'
 import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { allPages, readPage } from '../../shared/pages.ts'

@@ -2,7 +2,7 @@ import type { Filter, MessageState, Punctual } from '../../../index.ts'
 import { defineCommand, type OptionSpecs, type Values } from '../command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
-import { formatCount, plural } from '../terminal/figures.ts'
+import { formatCount, plural } from '../terminal/format.ts'
 import { parseState } from '../values.ts'
 
 const OPTIONS = {

@@ -1,6 +1,6 @@
 import { defineCommand } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
-import { formatDistance } from '../terminal/figures.ts'
+import { formatDistance } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { parseWhen, WHEN_OPTIONS } from '../values.ts'

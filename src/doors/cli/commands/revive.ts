@@ -1,6 +1,6 @@
 import { defineCommand } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
-import { plural } from '../terminal/figures.ts'
+import { plural } from '../terminal/format.ts'
 
 export const revive = defineCommand({
   name: 'revive',

@@ -1,7 +1,7 @@
 import type { FoundWorker } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
-import { formatDistance, formatSpan } from '../terminal/figures.ts'
+import { formatDistance, formatSpan } from '../terminal/format.ts'
 import { printable } from '../../shared/printable.ts'
 import type { Style } from '../terminal/style.ts'
 import { renderTable } from '../terminal/table.ts'

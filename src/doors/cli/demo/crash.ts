@@ -5,7 +5,7 @@
  */
 import { sleep, type Clock } from '../../../clock.ts'
 import type { Punctual } from '../../../index.ts'
-import { plural } from '../terminal/figures.ts'
+import { plural } from '../terminal/format.ts'
 import type { Tally } from './tally.ts'
 import { DEMO_SETTINGS, workInChild, type ChildWorker, type Report } from './worker.ts'
 

@@ -1,5 +1,5 @@
 /** How the demo is told: as a picture on a terminal, as plain lines elsewhere, as documents for programs. */
-import { formatCount, formatSpan } from '../terminal/figures.ts'
+import { formatCount, formatSpan } from '../terminal/format.ts'
 import type { Output } from '../terminal/output.ts'
 import { Screen } from '../terminal/screen.ts'
 import { ORDER_TOPIC } from './plan.ts'

@@ -1,5 +1,5 @@
 /** What the demo has shown, in the end. */
-import { formatCount, formatSpan, plural } from '../terminal/figures.ts'
+import { formatCount, formatSpan, plural } from '../terminal/format.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Percentiles, Tally } from './tally.ts'
 

@@ -1,6 +1,6 @@
 /** The demo as a picture: one frame from the books, for a terminal of a given size. */
-import { bar, gauge, sparkline } from '../terminal/figures.ts'
-import { formatCount, formatSpan } from '../terminal/figures.ts'
+import { bar, gauge, sparkline } from '../terminal/format.ts'
+import { formatCount, formatSpan } from '../terminal/format.ts'
 import { formatClock } from '../../shared/moment.ts'
 import type { Style } from '../terminal/style.ts'
 import { pad } from '../terminal/table.ts'

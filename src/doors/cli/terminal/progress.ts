@@ -1,7 +1,7 @@
 /** A progress bar on one line of a terminal that is repainted in place; elsewhere it shows nothing. */
 import type { Clock } from '../../../clock.ts'
-import { gauge } from './figures.ts'
-import { formatCount } from './figures.ts'
+import { gauge } from './format.ts'
+import { formatCount } from './format.ts'
 import type { Output } from './output.ts'
 
 const PAINT_EVERY_MS = 80

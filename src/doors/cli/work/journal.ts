@@ -1,7 +1,7 @@
 /** A line per event, for people or for programs. */
 import type { Clock } from '../../../clock.ts'
 import type { EventName, Logger, Punctual, QueueEvents, StopReport } from '../../../index.ts'
-import { formatSpan, plural } from '../terminal/figures.ts'
+import { formatSpan, plural } from '../terminal/format.ts'
 import { formatClock, formatMoment } from '../../shared/moment.ts'
 import type { Output } from '../terminal/output.ts'
 import { firstLine, printable } from '../../shared/printable.ts'

@@ -1,7 +1,7 @@
 /**
- * Hearing that something may be due sooner: pub/sub, begun for the first listener. Whatever was published while the
- * subscription was away is made up for: after every (re)subscription all listeners are called once, and read the head
- * again.
+ * Hearing that something may be due sooner: pub/sub, begun for the first listener. The scripts decide when to publish
+ * (`scripts/parts/lines.lua`), `wire/wanted-topics.ts` whom a wake-up concerns. After every (re)subscription all listeners
+ * are called once and read the head again, because wake-ups may have been published meanwhile.
  */
 import type { LinkOptions } from './link.ts'
 import { Subscription } from './subscription.ts'

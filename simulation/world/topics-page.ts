@@ -1,5 +1,5 @@
 /** A page of counts by topic, for engines that have all topics at hand. */
-import type { TopicCounts, TopicsPage, TopicsQuery } from '../contract/store.ts'
+import type { TopicCounts, TopicsPage, TopicsQuery } from '../../src/store/contract/store.ts'
 
 export function topicsPage(all: Readonly<Record<string, TopicCounts>>, query: TopicsQuery): TopicsPage {
   if ('topics' in query) {
