@@ -12,7 +12,7 @@ const load = (file) => import(pathToFileURL(`${DIST}/${file}`).href)
 const { openRedisStore } = await load('store/redis/open.js')
 const { systemClock } = await load('clock.js')
 const { systemRandom } = await load('random.js')
-const { makeId } = await load('core/id.js')
+const { makeId } = await load('core/encoding/id.js').catch(() => load('core/id.js')) // Older builds have it there.
 
 const BODY = JSON.stringify({ n: 12345, dueAt: 1_700_000_000_000, pad: 'x'.repeat(158) })
 const HOUR_MS = 3_600_000

@@ -63,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a claim is told of a moment after its own',
-    file: 'src/core/wheel-lanes.ts',
+    file: 'src/core/wheel/wheel-lanes.ts',
     find: '    if (dueAt === this.#earliest[lane]) this.#stale[lane] = 1\n',
     replace: '',
   },

@@ -8,7 +8,7 @@
  *
  * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
  */
-import { decodePolicy } from '../../src/core/codec.ts'
+import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { keepSettlement, type Kept } from './kept.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'

@@ -1,5 +1,5 @@
 /** Looking at the model: pages, counts and forecasts, each by a walk over everything. */
-import { decodeCursor, encodeCursor } from '../../src/core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../src/core/encoding/cursor.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { isPicked } from '../../src/store/shared/filters.ts'
 import { barOf, checkEdges } from '../../src/store/shared/forecast.ts'

@@ -1,7 +1,7 @@
 /** From what `produce` is given to a message: everything that can be said without asking the store or a schema. */
-import { encodePayload } from '../core/codec.ts'
+import { encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
-import { makeId } from '../core/id.ts'
+import { makeId } from '../core/encoding/id.ts'
 import { checkTopic } from '../core/message.ts'
 import { parseProduce } from '../core/input/request.ts'
 import type { Draft } from '../runtime/producer.ts'

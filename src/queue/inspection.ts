@@ -1,5 +1,5 @@
 /** Looking at messages, and moving many of them, page by page: no single call to the store is unbounded. */
-import { decodePayload, decodePolicy } from '../core/codec.ts'
+import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
 import { priorityName, type MessageState, type Priority } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
 import type { ParsedFilter } from '../core/input/request.ts'

@@ -2,7 +2,7 @@
  * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
  * needs no `start()`.
  */
-import { decodePayload } from '../core/codec.ts'
+import { decodePayload } from '../core/encoding/codec.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'

@@ -6,7 +6,7 @@
  * effects are performed. Who else touches a run: the keeper, which extends its lease and tells us when that is lost.
  */
 import type { Clock } from '../clock.ts'
-import { decodePolicy } from '../core/codec.ts'
+import { decodePolicy } from '../core/encoding/codec.ts'
 import { assertNever } from '../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'

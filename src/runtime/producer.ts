@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
-import { makeId } from '../core/id.ts'
+import { makeId } from '../core/encoding/id.ts'
 import type { IfExists } from '../core/input/request.ts'
 import { cutBatches, Turn, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'

@@ -9,7 +9,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { decideLapse, type Outcome } from '../core/outcome.ts'
-import { decodePolicy } from '../core/codec.ts'
+import { decodePolicy } from '../core/encoding/codec.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { Random } from '../random.ts'
 import type { Lease, LeaseRef, Settlement, Store } from '../store/contract/store.ts'

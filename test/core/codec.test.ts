@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodePayload, decodePolicy, encodePayload, encodePolicy } from '../../src/core/codec.ts'
+import { decodePayload, decodePolicy, encodePayload, encodePolicy } from '../../src/core/encoding/codec.ts'
 
 const MAX = 1024
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decodeCursor, encodeCursor } from '../../src/core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../src/core/encoding/cursor.ts'
 
 it('what went in comes out, whatever the parts are', () => {
   fc.assert(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { makeId } from '../../src/core/id.ts'
+import { makeId } from '../../src/core/encoding/id.ts'
 import { checkId } from '../../src/core/message.ts'
 import { systemRandom } from '../../src/random.ts'
 

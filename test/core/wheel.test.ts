@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/core/input/duration.ts'
-import { TimingWheel } from '../../src/core/wheel.ts'
+import { TimingWheel } from '../../src/core/wheel/wheel.ts'
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 const START = Date.UTC(2026, 0, 1)

@@ -1,5 +1,5 @@
 /** What a caller asks for in `produce`, `reschedule`, `revive` and `purge`, checked and normalised. */
-import { encodePolicy, type MessagePolicy } from '../codec.ts'
+import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import {

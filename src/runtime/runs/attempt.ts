@@ -1,5 +1,5 @@
 /** One attempt: from the stored text to the handler's end. */
-import { decodePayload } from '../../core/codec.ts'
+import { decodePayload } from '../../core/encoding/codec.ts'
 import { formatDuration, type Duration } from '../../core/input/duration.ts'
 import { assertNever } from '../../core/errors.ts'
 import { DeadLetter, type Ending } from '../../core/outcome.ts'

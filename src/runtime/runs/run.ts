@@ -1,6 +1,6 @@
 /** One leased message in this process, from the claim to the settlement. Its states are those of `core/run`. */
 import type { RetryPolicy } from '../../core/backoff.ts'
-import type { MessagePolicy } from '../../core/codec.ts'
+import type { MessagePolicy } from '../../core/encoding/codec.ts'
 import { step, type RunEffect, type RunEvent, type RunState } from '../../core/run.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Lane } from './lanes.ts'

@@ -6,8 +6,8 @@
  * them, spread evenly, and says that it is not exact.
  */
 import type * as contract from '../contract/store.ts'
-import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
-import type { Looks } from '../../core/wheel-lanes.ts'
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
+import type { Looks } from '../../core/wheel/wheel-lanes.ts'
 import { barOf, checkEdges } from '../shared/forecast.ts'
 import type { Messages } from './messages.ts'
 import { WAITING } from './table.ts'

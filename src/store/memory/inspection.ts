@@ -2,7 +2,7 @@
  * Looking at messages without changing them. A page is a walk over the slots, from where the last page ended: a message
  * keeps its slot for life, so that none that stays is passed over or met twice.
  */
-import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
 import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage } from '../contract/store.ts'
 import { isPicked } from '../shared/filters.ts'

@@ -4,8 +4,8 @@
  *
  * Cost: every verb O(1), but those that leave out one owner, which look at all other owners that hold something.
  */
-import { grownFloat64, grownInt32 } from '../../core/columns.ts'
-import { TimingWheel } from '../../core/wheel.ts'
+import { grownFloat64, grownInt32 } from '../../core/wheel/columns.ts'
+import { TimingWheel } from '../../core/wheel/wheel.ts'
 
 const LAPSE_MAX = 10_000
 /** How many leases one page looks at. */

@@ -3,7 +3,7 @@
  * again. A million pending messages cost a few large arrays instead of a million objects. What few messages have (a
  * policy, an error, a moment before the last retry) lies in maps by slot.
  */
-import { grownFloat64, grownInt32, grownUint8 } from '../../core/columns.ts'
+import { grownFloat64, grownInt32, grownUint8 } from '../../core/wheel/columns.ts'
 import type { PriorityRank } from '../../core/message.ts'
 import type { NewMessage } from '../contract/store.ts'
 

@@ -4,8 +4,8 @@
  * Also remembers what sleeping claimers were told, topic by topic: a message that is due before the latest moment until
  * which one of them may sleep must wake them, any other need not.
  */
-import { TimingWheel } from '../../core/wheel.ts'
-import type { Looks } from '../../core/wheel-lanes.ts'
+import { TimingWheel } from '../../core/wheel/wheel.ts'
+import type { Looks } from '../../core/wheel/wheel-lanes.ts'
 import type { Next } from '../contract/store.ts'
 import { nextAt } from '../shared/moments.ts'
 import type { Sleepers } from './sleepers.ts'

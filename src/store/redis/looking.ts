@@ -1,5 +1,5 @@
 /** What people and doors ask of the Redis engine without changing anything: messages, counts, forecasts, workers. */
-import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { invariant } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'

@@ -9,7 +9,7 @@
  * written, one for that. All times are the server's; all state is the server's; any number of processes may do the
  * same. What lives where: `scripts/parts/base.lua`. What people ask is in `looking.ts`.
  */
-import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { UsageError, invariant } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'

@@ -4,7 +4,7 @@
  *
  * Cost: a row is about 100 bytes of text; recording O(1) for each topic; a page reads at most `PAGE_ROWS` rows.
  */
-import { decodeCursor, encodeCursor } from '../../core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import {
   FIGURES_KEPT_MS,
   FIGURE_TOPICS_MAX,

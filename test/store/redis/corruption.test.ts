@@ -7,8 +7,8 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { decodePolicy } from '../../../src/core/codec.ts'
-import { makeId } from '../../../src/core/id.ts'
+import { decodePolicy } from '../../../src/core/encoding/codec.ts'
+import { makeId } from '../../../src/core/encoding/id.ts'
 import { Punctual, PunctualError } from '../../../src/index.ts'
 import type { ClaimDue, NewMessage, Store } from '../../../src/store/contract/store.ts'
 import { RedisServer } from './server.ts'

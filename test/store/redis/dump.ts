@@ -8,7 +8,7 @@
  *   claims               { 'test/n': '31500' }
  */
 import { RESP_TYPES, createClient } from 'redis'
-import { numberOf } from '../../../src/core/digits.ts'
+import { numberOf } from '../../../src/core/encoding/digits.ts'
 import { decodePayload } from '../../../src/store/redis/wire/payload.ts'
 
 export type Dump = Readonly<Record<string, Readonly<Record<string, string>>>>

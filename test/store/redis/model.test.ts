@@ -7,7 +7,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ModelStore } from '../../../simulation/world/model-store.ts'
-import { digitsOf } from '../../../src/core/digits.ts'
+import { digitsOf } from '../../../src/core/encoding/digits.ts'
 import { assertNever } from '../../../src/core/errors.ts'
 import type { Lease, NewMessage, Settlement, Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
@@ -27,7 +27,7 @@ const TOPICS = ['a', 'b', 'c']
 const topic = fc.constantFrom(...TOPICS)
 const owner = fc.constantFrom('x', 'y')
 const number = fc.integer({ min: 0, max: 30 })
-/** As `core/id` makes them, out of order like those of several producers; and ids of users' own. */
+/** As `core/encoding/id` makes them, out of order like those of several producers; and ids of users' own. */
 const id = fc.oneof(
   number.map((n) => `m${n}`),
   number.map((n) => `${digitsOf(BEGAN_AT + n, 7)}${digitsOf(n, 3)}chance`),

@@ -1,6 +1,6 @@
 /** Each script alone, on a real server, with the whole key space before and after. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { digitsOf } from '../../../src/core/digits.ts'
+import { digitsOf } from '../../../src/core/encoding/digits.ts'
 import * as scripts from '../../../src/store/redis/scripts/generated.ts'
 import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import {

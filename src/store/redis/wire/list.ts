@@ -1,5 +1,5 @@
 /** Looking at messages: what `inspect` asks, what it shows, and where a page ended. */
-import { decodeCursor, encodeCursor } from '../../../core/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../../core/encoding/cursor.ts'
 import type { MessageState } from '../../../core/message.ts'
 import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
 import { momentOf } from './moments.ts'

@@ -9,7 +9,7 @@
  * The server puts mark and stamp before it where an id does not sort by itself (`scripts/parts/order.lua`), and else reads
  * it only for verbs that know nothing but an id. No topic has a control character.
  */
-import { digitsOf, numberOf } from '../../../core/digits.ts'
+import { digitsOf, numberOf } from '../../../core/encoding/digits.ts'
 import type { PriorityRank } from '../../../core/message.ts'
 
 const [MARK, LINE_FEED, TAB] = [126, 10, 9]

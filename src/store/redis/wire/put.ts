@@ -4,7 +4,7 @@ import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { encodePayload, encodeProducedAt, payloadHead } from './payload.ts'
 
-/** What `core/id` makes; an id of a user's own may look the same. */
+/** What `core/encoding/id` makes; an id of a user's own may look the same. */
 const GENERATED_ID = /^[-\w]{16}$/
 
 /** `now`: the store's, as far as it is known here. */
@@ -49,7 +49,7 @@ export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: n
   return { keys: lineKeys, args }
 }
 
-/** How many at the beginning have ids that `core/id` could have made one after the other. */
+/** How many at the beginning have ids that `core/encoding/id` could have made one after the other. */
 function generatedCount(messages: readonly NewMessage[]): number {
   let last = ''
   for (const [count, { id }] of messages.entries()) {

@@ -30,7 +30,7 @@
  * Order. Within one millisecond entries come out as they were placed. (An entry placed early falls into a bucket
  * of ring 0 when its block begins, before any later one can be placed there directly.)
  */
-import { invariant } from './errors.ts'
+import { invariant } from '../errors.ts'
 import { grownInt32 } from './columns.ts'
 import { BITMAP_WORDS, NO_BUCKET, WheelLanes, firstBit, type Looks } from './wheel-lanes.ts'
 

@@ -2,7 +2,7 @@
  * Cursors: where a page ended, as the caller carries it to the next one. Opaque to the caller, checked when it comes
  * back: each part must fit its pattern.
  */
-import { UsageError } from './errors.ts'
+import { UsageError } from '../errors.ts'
 
 export function encodeCursor(parts: readonly string[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
