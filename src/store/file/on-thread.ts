@@ -126,6 +126,15 @@ export class FileEngine implements HostedEngine {
     }
   }
 
+  /** Slices run later than the look that made them, so their failures are explained here. */
+  *#explained<T>(slices: Generator<void, T>): Generator<void, T> {
+    try {
+      return yield* slices
+    } catch (error) {
+      throw explainFailure(error, this.#options.directory)
+    }
+  }
+
   begin(): boolean {
     try {
       return this.#use().begin()
@@ -165,7 +174,7 @@ export class FileEngine implements HostedEngine {
     if (verb === 'put') this.#space.admit(call.entries, call.bytes)
     if (verb in WRITES) return { kind: 'write' }
     if (verb === 'forecast') {
-      return { kind: 'slices', slices: forecast(this.#view(call), ...(args as [never])) }
+      return { kind: 'slices', slices: this.#explained(forecast(this.#view(call), ...(args as [never]))) }
     }
     const aside = ASIDE[verb]
     if (aside !== undefined)
