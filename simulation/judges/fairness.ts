@@ -53,6 +53,7 @@ export class Fairness {
   granted(topic: string, id: string, readyAt: number): void {
     const { plan, timeline, violations } = this.#world()
     if (timeline.now - readyAt <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
+    if (plan.schemas === 'later') return // A schema that takes its time holds a slot, and no handler is seen to run.
     for (const process of this.#processes) {
       // Only since it has nothing else of this topic to do.
       const since = Math.max(readyAt, process.idleSince(topic), process.worksSince)
