@@ -31,6 +31,7 @@ export type Capabilities = {
  *   workers   `workers`, `leave`
  *   forecast  `forecast`
  *   figures   `record`, `figures`
+ *   controls  `control`, `controls`; a claim obeys them
  *   backup    `backup`
  */
-export type Feature = 'owners' | 'workers' | 'forecast' | 'figures' | 'backup'
+export type Feature = 'owners' | 'workers' | 'forecast' | 'figures' | 'controls' | 'backup'

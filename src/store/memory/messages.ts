@@ -2,6 +2,7 @@
  * What can happen to one message, each verb whole: the table, the counts of its topic, its place in wheel or line and
  * its lease always change together.
  */
+import type { TopicControl } from '../../core/controls.ts'
 import { assertNever } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
 import { dueAtOf, isStorable } from '../shared/moments.ts'
@@ -17,6 +18,8 @@ export class Messages {
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
+  /** By topic; '' is the whole queue. */
+  readonly controls = new Map<string, TopicControl>()
 
   constructor(now: number) {
     this.waiting = new Waiting(this.table, this.sleepers, now)
@@ -107,6 +110,8 @@ export class Messages {
     if (slot === undefined) return 'lost'
     if (!isStorable(settlement)) return 'refused'
     const owner = this.leases.ownerOf(slot)
+    if (this.controls.size > 0)
+      this.#noteFreed(this.topicOf(slot), settlement.kind === 'release' ? owner : undefined)
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'ack':
@@ -138,6 +143,12 @@ export class Messages {
         return assertNever(settlement)
     }
     return 'settled'
+  }
+
+  /** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+  #noteFreed({ name, running }: Topic, releasedBy: string | undefined): void {
+    const concurrency = this.controls.get(name)?.limit.concurrency
+    if (running === concurrency) this.sleepers.note(releasedBy)
   }
 
   #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {

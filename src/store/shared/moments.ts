@@ -12,6 +12,13 @@ export function nextAt(at: number | undefined, now: number): Next {
   return at <= now ? { state: 'EXPIRED' } : { state: 'WAITING', ms: at - now }
 }
 
+/** The same, if a topic with a limit may be handed out at `sharpAt`, without any lead. */
+export function nextOfBoth(at: number | undefined, sharpAt: number | undefined, now: number): Next {
+  if ((at ?? Infinity) <= (sharpAt ?? Infinity)) return nextAt(at, now)
+  const next = nextAt(sharpAt, now)
+  return next.state === 'WAITING' ? { ...next, isSharp: true } : next
+}
+
 /** False for numbers that no engine can keep: NaN, infinite, or beyond every moment that users can name. */
 export function isStorable(settlement: Settlement): boolean {
   if (settlement.kind !== 'retry') return true

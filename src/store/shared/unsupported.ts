@@ -7,6 +7,7 @@ const WHAT: Readonly<Record<Feature, string>> = {
   workers: 'list of workers',
   forecast: 'forecast',
   figures: 'figures per minute',
+  controls: 'pauses and limits',
   backup: 'backup of its own',
 }
 

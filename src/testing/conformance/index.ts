@@ -8,10 +8,13 @@
  */
 import { byteTests } from './bytes.ts'
 import { claimTests } from './claims.ts'
+import { controlWakeTests } from './control-wakes.ts'
+import { controlTests } from './controls.ts'
 import { figureTests } from './figures.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
+import { limitTests } from './limits.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
@@ -44,6 +47,9 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...listTests,
   ...figureTests,
   ...workerTests,
+  ...controlTests,
+  ...limitTests,
+  ...controlWakeTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

@@ -21,6 +21,7 @@ const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unk
   workers: [(store) => store.workers(), (store) => store.leave('nobody')],
   forecast: [(store) => store.forecast({ edges: [0, 1] })],
   figures: [(store) => store.record([]), (store) => store.figures({ from: 0, until: 1 })],
+  controls: [(store) => store.controls(), (store) => store.control({ kind: 'pause', topic: 'nothing' })],
   backup: [(store) => store.backup('nowhere')],
 }
 

@@ -10,6 +10,7 @@
  *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
+ *   control   pauses and limits, by topic; '' is the whole queue
  *   messages  a view for people with `sqlite3`; the engine does not use it
  *
  * The indexes are partial, so a message is in the index of its state only.
@@ -60,6 +61,10 @@ CREATE VIEW messages AS
     attempt, error, reason, owner.name AS owner, coalesce(message.body, body.body) AS body
   FROM message JOIN queue USING (queue) JOIN topic USING (topic) LEFT JOIN body USING (seq)
     LEFT JOIN owner ON owner.owner = message.owner AND state = 1;
+`,
+  `
+CREATE TABLE control (
+  queue INT NOT NULL, topic TEXT NOT NULL, control TEXT NOT NULL, PRIMARY KEY (queue, topic)) WITHOUT ROWID;
 `,
 ]
 

@@ -12,6 +12,7 @@ import {
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { concurrencyLimits } from './controlling.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
@@ -38,11 +39,13 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   const held = heldBy(scene, settlements)
   const settled = new Set<number>()
   const done: HeldRow[] = []
+  const limits = concurrencyLimits(scene)
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
     if (row === undefined || settled.has(row.seq)) return 'lost'
     if (!isStorable(settlement)) return 'refused'
     settled.add(row.seq)
+    if (limits.size > 0) noteFreed(scene, row.topic, limits)
     scene.ledger.take(row.topic, RUNNING)
     if (settlement.kind === 'ack') done.push(row)
     else goOn(scene, row.seq, settlement)
@@ -50,6 +53,12 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   })
   deleteMessages(scene.db, done)
   return results
+}
+
+/** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
+  const { name, running } = ledger.running(topic)
+  if (limits.get(name) === running) ledger.wake(queueName, 'due')
 }
 
 function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {

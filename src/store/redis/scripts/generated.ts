@@ -4,8 +4,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local PLACES_AT = 12
+local DEAD, DIED, ORDER, WORKERS, FACTS, CONTROLS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -111,6 +111,52 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end`
 
+const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
+local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
+local function controlTools()
+  local LEEWAY = 0.5
+  local tools = {}
+  function tools.read(record)
+    local control = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    local index = 0
+    for word in string.gmatch(record, '%S+') do
+      index = index + 1
+      local value = word == 'F' and MOMENT_MAX or tonumber(word)
+      control[index] = value and value == value and value or 0
+    end
+    return control
+  end
+  function tools.write(topic, control)
+    local pausedUntil = control[PAUSED] == MOMENT_MAX and 'F' or text(control[PAUSED])
+    local numbers = string.format(' %.17g %.0f %.3f %.0f %.17g %.0f %.3f %.0f', unpack(control, 2, 9))
+    call('HSET', CONTROLS, topic, pausedUntil .. numbers)
+  end
+  function tools.isOver(control)
+    return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
+  end
+  function tools.eachRate(controls, visit)
+    for _, control in ipairs(controls) do
+      if control[RATE] > 0 then
+        visit(control, RATE)
+      end
+      if control[OVER] > 0 and control[OVER_ENDS] > now then
+        visit(control, OVER)
+      end
+    end
+  end
+  local function filledUntil(control, rate)
+    local most = now + control[rate] * (control[rate + 1] + LEEWAY)
+    return math.max(now, math.min(control[rate + 2], most))
+  end
+  function tools.nextStart(control, rate)
+    return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
+  end
+  function tools.charge(control, rate, count)
+    control[rate + 2] = filledUntil(control, rate) + count * control[rate]
+  end
+  return tools
+end`
+
 const describe = `local ROW = 10
 local found, owners = {}, {}
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
@@ -169,6 +215,111 @@ local function countDied(line, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
   end
+end`
+
+const gates = `local function openGates(topics, frees, leadMs)
+  local tools = controlTools()
+  local byWant, limitedWants, freeSlots = {}, {}, 0
+  local record = call('HGET', CONTROLS, '')
+  local whole = record and tools.read(record)
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, controls = {} }, 70
+  local function open(want, own, free)
+    local topic = topics[want]
+    local gate = { heads = {}, free = free, places = math.huge, pausedUntil = 0, controls = { own } }
+    if whole and byte(topic, 1) ~= 1 then
+      gate.controls[#gate.controls + 1] = whole
+    end
+    for _, control in ipairs(gate.controls) do
+      gate.pausedUntil = math.max(gate.pausedUntil, control[PAUSED])
+    end
+    if own and own[CONCURRENCY] > 0 then
+      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
+    end
+    tools.eachRate(gate.controls, function()
+      gate.limited = true
+    end)
+    if gate.limited then
+      limitedWants[#limitedWants + 1] = want - 1
+    end
+    if gate.limited or gate.pausedUntil > now then
+      byWant[want] = gate
+    end
+  end
+  local records = {}
+  if call('HLEN', CONTROLS) <= #topics then
+    local all, wantOf = call('HGETALL', CONTROLS), {}
+    for want, topic in ipairs(topics) do
+      wantOf[topic] = want
+    end
+    for index = 1, #all, 2 do
+      records[wantOf[all[index]] or 0] = all[index + 1]
+    end
+  elseif #topics > 0 then
+    records = call('HMGET', CONTROLS, unpack(topics))
+  end
+  local want = -1
+  for free in string.gmatch(frees, '%S+') do
+    want = want + 1
+    if want == 0 then
+      freeSlots = tonumber(free)
+    elseif records[want] and byte(records[want], 1) == FOREVER_BYTE then
+      byWant[want] = CLOSED
+    elseif records[want] or whole then
+      open(want, records[want] and tools.read(records[want]), tonumber(free))
+    end
+  end
+  local gates = { byWant = byWant, limitedWants = limitedWants }
+  function gates.left(gate)
+    if gate.pausedUntil > now then
+      return 0
+    elseif not gate.limited then
+      return math.huge
+    end
+    local least = math.min(gate.places, gate.free, freeSlots)
+    tools.eachRate(gate.controls, function(control, rate)
+      least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
+    end)
+    return math.max(0, least)
+  end
+  function gates.charge(gate, count)
+    if gate.limited and count > 0 then
+      gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
+      tools.eachRate(gate.controls, function(control, rate)
+        tools.charge(control, rate, count)
+        control.isCharged = true
+      end)
+    end
+  end
+  local function opensAt(gate)
+    local at = math.huge
+    for _, head in pairs(gate.heads) do
+      at = math.min(at, head)
+    end
+    local isFull = gate.limited and math.min(gate.places, gate.free, freeSlots) <= 0
+    if at == math.huge or isFull or gate.pausedUntil == MOMENT_MAX then
+      return math.huge
+    end
+    at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
+    tools.eachRate(gate.controls, function(control, rate)
+      local nextAt = tools.nextStart(control, rate)
+      at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
+    end)
+    return at
+  end
+  function gates.close()
+    local at = math.huge
+    for number, gate in pairs(byWant) do
+      at = math.min(at, opensAt(gate))
+      for _, control in ipairs(gate.controls) do
+        if control.isCharged then
+          control.isCharged = nil
+          tools.write(control == whole and '' or topics[number], control)
+        end
+      end
+    end
+    return at
+  end
+  return gates
 end`
 
 const lines = `local function memberOf(id, stamp)
@@ -322,7 +473,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'abfb9dcd4502e833960ca1ff717bb5d5a0e8a75f',
+  sha: '5bd86d371695e369cb31f0d20238d02c660c7eca',
   source: [base, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -359,9 +510,67 @@ return {
 `].join('\n'),
 }
 
+export const CONTROL_SCRIPT: Script = {
+  name: 'control',
+  sha: '5bc5490931b0279205d0e23349226e085021f9dd',
+  source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local tools = controlTools()
+local control = tools.read(call('HGET', CONTROLS, topic) or '')
+local function number(place)
+  return tonumber(ARGV[place]) or 0
+end
+if kind == 'limit' then
+  control[RATE], control[RATE + 1], control[CONCURRENCY] = number(6), number(7), number(8)
+  if control[RATE] == 0 then
+    control[RATE + 2] = 0
+  end
+else
+  control[OVER], control[OVER + 1], control[OVER + 2], control[OVER_ENDS] = 0, 0, 0, 0
+  control[PAUSED] = 0
+  if kind == 'pause' then
+    control[PAUSED] = ARGV[6] == '' and MOMENT_MAX or dueOf(ARGV[6]) or 0
+  elseif number(6) > 0 then
+    control[OVER], control[OVER + 1], control[OVER_ENDS] = number(6), number(7), math.ceil(now + number(8))
+  end
+end
+local others, spent = 0, {}
+local all = call('HGETALL', CONTROLS)
+for index = 1, #all, 2 do
+  if all[index] ~= topic and tools.isOver(tools.read(all[index + 1])) then
+    spent[#spent + 1] = all[index]
+  elseif all[index] ~= topic then
+    others = others + 1
+  end
+end
+if others >= most and not tools.isOver(control) then
+  return 'TOO_MANY'
+end
+writeEvenWhenFull()
+for _, name in ipairs(spent) do
+  call('HDEL', CONTROLS, name)
+end
+if tools.isOver(control) then
+  call('HDEL', CONTROLS, topic)
+else
+  tools.write(topic, control)
+end
+redis.pcall('PUBLISH', ARGV[2], ' controls\\n' .. topic)
+return 'CHANGED'
+`].join('\n'),
+}
+
+export const CONTROLS_SCRIPT: Script = {
+  name: 'controls',
+  sha: 'b8c828e13a67323b4bd2a6c08ff73fc11ee3a59e',
+  source: [base, `local reply = call('HGETALL', CONTROLS)
+table.insert(reply, 1, string.format('%.3f', now))
+return reply
+`].join('\n'),
+}
+
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '802dc3b2e95633746925e36d060add009dc2ecdc',
+  sha: 'd3cd97be9cb4eecbcee86f0e435f81193bfca7cf',
   source: [base, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -385,7 +594,7 @@ return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'b6e7b64dc2cb268287ebf2effa563a4a6cd7d759',
+  sha: 'f6604f9a5054ecaadf2beac2054fab9e4211b023',
   source: [base, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -444,7 +653,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'c3eaf35485f3f6950df23513544b39dc4c15d958',
+  sha: '93d3f1307bd8aa314d6a39ab5b6b5051080ec906',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -471,7 +680,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '9fc5c3db6996a4ac8636a8b5ecb4da278a4a87da',
+  sha: '723b588ed2e67d6439ffa6f59524cd47e0277685',
   source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -536,7 +745,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
+  sha: '52b9901a59f38e39b727550fcd5f5fca1dee293a',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -592,7 +801,7 @@ return { found, owners }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'c3e9a4fd8673928453daa198a6df4be6548fae61',
+  sha: '404c9eac32f44c59f7a440c05ad90af0dd7a7f03',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -789,7 +998,7 @@ return { place, lastDeath, examined, found, owners }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '654e26f0e2469178e9ace94db533bbb52e3f6b35',
+  sha: '5b62c69516bc19b7888f7237f069cea8d78e6930',
   source: [base, lines, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -824,7 +1033,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '865d5f64a7532c25808414d478d83f57e2e299eb',
+  sha: 'a347f2d670e78db5840f4d330a0db20b8a7d03fb',
   source: [base, lines, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -854,7 +1063,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'ec4193be230fe1353d6d64aea9b3409287806c41',
+  sha: '6574927471c3d2495bec65f743349c7a5f765b9a',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -882,7 +1091,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'd1af7778f3ddfb355ede24cdb1fe5bb54e17484d',
+  sha: '83860d572356f3c7c35f3be62a07effa099fd391',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -900,19 +1109,33 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
-  source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
+  sha: '5f450a8480a3e61a7a3b66d7275e2b67fcc22285',
+  source: [base, claims, lines, failures, workers, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local wants = tonumber(ARGV[9])
+local LIMITS_AT = 10
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local gates
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+local function noteGated(gate, number, head)
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     nextAt = math.min(nextAt, tonumber(head))
@@ -927,7 +1150,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[LIMITS_AT + wants + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -940,7 +1163,11 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
+    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number and nextAt == math.huge then
       nextAt = tonumber(coming[index + 1])
     end
   end
@@ -948,10 +1175,23 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if gate then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    else
+      dueLines[#dueLines + 1] = number
+    end
   end
   table.sort(dueLines)
   return true
+end
+if hasControls then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+  end
+  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -962,7 +1202,7 @@ elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
   end
   askByName()
 end
@@ -982,8 +1222,8 @@ local function duesOf(line, found)
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
 end
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -1045,13 +1285,18 @@ local function take(number, line, size)
 end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
-  local size = math.min(leftOver, room[want])
+  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  local gate = gates and gates.byWant[want]
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -1067,21 +1312,35 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first, gate = left(lines[number]), gateOf(number)
+  if gate then
+    gate.heads[number] = first and tonumber(first)
+  elseif first and tonumber(first) <= horizon then
+    isMore = true
+  elseif first then
+    nextAt = math.min(nextAt, tonumber(first))
+  end
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
 end
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+local gatedAt = gates and gates.close() or math.huge
+local nextTime = 'NO_TASK'
+if isMore or gatedAt <= now then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt - leadMs then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - leadMs - now)
+end
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
+  sha: '4c590a87488e582cc8ba86308b13132f1d2654b6',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1208,7 +1467,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
+  sha: 'b2feea08e489dbfb7e22aa190f89ca5b92055e0a',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1258,7 +1517,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'c5c1f0f671d612aa77d0c1d3cb88336935cd7e98',
+  sha: 'b2be721731090bfcc81c2d7676cbd250d16ef68e',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1273,7 +1532,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
+  sha: '5e47c244c9e9dfd265e5a7bc161c1492bc24345f',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1314,7 +1573,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '8d0122827b7802fafefd656a63ac69f34781384a',
+  sha: '7f761a85ba2535831dcae622c74bdcf976da8f01',
   source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1451,7 +1710,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b86587b06cc7d2e111e2ae4a9a682bd07bb77304',
+  sha: '137057d2e98df26264a41897551c14d1fe915e16',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1505,8 +1764,8 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '7a5d2221f42109d5dd19a597a3dea8c9fee418d8',
-  source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
+  sha: '2be832095a102647db77770b79490987f7bca9fe',
+  source: [base, claims, lines, failures, controls, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -1618,6 +1877,21 @@ for line, members in pairs(waitingAgain) do
   entered(line, earliest[line])
 end
 writeRunning()
+if hasControls then
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
 wake(giver or '')
 return exceptions
 `].join('\n'),

@@ -1,5 +1,5 @@
 -- settle: ends leases: done, again later, back in its place, or dead.
--- uses: base claims lines failures
+-- uses: base claims lines failures controls
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, then groups of one kind and claim, in order, because the first settlement of a lease counts:
@@ -133,5 +133,22 @@ for line, members in pairs(waitingAgain) do
   entered(line, earliest[line])
 end
 writeRunning()
+
+-- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them.
+if hasControls then
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
 wake(giver or '')
 return exceptions
