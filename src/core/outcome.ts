@@ -45,6 +45,13 @@ export type Outcome =
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
 
+/** A retry cannot help. */
+export const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
+
 const ACK: Outcome = { kind: 'ack' }
 const RELEASE: Outcome = { kind: 'release' }
 
