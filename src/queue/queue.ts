@@ -3,12 +3,20 @@
  * needs no `start()`.
  */
 import { decodePayload } from '../core/encoding/codec.ts'
-import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
-import { UsageError, describe, invariant } from '../core/errors.ts'
+import type { Duration } from '../core/input/duration.ts'
+import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
-import { checkId } from '../core/message.ts'
-import { checkRecord } from '../core/input/checks.ts'
-import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/handle-options.ts'
+import { checkId, checkTopic } from '../core/message.ts'
+import type { HandleOptions } from '../core/input/handle-options.ts'
+import {
+  parseControlled,
+  parseLimit,
+  parsePause,
+  parseResume,
+  type LimitOptions,
+  type PauseOptions,
+  type ResumeOptions,
+} from '../core/input/limits.ts'
 import {
   parseForecast,
   parseList,
@@ -28,17 +36,19 @@ import {
 } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { checkDeclared, makeDraft } from './draft.ts'
+import { limit, pause, resume } from './controls.ts'
+import { makeDraft } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
+import { makeLane } from './lane.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
 import type { Handler } from '../runtime/handler.ts'
-import { Lane, Lanes } from '../runtime/runs/lanes.ts'
+import { Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
-import type { Settings } from './settings.ts'
+import { parseStopTimeout, type Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
@@ -145,6 +155,27 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return purge(await this.#open(), parsed)
   }
 
+  /** From now on no process starts a message of this topic; without one, of any. What runs goes on. */
+  async pause(topic?: TopicName<T, S>, options?: PauseOptions): Promise<void> {
+    const name = parseControlled(topic)
+    const until = parsePause(options, this.#settings.clock.now())
+    await pause(await this.#open(), name, until)
+  }
+
+  /** Ends the pause of this topic, or without one that of the whole queue; a topic's own pause then still holds. */
+  async resume(topic?: TopicName<T, S>, options?: ResumeOptions): Promise<void> {
+    const name = parseControlled(topic)
+    const overMs = parseResume(options)
+    await resume(await this.#open(), name, overMs, this.#settings.clock.now())
+  }
+
+  /** How fast messages of this topic may start, and how many may run, over all processes; null takes the limit back. */
+  async limit(topic: TopicName<T, S>, to: LimitOptions | null): Promise<void> {
+    const name = checkTopic(topic)
+    const parsed = parseLimit(to)
+    await limit(await this.#open(), name, parsed)
+  }
+
   /** Totals, the 1,000 topics with most waiting (or those named), what is overdue, and what ended lately. */
   async stats(options?: StatsOptions): Promise<Stats> {
     const topics = parseStats(options)
@@ -188,23 +219,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
-    checkDeclared(this.#settings, topic)
-    if (typeof handler !== 'function') {
-      throw new UsageError(
-        'HANDLER_INVALID',
-        `the handler of "${topic}" is ${describe(handler)}; give a function.`,
-        {
-          value: handler,
-        },
-      )
-    }
-    if (this.#lanes.get(topic) !== undefined) {
-      throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
-        value: topic,
-      })
-    }
-    const settings = parseHandleOptions(options, this.#handleDefaults())
-    this.#lanes.add(new Lane(topic, handler as Handler, settings, this.#settings.schemas?.get(topic)))
+    this.#lanes.add(makeLane(this.#settings, this.#lanes, { topic, handler, options }))
     this.#runtime?.lanesChanged()
     return this
   }
@@ -232,7 +247,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Ends in order, within its timeout and a few seconds, whatever happens. A second call shares the first. */
   stop(options?: { timeout?: Duration }): Promise<StopReport> {
     if (this.#stopping === undefined) {
-      const timeoutMs = this.#parseStopTimeout(options)
+      const timeoutMs = parseStopTimeout(options, this.#settings.stopTimeoutMs)
       this.#stopping = this.#stop(timeoutMs)
     }
     return this.#stopping
@@ -318,18 +333,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   async #checkSchema({ message }: Draft): Promise<void> {
     const schema = this.#settings.schemas?.get(message.topic)
     if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
-  }
-
-  #handleDefaults(): HandleSettings {
-    const { concurrency, timeoutMs, retry } = this.#settings
-    return { concurrency, timeoutMs, retry }
-  }
-
-  #parseStopTimeout(options: unknown): number {
-    if (options === undefined) return this.#settings.stopTimeoutMs
-    const { timeout } = checkRecord(options, 'options', ['timeout'])
-    if (timeout === undefined) return this.#settings.stopTimeoutMs
-    return parseDuration(timeout, 'timeout', { min: 0, max: TIMER_MS_MAX })
   }
 
   #assertNotStopped(): void {

@@ -1,10 +1,11 @@
 /** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
 import { assertNever } from '../core/errors.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
+import { limitsOf, pauseOf, readControls, type FoundControl } from './controls.ts'
 import { countDueBefore } from './forecast.ts'
 import { handlersOf, living, readWorkersIfKept, type FoundWorker } from './workers.ts'
 
-/** Newer versions may know more kinds (paused, limited...): give a `switch` a default. */
+/** Newer versions may know more kinds: give a `switch` a default. */
 export type Why =
   /** Never produced here, or completed, cancelled or purged. */
   | { readonly kind: 'unknown'; readonly id: string }
@@ -14,6 +15,24 @@ export type Why =
       readonly kind: 'retry'
       readonly error: string
       readonly lapses: number
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and its topic is paused, or the whole queue (`isWholeQueue`). */
+  | (WhyAbout & {
+      readonly kind: 'paused'
+      readonly isWholeQueue: boolean
+      /** Epoch milliseconds; absent until somebody resumes it. */
+      readonly until?: number
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and the limit of its topic, or of the whole queue, lets no more start now, or so many at a time. */
+  | (WhyAbout & {
+      readonly kind: 'limited'
+      readonly limits: readonly FoundControl[]
+      /** How many of its topic run, over all processes. */
+      readonly running: number
+      readonly before?: number
+      readonly isExact?: boolean
       readonly handlers?: TopicHandlers
     })
   /** It is due, and no living worker handles its topic. */
@@ -78,18 +97,27 @@ async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: Stor
 }
 
 async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
-  const workers = await readWorkersIfKept(store)
+  const [workers, controls] = await Promise.all([readWorkersIfKept(store), readControls(store)])
   const handlers = handlersOf(about.topic, workers)
+  const stopped = pauseOf(controls, about.topic)
+  if (stopped !== undefined) {
+    const isWholeQueue = stopped.topic === undefined
+    return { kind: 'paused', ...about, isWholeQueue, ...stopped.paused, ...summary(handlers) }
+  }
   if (workers !== undefined && handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }
   const due = await countDueBefore(store, about.topic, about.dueAt)
-  return {
-    kind: 'in-line',
+  const inLine = {
     ...about,
     ...(due === undefined ? {} : { before: due.count, isExact: due.isExact }),
     ...summary(handlers),
   }
+  const limits = limitsOf(controls, about.topic)
+  if (limits.length === 0) return { kind: 'in-line', ...inLine }
+  const { topics } = await store.countTopics({ topics: [about.topic] })
+  const running = new Map(Object.entries(topics)).get(about.topic)?.running ?? 0
+  return { kind: 'limited', ...inLine, limits, running }
 }
 
 async function whyRunning(
