@@ -32,7 +32,7 @@ describe('simulation', () => {
     expect([silent.events, silent.tally]).toEqual([first.events, first.tally])
   })
 
-  it(`P1-P12: seeds ${FIXED.from} to ${FIXED.from + FIXED.count - 1} break no promise`, async () => {
+  it(`P1-P14: seeds ${FIXED.from} to ${FIXED.from + FIXED.count - 1} break no promise`, async () => {
     for (let seed = FIXED.from; seed < FIXED.from + FIXED.count; seed += 1) await expectClean(seed)
   })
 

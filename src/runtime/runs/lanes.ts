@@ -82,11 +82,11 @@ export class Lane {
 
   /**
    * Whether what was asked for then may have been handed out before a pause that we heard of since. A claim that was sent
-   * later and brings something shows that the pause is over.
+   * no earlier and brings something shows that the pause is over.
    */
   wasPausedSince(askedAt: number): boolean {
     if (this.pausedAt === undefined) return false
-    if (askedAt <= this.pausedAt) return true
+    if (askedAt < this.pausedAt) return true
     this.pausedAt = undefined
     return false
   }
