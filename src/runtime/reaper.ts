@@ -7,7 +7,7 @@
  *
  * If we die here: our own lease on it lapses in turn, and the next reaper finds it with the same attempt.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import { decideLapse, type Outcome } from '../core/outcome.ts'
 import { decodePolicy } from '../core/encoding/codec.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
@@ -42,8 +42,8 @@ export class Reaper {
   readonly #scheduler: Scheduler
   /** Taken over, and not yet settled. */
   readonly #held = new Set<LeaseRef>()
-  /** No lease lives, as far as the store knows: nothing to look for until one is handed out. */
-  #isQuiet = false
+  #look: Timer | undefined
+  #isStopped = false
 
   constructor(parts: ReaperParts) {
     this.#parts = parts
@@ -66,14 +66,21 @@ export class Reaper {
   }
 
   stop(): Promise<void> {
+    this.#isStopped = true
+    this.#look?.cancel()
     return this.#scheduler.stop()
   }
 
-  /** Leases were handed out here. */
+  /**
+   * Leases were handed out here. The store speaks only of those of others; ours are worth a look when the first of them
+   * may have ended, not before: every claim would ask twice.
+   */
   watch(): void {
-    if (!this.#isQuiet) return
-    this.#isQuiet = false
-    this.#scheduler.wake()
+    if (this.#isStopped) return
+    this.#look ??= this.#parts.clock.schedule(this.#parts.leaseMs, () => {
+      this.#look = undefined
+      this.#scheduler.wake()
+    })
   }
 
   async #reap(): Promise<Reading> {
@@ -87,7 +94,6 @@ export class Reaper {
         for (const lease of reply.leases) this.#settle(lease, givesUpAt)
       },
     )
-    this.#isQuiet = next.state === 'NO_TASK'
     if (isOwnLapsed === true) {
       this.#parts.onOwnLapsed()
       await strays.sweep()

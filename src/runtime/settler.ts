@@ -127,7 +127,7 @@ export class Settler {
     for (let failures = 0; left.length > 0;) {
       try {
         const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
-        for (const [i, entry] of left.entries()) entry.answered(answerFor(entry, results[i] ?? 'lost'))
+        left.forEach((entry, i) => entry.answered(answerFor(entry, results[i] ?? 'lost')))
         left = []
       } catch (error) {
         failures += 1

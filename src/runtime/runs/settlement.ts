@@ -72,7 +72,7 @@ class RunSettlement implements Entry {
     switch (answer) {
       case 'settled':
         if (this.settlement.kind === 'release') onReturned(run.lane)
-        return reports.settled(this.settlement, aboutRun(run), run.startedAt === undefined ? undefined : run)
+        return reports.settled(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
         return events.report('settling failed', refusal(this.settlement))

@@ -106,7 +106,7 @@ export class Messages {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
     if (!isStorable(settlement)) return 'refused'
-    const owner = this.leases.ownerOf(slot)
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'ack':
@@ -126,7 +126,7 @@ export class Messages {
         break
       case 'release':
         this.table.addAttempt(slot, -1)
-        this.#wait(slot, 'running', owner)
+        this.#wait(slot, 'running', giver)
         break
       case 'dead':
         this.table.setError(slot, settlement.error)
