@@ -15,8 +15,8 @@ import type { Random } from '../random.ts'
 import type { Lease, LeaseRef, Settlement, Store } from '../store/contract/store.ts'
 import type { Reports } from './reports.ts'
 import type { Lanes } from './runs/lanes.ts'
-import { Scheduler, type Reading } from './scheduler.ts'
-import { settlementFor, type Entry, type SettleAnswer, type Settler } from './settler.ts'
+import { Scheduler, type ClaimReading } from './scheduler.ts'
+import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from './settler.ts'
 import type { Strays } from './strays.ts'
 
 const REAP_MAX = 100
@@ -83,7 +83,7 @@ export class Reaper {
     })
   }
 
-  async #reap(): Promise<Reading> {
+  async #reap(): Promise<ClaimReading> {
     const { clock, leaseMs, owner, settler, store, strays } = this.#parts
     settler.flush() // What has ended is told before anybody asks what was left behind.
     const limit = Math.min(REAP_MAX, store.capabilities.batchMax)
@@ -124,7 +124,7 @@ type LapseParts = {
   readonly onAnswered: () => void
 }
 
-class LapseSettlement implements Entry {
+class LapseSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
   readonly #parts: LapseParts
