@@ -145,7 +145,7 @@ export class Messages {
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, now + leaseMs),
+      token: this.leases.grant(slot, owner, { since: now, endsAt: now + leaseMs }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),

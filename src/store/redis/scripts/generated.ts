@@ -78,7 +78,10 @@ local function linesIn(record)
   return lines
 end
 local function makeRecord(lines)
-  return table.concat(lines, '\\n') .. '\\n' .. FILLING
+  return table.concat(lines, '\\n') .. '\\n' .. text(math.floor(now)) .. FILLING
+end
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
@@ -112,13 +115,13 @@ local function waiting(ms)
 end`
 
 const describe = `local ROW = 10
-local found, owners = {}, {}
+local found, owners, handedOut = {}, {}, {}
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -129,11 +132,16 @@ local function showDead(id, value, diedAt)
   local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
+local recordOf = {}
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -536,7 +544,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
+  sha: '6d543421958d0f042fa22a2caa57ede91e2ceffc',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -586,13 +594,13 @@ for index = 3, #ARGV do
     showRunning(id, known[1], holder[1], holder[2], holder[3])
   end
 end
-return { found, owners }
+return { found, owners, handedOut }
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'c3e9a4fd8673928453daa198a6df4be6548fae61',
+  sha: '9f0cdb012c50f331c023865538c21ee2d3cd6efa',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -783,7 +791,7 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, found, owners, handedOut }
 `].join('\n'),
 }
 
@@ -900,7 +908,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
+  sha: '3598741829d9b3d2878d6f35ac71f41e51b678a6',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1081,7 +1089,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
+  sha: '39eb0b61af4e8bd682b0e3e0e4c786a017657a87',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1208,7 +1216,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
+  sha: 'bd0e366f5dc6c5b8256d53a3ab80d0364c299197',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1273,7 +1281,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
+  sha: '33acde6526abee1a8f4d33e1fb289cd5e2e09bce',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1505,7 +1513,7 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '7a5d2221f42109d5dd19a597a3dea8c9fee418d8',
+  sha: 'c93204e57a5b4f516ba0f40d8347a807f2cf4b61',
   source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}
