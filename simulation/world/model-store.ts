@@ -27,7 +27,10 @@ export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
-  readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  readonly #listeners = new Set<{
+    readonly call: (wake: contract.WakeUp) => void
+    readonly owner: string | undefined
+  }>()
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   #produced = 0
@@ -197,7 +200,7 @@ export class ModelStore implements contract.Store {
     return unsupported('model', 'backup', 'a model lives as long as its test')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const entry = { call: listener, owner }
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
@@ -325,7 +328,7 @@ export class ModelStore implements contract.Store {
     const causes = this.#wakesFor
     this.#wakesFor = []
     for (const { call, owner } of this.#listeners)
-      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call()
+      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call({ kind: 'due' })
     return result
   }
 

@@ -152,7 +152,7 @@ export class MemoryStore implements contract.Store {
     return unsupported('memory', 'backup', 'use the file engine')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#messages.sleepers.add(listener, owner)
   }
 

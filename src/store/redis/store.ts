@@ -261,8 +261,8 @@ export class RedisStore implements contract.Store {
     return worstFirst([...agreement, ...server])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
-    return this.#wakeups.listen(listener, (message) => this.#wanted.isConcerned(owner, message))
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
   }
 
   async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
