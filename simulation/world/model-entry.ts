@@ -5,7 +5,7 @@ import type * as contract from '../../src/store/contract/store.ts'
 export type ModelLease = { readonly token: string; readonly owner: string; endsAt: number }
 
 export type ModelEntry = {
-  readonly message: contract.NewMessage
+  message: contract.NewMessage
   readonly order: number
   readonly producedAt: number
   place: 'waiting' | 'running' | 'dead'

@@ -52,6 +52,7 @@ export class Reports {
         events.emit('dead', { ...message, reason, error })
         return
       }
+      case 'again':
       case 'release':
         return
       default:
