@@ -2,7 +2,12 @@
 import type { MessageState } from '../../src/core/message.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 
-export type ModelLease = { readonly token: string; readonly owner: string; endsAt: number }
+export type ModelLease = {
+  readonly token: string
+  readonly owner: string
+  readonly since: number
+  endsAt: number
+}
 
 export type ModelEntry = {
   message: contract.NewMessage
@@ -63,6 +68,7 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
     reason,
     until: held?.endsAt ?? (entry.place === 'dead' ? entry.diedAt : 0),
     owner: held?.owner ?? '',
+    leasedAt: held?.since ?? 0,
   }
 }
 

@@ -51,7 +51,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
   }
 
@@ -261,7 +261,7 @@ export class ModelStore implements contract.Store {
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
-    entry.held = { token, owner, endsAt: now + leaseMs }
+    entry.held = { token, owner, since: now, endsAt: now + leaseMs }
     const latenessMs = now - dueAt
     return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }

@@ -94,6 +94,7 @@ const LET_GO: RunEffect = { kind: 'let go' }
 
 const BECOMES_DUE: RunStep = [QUEUED, [LEAVE_HOLDING, { kind: 'enqueue' }]]
 const STARTS: RunStep = [RUNNING, [LEAVE_LINE, { kind: 'call' }]]
+const RETURNS: RunStep = [SETTLING, [ENDED, COMPLETE]]
 const IS_ANSWERED: RunStep = [OVER, [LET_GO]]
 
 export function step(state: RunState, event: RunEvent): RunStep {
@@ -147,7 +148,8 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      return [SETTLING, [ENDED, isComplete ? COMPLETE : { kind: 'conclude', ending: event.ending }]]
+      if (isComplete || event.ending.kind === 'returned') return RETURNS
+      return [SETTLING, [ENDED, { kind: 'conclude', ending: event.ending }]]
     case 'deadline':
       return abort('timeout', isComplete)
     case 'stop':

@@ -66,7 +66,7 @@ export function cutBatches<T>(
   let from = 0
   let bytes = 0
   let entries = 0
-  for (const [i, item] of items.entries()) {
+  items.forEach((item, i) => {
     const size = sizeOf(item)
     const count = entriesOf === undefined ? 1 : entriesOf(item)
     if (i > from && (entries + count > entriesMax || bytes + size > bytesMax)) {
@@ -77,7 +77,7 @@ export function cutBatches<T>(
     }
     bytes += size
     entries += count
-  }
+  })
   batches.push(from === 0 ? items : items.slice(from))
   return batches
 }

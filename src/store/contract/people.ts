@@ -77,8 +77,10 @@ export type StoredMessage = {
   readonly reason: string
   /** Running: when its lease ends. Dead: when it died. Otherwise 0. */
   readonly until: number
-  /** Running: who has it; '' otherwise, and on engines without owners. */
+  /** Running: who has it; '' otherwise. */
   readonly owner: string
+  /** Running: when it was handed out; otherwise 0. */
+  readonly leasedAt: number
 }
 
 export type StateCounts = { readonly [state in MessageState]: number }

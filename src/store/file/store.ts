@@ -37,7 +37,7 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['owners', 'workers', 'forecast', 'figures', 'backup'],
+    features: ['backup'],
   }
 
   readonly #options: FileStoreOptions

@@ -120,8 +120,8 @@ export class Messages {
   }
 
   #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
-    const owner = this.leases.ownerOf(slot)
     if (settlement.kind === 'ack') return this.#finish(slot)
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'again':
@@ -144,7 +144,7 @@ export class Messages {
         break
       case 'release':
         this.table.addAttempt(slot, -1)
-        this.#wait(slot, 'running', owner)
+        this.#wait(slot, 'running', giver)
         break
       case 'dead':
         this.table.setError(slot, settlement.error)
@@ -162,7 +162,7 @@ export class Messages {
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, now + leaseMs),
+      token: this.leases.grant(slot, owner, { since: now, endsAt: now + leaseMs }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),

@@ -36,7 +36,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['owners', 'workers', 'forecast', 'figures'],
+    features: [],
   }
 
   readonly #clock: Clock

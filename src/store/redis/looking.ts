@@ -31,8 +31,8 @@ export class Looking {
       admitEntries(query.ids.length, this.#batchMax)
       if (query.ids.length === 0) return { items: [], scanned: 0 }
       const reply = await this.#run(scripts.INSPECT_IDS_SCRIPT, query.ids)
-      const [rows, owners] = reply as unknown as [unknown[], string[]]
-      return { items: decodeRows(rows, owners), scanned: query.ids.length }
+      const [rows, owners, leasedAt] = reply as unknown as [unknown[], string[], string[]]
+      return { items: decodeRows(rows, owners, leasedAt), scanned: query.ids.length }
     }
     admitEntries(query.limit, this.#batchMax)
     return pageReply(query.state, await this.#run(scripts.INSPECT_PAGE_SCRIPT, pageArgs(query)))

@@ -100,7 +100,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)

@@ -21,7 +21,7 @@ import {
   release,
   stored,
 } from './stand.ts'
-import { has, test, type ConformanceTest } from './test.ts'
+import { test, type ConformanceTest } from './test.ts'
 
 const TOPICS = [SCHEDULES_TOPIC]
 const ID = `${CONTROL_MARK}schedule:daily`
@@ -74,11 +74,9 @@ export const controlTests: readonly ConformanceTest[] = [
     await store.put([control({ when: { delayMs: 1_000 } }), message('b', { when: { delayMs: 5_000 } })])
     const [mine, ours] = [await stored(store, 'b'), await stored(store, ID)]
     assert.equal((await store.count()).nextDueAt, mine.dueAt)
-    if (has(store, 'forecast')) {
-      const edges = [ours.dueAt - 500, ours.dueAt + 500, mine.dueAt + 1]
-      assert.deepEqual((await store.forecast({ edges })).counts, [0, 1])
-      assert.deepEqual((await store.forecast({ edges, topic: SCHEDULES_TOPIC })).counts, [1, 0])
-    }
+    const edges = [ours.dueAt - 500, ours.dueAt + 500, mine.dueAt + 1]
+    assert.deepEqual((await store.forecast({ edges })).counts, [0, 1])
+    assert.deepEqual((await store.forecast({ edges, topic: SCHEDULES_TOPIC })).counts, [1, 0])
     await advance(1_000)
     const { next } = await claim(store, {})
     assert.notEqual(next.state, 'EXPIRED', 'a worker that does not want them is not told of them')

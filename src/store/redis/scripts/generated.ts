@@ -78,7 +78,10 @@ local function linesIn(record)
   return lines
 end
 local function makeRecord(lines)
-  return table.concat(lines, '\\n') .. '\\n' .. FILLING
+  return table.concat(lines, '\\n') .. '\\n' .. text(math.floor(now)) .. FILLING
+end
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
@@ -131,13 +134,13 @@ local AFTER_CONTROL = LINE_PREFIX .. '\\2'
 local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
 const describe = `local ROW = 10
-local found, owners = {}, {}
+local found, owners, handedOut = {}, {}, {}
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -148,11 +151,16 @@ local function showDead(id, value, diedAt)
   local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
+local recordOf = {}
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -755,7 +763,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
+  sha: '6d543421958d0f042fa22a2caa57ede91e2ceffc',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -805,13 +813,13 @@ for index = 3, #ARGV do
     showRunning(id, known[1], holder[1], holder[2], holder[3])
   end
 end
-return { found, owners }
+return { found, owners, handedOut }
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '9640a36cb1bec7b6ac5c97ae03a6b123c3cb31bb',
+  sha: '342333fa3398f218ecd866e8fae18727025b8881',
   source: [base, control, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1002,7 +1010,7 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, found, owners, handedOut }
 `].join('\n'),
 }
 
@@ -1119,7 +1127,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
+  sha: '3598741829d9b3d2878d6f35ac71f41e51b678a6',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1300,7 +1308,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
+  sha: '39eb0b61af4e8bd682b0e3e0e4c786a017657a87',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1427,7 +1435,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
+  sha: 'bd0e366f5dc6c5b8256d53a3ab80d0364c299197',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1492,7 +1500,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
+  sha: '33acde6526abee1a8f4d33e1fb289cd5e2e09bce',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1533,7 +1541,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '665f0b5590551db469747e982b04c683b7650283',
+  sha: '63f6d157d0994b5cdc8c194d6466121f3b3a413f',
   source: [base, claims, order, lines, failures, placing, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1703,14 +1711,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'be3a6adb14cb25cf4cb3a16960d3a67265c0ebde',
+  sha: '25d650f2130d70371bf49e2ed7bd765d17eb7fd0',
   source: [base, claims, lines, failures, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '28493bd37401db6bdc61f8d8d65bd92c3d8be932',
+  sha: 'b5228bdf9ffe03dd513c1cb8eb39df7681e35756',
   source: [base, claims, order, lines, failures, placing, settling, `local FIELDS = 6
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count

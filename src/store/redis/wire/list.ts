@@ -27,20 +27,29 @@ type PageParts = [
   scanned: number,
   rows: readonly unknown[],
   owners: readonly string[],
+  leasedAt: readonly string[],
 ]
 
 export function pageReply(state: MessageState, reply: readonly unknown[]): Page {
-  const [place, lastDeath, scanned, rows, owners] = reply as unknown as PageParts
-  const items = decodeRows(rows, owners)
+  const [place, lastDeath, scanned, rows, owners, leasedAt] = reply as unknown as PageParts
+  const items = decodeRows(rows, owners, leasedAt)
   if (place.length === 0) return { items, scanned }
   return { items, scanned, cursor: encodeCursor([state, ...place, lastDeath]) }
 }
 
-export function decodeRows(rows: readonly unknown[], owners: readonly string[]): StoredMessage[] {
-  return owners.map((owner, index) => decodeRow(rows, index * ROW_FIELDS, owner))
+export function decodeRows(
+  rows: readonly unknown[],
+  owners: readonly string[],
+  leasedAt: readonly string[],
+): StoredMessage[] {
+  return owners.map((owner, index) => ({
+    ...decodeRow(rows, index * ROW_FIELDS),
+    owner,
+    leasedAt: momentOf(leasedAt[index]),
+  }))
 }
 
-function decodeRow(rows: readonly unknown[], at: number, owner: string): StoredMessage {
+function decodeRow(rows: readonly unknown[], at: number): Omit<StoredMessage, 'owner' | 'leasedAt'> {
   return {
     id: rows[at] as string,
     ...decodePayload(rows[at + 1] as string),
@@ -52,6 +61,5 @@ function decodeRow(rows: readonly unknown[], at: number, owner: string): StoredM
     error: rows[at + 7] as string,
     reason: rows[at + 8] as string,
     until: momentOf(rows[at + 9]),
-    owner,
   }
 }

@@ -59,4 +59,4 @@ for index = 3, #ARGV do
     showRunning(id, known[1], holder[1], holder[2], holder[3])
   end
 end
-return { found, owners }
+return { found, owners, handedOut }

@@ -223,4 +223,4 @@ end
 
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, found, owners, handedOut }
