@@ -144,6 +144,7 @@ export class ModelStore implements contract.Store {
       id: message.id,
       token: held.token,
       topic: message.topic,
+      isTakenOver: held.isTakenOver,
     }))
     return rest.length === page.length ? { leases } : { leases, cursor: String(page.at(-1)?.entry.order) }
   }
@@ -259,12 +260,12 @@ export class ModelStore implements contract.Store {
     return isOwnLapsed ? { leases, next, isOwnLapsed } : { leases, next }
   }
 
-  #lease(entry: ModelEntry, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #lease(entry: ModelEntry, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { id, topic, body, meta, priority } = entry.message
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
-    entry.held = { token, owner, since: now, endsAt: now + leaseMs }
+    entry.held = { token, owner, since: now, isTakenOver: from === 'lapsed', endsAt: now + leaseMs }
     const latenessMs = now - dueAt
     return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }

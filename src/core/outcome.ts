@@ -99,7 +99,7 @@ export type Lapse = {
   readonly chance: number
 }
 
-const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
+export const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
 
 /**
  * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A

@@ -8,7 +8,7 @@
  * started.
  *
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
- * what the store thinks an owner holds; the worker releases what it does not.
+ * what the store thinks an owner holds; the worker gives back what it does not know.
  */
 import type { EndedCounts } from '../../core/figures.ts'
 import type { PriorityRank } from '../../core/message.ts'
@@ -139,7 +139,10 @@ export type Lease = LeaseRef & {
   readonly latenessMs: number
 }
 
-export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
+export type OwnedPage = { readonly leases: readonly OwnedLease[]; readonly cursor?: string }
+
+/** `isTakenOver`: by `claim lapsed`. Its attempt is that of the worker before, and must be counted. */
+export type OwnedLease = LeaseRef & { readonly isTakenOver: boolean }
 
 export type Settlement =
   /** Done: the message is gone. */

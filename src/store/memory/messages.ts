@@ -157,12 +157,16 @@ export class Messages {
     }
   }
 
-  #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #grant(slot: number, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { table } = this
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, { since: now, endsAt: now + leaseMs }),
+      token: this.leases.grant(slot, owner, {
+        since: now,
+        endsAt: now + leaseMs,
+        isTakenOver: from === 'lapsed',
+      }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),

@@ -34,7 +34,7 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, ownedLeases, type Claimed } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
@@ -176,7 +176,7 @@ export class RedisStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     admitClaim(request, this.capabilities)
-    const token = this.#newToken(request.owner)
+    const token = this.#newToken(request)
     if (request.from === 'due') {
       this.#wanted.note(request.owner, request.wants)
       const call = claimDueCall(this.#keys, request, token)
@@ -292,9 +292,9 @@ export class RedisStore implements contract.Store {
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
-  #newToken(owner: string): string {
+  #newToken({ owner, from }: contract.ClaimRequest): string {
     this.#claims += 1
-    return `${owner}/${this.#nonce}-${this.#claims.toString(36)}`
+    return makeToken(owner, `${this.#nonce}-${this.#claims.toString(36)}`, from === 'lapsed')
   }
 
   #claimed({ orphans, now, ...reply }: Claimed): contract.ClaimReply {
