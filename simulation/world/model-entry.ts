@@ -45,13 +45,14 @@ export function stateOf({ place, dueAt }: ModelEntry, now: number): MessageState
 }
 
 export function storedMessage(entry: ModelEntry, now: number): contract.StoredMessage {
-  const { id, topic, body, meta, priority } = entry.message
+  const { id, topic, body, meta, tags = [], priority } = entry.message
   const { dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, held } = entry
   return {
     id,
     topic,
     body,
     meta,
+    tags,
     priority,
     state: stateOf(entry, now),
     dueAt,

@@ -12,7 +12,7 @@ export interface PeopleVerbs {
 
   /**
    * One page, in an order of the engine's own. What stays in its state throughout, and is not rescheduled or extended
-   * meanwhile, appears exactly once. A page may be short, even empty, while `cursor` says that there is more: filters
+   * meanwhile, appears exactly once; in a walk over a tag, what stays at all. A page may be short, even empty, while `cursor` says that there is more: filters
    * cost work too, and the engine bounds it. A walk over dead messages ends at those that died before it began.
    */
   inspect(query: InspectQuery): Promise<Page>
@@ -34,12 +34,21 @@ export type ReviveResult = 'revived' | 'missing'
 
 export type Move = { readonly id: string; readonly when: DueTime }
 
-export type InspectQuery = { readonly ids: readonly string[] } | ListQuery
+export type InspectQuery = { readonly ids: readonly string[] } | ListQuery | TagQuery
 
 /** The query of a list: by state, page by page. */
-export type ListQuery = {
-  readonly state: MessageState
+export type ListQuery = PageFilters & { readonly state: MessageState; readonly tag?: never }
+
+/**
+ * A walk over the messages that have a tag, in all states unless one is named. Its work does not grow with the messages
+ * that do not have it.
+ */
+export type TagQuery = PageFilters & { readonly tag: string; readonly state?: MessageState }
+
+export type PageFilters = {
   readonly topic?: string
+  /** Dead for at least so long, or, in any other state, produced at least so long ago; by the store's clock. */
+  readonly olderThanMs?: number
   /** Due at or after this, and before that, in epoch milliseconds. */
   readonly dueFrom?: number
   readonly dueUntil?: number
@@ -62,6 +71,7 @@ export type StoredMessage = {
   readonly topic: string
   readonly body: string
   readonly meta: string
+  readonly tags: readonly string[]
   readonly priority: PriorityRank
   readonly state: MessageState
   readonly dueAt: number

@@ -53,6 +53,8 @@ export type NewMessage = {
   readonly meta: string
   readonly priority: PriorityRank
   readonly when: DueTime
+  /** What it belongs to: at most 4, none twice, short texts without control characters. Absent for most. */
+  readonly tags?: readonly string[]
   /** `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. */
   readonly ifExists: 'keep' | 'replace'
 }

@@ -2,8 +2,9 @@
 import { assertNever } from '../../core/errors.ts'
 import type { NewMessage, Settlement } from './runtime.ts'
 
-export function sizeOfMessage({ id, topic, body, meta }: NewMessage): number {
-  return id.length + topic.length + body.length + meta.length
+export function sizeOfMessage({ id, topic, body, meta, tags }: NewMessage): number {
+  const size = id.length + topic.length + body.length + meta.length
+  return tags === undefined ? size : tags.reduce((sum, tag) => sum + tag.length, size)
 }
 
 export function sizeOfSettlement(settlement: Settlement): number {

@@ -5,6 +5,7 @@
  *   verb ─► message to the thread ─► one transaction for all who wait ─► disk ─► all of them resolve, sleepers woken
  */
 import { systemClock } from '../../clock.ts'
+import { sizeOfMessage } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries } from '../shared/admission.ts'
@@ -69,8 +70,7 @@ export class FileStore implements contract.Store {
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     let bytes = 0
-    for (const { id, topic, body, meta } of messages)
-      bytes += id.length + topic.length + body.length + meta.length
+    for (const message of messages) bytes += sizeOfMessage(message)
     return this.#each('put', messages, [], bytes)
   }
 

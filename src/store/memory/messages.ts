@@ -8,12 +8,14 @@ import { dueAtOf, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
 import { Sleepers } from './sleepers.ts'
 import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
+import { TagIndex } from './tags.ts'
 import type { Topic, Topics } from './topics.ts'
 import { Waiting } from './waiting.ts'
 
 export class Messages {
   readonly table = new MessageTable()
   readonly sleepers = new Sleepers()
+  readonly tags = new TagIndex()
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
@@ -43,6 +45,7 @@ export class Messages {
     }
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
+    this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
     this.topics.enter(topic, 'waiting')
     this.waiting.enter(slot)
     return existing === undefined ? 'stored' : 'replaced'
@@ -111,7 +114,7 @@ export class Messages {
     switch (settlement.kind) {
       case 'ack':
         this.topics.leave(this.topicOf(slot), 'running')
-        this.table.drop(slot)
+        this.#drop(slot)
         break
       case 'retry':
         this.table.setError(slot, settlement.error)
@@ -171,6 +174,11 @@ export class Messages {
     const isDead = this.table.state(slot) === DEAD
     if (!isDead) this.waiting.leave(slot)
     this.topics.leave(this.topicOf(slot), isDead ? 'dead' : 'waiting')
+    this.#drop(slot)
+  }
+
+  #drop(slot: number): void {
+    this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)
     this.table.drop(slot)
   }
 

@@ -18,6 +18,7 @@ import { ownerTests } from './owners.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
+import { tagTests } from './tags.ts'
 import type { ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
 import { workerTests } from './workers.ts'
@@ -44,6 +45,7 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...listTests,
   ...figureTests,
   ...workerTests,
+  ...tagTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

@@ -1,5 +1,6 @@
 /** A message as it lies in its row: how it gets there, changes and leaves. */
 import type { PriorityRank } from '../../../core/message.ts'
+import type { NewMessage } from '../../contract/store.ts'
 import { corrupt } from '../failure.ts'
 import { contentSum, failureSum, numbersSum, type MessageTexts } from './checksum.ts'
 import type { Database } from './database.ts'
@@ -24,10 +25,13 @@ export type MessageRow = {
   readonly id: string
   /** 1: its body lies in the table for bodies. */
   readonly is_large: 0 | 1
+  /** 1: it has tags, and is in the table of tags. */
+  readonly is_tagged: 0 | 1
 }
 
 type Text = string | Uint8Array
-export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large'> & {
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large' | 'is_tagged'> & {
+  readonly tags: string | null
   readonly meta: Text
   readonly error: Text
   readonly reason: Text
@@ -35,17 +39,20 @@ export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large'> & {
 }
 
 export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
-  checksum, id, body IS NULL AS is_large`
+  checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged`
 export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
-  checksum, id, meta, error, reason, body`
+  checksum, id, tags, meta, error, reason, body`
 /** For statements about many: a list of numbers in JSON, because one statement is cheaper than many. */
 export const AMONG = 'seq IN (SELECT value FROM json_each(?))'
 
 const LARGE_BODY = 'SELECT body FROM body WHERE seq = ?'
 const FAILURE = 'SELECT error, reason FROM message WHERE seq = ?'
-const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, meta, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, tags, meta, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const INSERT_LARGE = 'INSERT INTO body (seq, body) VALUES (?, ?)'
+const INSERT_TAG = 'INSERT OR REPLACE INTO tag (queue, tag, id, seq) VALUES (?, ?, ?, ?)'
+const DELETE_TAG = 'DELETE FROM tag WHERE queue = ? AND tag = ? AND id = ?'
+const TAGS = 'SELECT tags FROM message WHERE seq = ?'
 const DELETE = `DELETE FROM message WHERE ${AMONG}`
 const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
@@ -62,22 +69,56 @@ export type RowPlace = {
 export function insertMessage(
   db: Database,
   { seq, queue, topic, dueAt, now }: RowPlace,
-  { id, meta, body, priority }: { id: string; meta: string; body: string; priority: PriorityRank },
+  { id, meta, body, priority, tags = [] }: NewMessage,
 ): boolean {
-  const checksum = (contentSum(id, meta, body) ^ numbersSum(topic, priority, dueAt, null, now, 0, 0)) >>> 0
+  const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
+  const numbers = numbersSum(topic, priority, dueAt, null, now, 0, 0)
+  const checksum = (contentSum(id, meta, body, ownTags) ^ numbers) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
-  if (db.run(INSERT, seq, queue, topic, priority, dueAt, now, checksum, id, toSql(meta), inline) === 0)
-    return false
+  const values = [
+    seq,
+    queue,
+    topic,
+    priority,
+    dueAt,
+    now,
+    checksum,
+    id,
+    ownTags,
+    toSql(meta),
+    inline,
+  ] as const
+  if (db.run(INSERT, ...values) === 0) return false
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
+  for (const tag of tags) db.run(INSERT_TAG, queue, tag, id, seq)
   return true
 }
 
-export function deleteMessages(db: Database, rows: readonly Pick<MessageRow, 'seq' | 'is_large'>[]): void {
+type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged'>
+
+export function deleteMessages(db: Database, rows: readonly LeavingRow[]): void {
   if (rows.length === 0) return
+  for (const row of rows) if (row.is_tagged === 1) untag(db, row)
   db.run(DELETE, JSON.stringify(rows.map(({ seq }) => seq)))
   const large = rows.filter(({ is_large }) => is_large === 1)
   if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(large.map(({ seq }) => seq)))
+}
+
+function untag(db: Database, { seq, queue, id }: LeavingRow): void {
+  for (const tag of parseTags(db.get<{ tags: string | null }>(TAGS, seq)?.tags ?? null))
+    db.run(DELETE_TAG, queue, tag, id)
+}
+
+/** What cannot be read is no tag: the checksum tells of it. */
+export function parseTags(text: string | null): readonly string[] {
+  if (text === null) return []
+  try {
+    const tags: unknown = JSON.parse(text)
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : []
+  } catch {
+    return []
+  }
 }
 
 type Changes = Partial<Pick<MessageRow, 'due_at' | 'first_due_at' | 'attempt' | 'lapses'>>
@@ -112,12 +153,13 @@ export function readTexts(
   if (stored === undefined) throw corrupt(`message "${row.id}" has no body`)
   const body = fromSql(stored)
   const [meta, error, reason] = [fromSql(row.meta), fromSql(row.error), fromSql(row.reason)]
-  const checksum = (contentSum(row.id, meta, body) ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
+  const content = contentSum(row.id, meta, body, row.tags)
+  const checksum = (content ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
   if (checksum !== row.checksum) throw corrupt(`message "${row.id}" does not match its checksum`)
   return { body, meta, error, reason }
 }
 
-function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'is_large'>): number {
+function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'is_large' | 'is_tagged'>): number {
   const { topic, priority, due_at, first_due_at, produced_at, state, attempt, lapses } = row
   const finished = state === RUNNING ? attempt - 1 : attempt
   return numbersSum(topic, priority, due_at, first_due_at, produced_at, finished, lapses)

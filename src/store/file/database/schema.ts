@@ -8,6 +8,8 @@
  *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
  *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died
  *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
+ *             tags: a JSON list, null for most
+ *   tag       which messages have a tag, by id. Only messages with tags are in it
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
  *   messages  a view for people with `sqlite3`; the engine does not use it
@@ -60,6 +62,11 @@ CREATE VIEW messages AS
     attempt, error, reason, owner.name AS owner, coalesce(message.body, body.body) AS body
   FROM message JOIN queue USING (queue) JOIN topic USING (topic) LEFT JOIN body USING (seq)
     LEFT JOIN owner ON owner.owner = message.owner AND state = 1;
+`,
+  `
+ALTER TABLE message ADD COLUMN tags TEXT;
+CREATE TABLE tag (
+  queue INT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL, seq INT NOT NULL, PRIMARY KEY (queue, tag, id)) WITHOUT ROWID;
 `,
 ]
 

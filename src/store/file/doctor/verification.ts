@@ -44,6 +44,12 @@ const LOST = `SELECT 'message ' || seq || ' has no topic' AS problem FROM messag
     WHERE state = 1 AND name IS NULL
   UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2)
   UNION ALL SELECT 'body ' || seq || ' has no message' FROM body LEFT JOIN message USING (seq) WHERE id IS NULL
+  UNION ALL SELECT 'tag "' || tag || '" of message ' || seq || ' is not its own' FROM tag LEFT JOIN message USING (seq)
+    WHERE message.id IS NOT tag.id OR message.queue IS NOT tag.queue OR coalesce(instr(message.tags, json_quote(tag)), 0) = 0
+  UNION ALL SELECT 'message ' || seq || ' is not among its tags' FROM message
+    WHERE tags IS NOT NULL AND json_valid(tags) AND json_array_length(tags) <>
+      (SELECT count(*) FROM json_each(message.tags) JOIN tag ON tag.tag = value
+        AND tag.queue = message.queue AND tag.id = message.id AND tag.seq = message.seq)
   LIMIT ${SHOWN_MAX}`
 
 export function verify(view: View): Verification {

@@ -15,9 +15,10 @@ import { corrupt } from '../failure.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
-type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large'>
+type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large' | 'is_tagged'>
 
-const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large FROM message WHERE ${AMONG} AND state = 1`
+const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged
+  FROM message WHERE ${AMONG} AND state = 1`
 const WHOLE = `SELECT ${ROW} FROM message WHERE seq = ?`
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const EXTEND = `UPDATE message SET until = ? WHERE ${AMONG}`

@@ -4,8 +4,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local PLACES_AT = 12
+local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -112,13 +112,14 @@ local function waiting(ms)
 end`
 
 const describe = `local ROW = 10
-local found, owners = {}, {}
+local found, owners, extrasFound = {}, {}, {}
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1] = ''
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -134,6 +135,36 @@ local function showRunning(id, value, claim, entry, endsAt)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
   owners[#owners] = ownerOf(claim)
+end`
+
+const extras = `local anyExtras
+local function hasExtras()
+  if anyExtras == nil then
+    anyExtras = call('EXISTS', EXTRAS) == 1
+  end
+  return anyExtras
+end
+local function tagKey(tag)
+  return PREFIX .. 'tag:' .. tag
+end
+local function setTags(id, tags)
+  anyExtras = true
+  call('HSET', EXTRAS, id, tags)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end
+end
+local function dropExtras(id, extras)
+  call('HDEL', EXTRAS, id)
+  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+    redis.pcall('ZREM', tagKey(tag), id)
+  end
+end
+local function forgetExtras(id)
+  local extras = hasExtras() and call('HGET', EXTRAS, id)
+  if extras then
+    dropExtras(id, extras)
+  end
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -168,6 +199,56 @@ local function countDied(line, by)
   local count = redis.pcall('HINCRBY', DIED, topic, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
+  end
+end`
+
+const holders = `local LOOK_MAX = 100000
+local function claimsOf(ids)
+  local holderOf, looks, first = {}, LOOK_MAX, 0
+  while looks > 0 and #ids > 0 do
+    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
+    for index = 1, #page, 2 do
+      local claim = page[index]
+      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
+      if held and not held.err then
+        for place, id in ipairs(ids) do
+          if held[place] then
+            holderOf[id] = { claim, held[place], page[index + 1] }
+          end
+        end
+      end
+      looks = looks - #ids
+    end
+    if #page < 200 then
+      break
+    end
+    first = first + 100
+  end
+  return holderOf
+end
+local function showAll(ids)
+  local values, running = {}, {}
+  for _, id in ipairs(ids) do
+    local value = values[id] == nil and call('HGET', PAYLOAD, id)
+    if value then
+      local _, _, due = waitingPlace(id, value)
+      values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
+      if not due and not values[id][3] then
+        running[#running + 1] = id
+      end
+    end
+  end
+  local holderOf = claimsOf(running)
+  for _, id in ipairs(ids) do
+    local known = values[id]
+    if known and known[2] then
+      showWaiting(id, known[1], known[2])
+    elseif known and known[3] then
+      showDead(id, known[1], known[3])
+    elseif known then
+      local holder = holderOf[id] or { '', '0', '0' }
+      showRunning(id, known[1], holder[1], holder[2], holder[3])
+    end
   end
 end`
 
@@ -322,7 +403,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'abfb9dcd4502e833960ca1ff717bb5d5a0e8a75f',
+  sha: 'b370f572edb129dae6301e6e4289a758b7253c8c',
   source: [base, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -361,7 +442,7 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '802dc3b2e95633746925e36d060add009dc2ecdc',
+  sha: 'bda7fa4d750f02e34b5f2904729fcbc37babefbe',
   source: [base, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -385,7 +466,7 @@ return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'b6e7b64dc2cb268287ebf2effa563a4a6cd7d759',
+  sha: 'f693ead61ba5b67a5e1778f3f05c4f6a8b18d790',
   source: [base, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -444,7 +525,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'c3eaf35485f3f6950df23513544b39dc4c15d958',
+  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -471,7 +552,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '9fc5c3db6996a4ac8636a8b5ecb4da278a4a87da',
+  sha: '9fb31c4149ffaa60ffd9c74b612c86f373e595c3',
   source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -536,64 +617,20 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
-  source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
-local function claimsOf(ids)
-  local holderOf, looks, first = {}, LOOK_MAX, 0
-  while looks > 0 and #ids > 0 do
-    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      local claim = page[index]
-      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
-      if held and not held.err then
-        for place, id in ipairs(ids) do
-          if held[place] then
-            holderOf[id] = { claim, held[place], page[index + 1] }
-          end
-        end
-      end
-      looks = looks - #ids
-    end
-    if #page < 200 then
-      break
-    end
-    first = first + 100
-  end
-  return holderOf
-end
-local values, running = {}, {}
+  sha: '56cba02e2e7fc1d47fc59b7c81da7160f63a42e0',
+  source: [base, claims, lines, failures, extras, describe, holders, `local ids = {}
 for index = 3, #ARGV do
-  local id = ARGV[index]
-  local value = values[id] == nil and call('HGET', PAYLOAD, id)
-  if value then
-    local _, _, due = waitingPlace(id, value)
-    values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
-    if not due and not values[id][3] then
-      running[#running + 1] = id
-    end
-  end
+  ids[index - 2] = ARGV[index]
 end
-local holderOf = claimsOf(running)
-for index = 3, #ARGV do
-  local id = ARGV[index]
-  local known = values[id]
-  if known and known[2] then
-    showWaiting(id, known[1], known[2])
-  elseif known and known[3] then
-    showDead(id, known[1], known[3])
-  elseif known then
-    local holder = holderOf[id] or { '', '0', '0' }
-    showRunning(id, known[1], holder[1], holder[2], holder[3])
-  end
-end
-return { found, owners }
+showAll(ids)
+return { found, owners, extrasFound }
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'c3e9a4fd8673928453daa198a6df4be6548fae61',
-  source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '3193ce818b7006ab28d070e91754ad0221ad2396',
+  source: [base, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -783,14 +820,33 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, found, owners, extrasFound, string.format('%.3f', now) }
+`].join('\n'),
+}
+
+export const INSPECT_TAG_SCRIPT: Script = {
+  name: 'inspect_tag',
+  sha: '0258ebe5d84a14fd4a927ad90fbf6cb034d1b8e7',
+  source: [base, claims, lines, failures, extras, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+local bytes, ids = READ_BYTES_MAX, {}
+local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
+page = page.err and {} or page
+for _, id in ipairs(page) do
+  if bytes > 0 then
+    ids[#ids + 1] = id
+    bytes = bytes - call('HSTRLEN', PAYLOAD, id)
+  end
+end
+showAll(ids)
+local isEnd = #ids == #page and #page < limit
+return { isEnd and '' or ids[#ids], #ids, found, owners, extrasFound, string.format('%.3f', now) }
 `].join('\n'),
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '654e26f0e2469178e9ace94db533bbb52e3f6b35',
-  source: [base, lines, failures, `local from = ARGV[3]
+  sha: '667b68b82fb753d2eda1d175934232993de5a271',
+  source: [base, lines, failures, extras, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -812,6 +868,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 local words = {}
@@ -824,7 +881,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '865d5f64a7532c25808414d478d83f57e2e299eb',
+  sha: '37ab94238c0b11054c799a01a46648113b45d3d3',
   source: [base, lines, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -854,7 +911,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'ec4193be230fe1353d6d64aea9b3409287806c41',
+  sha: '457721d4c13951aa6ad769707a883149678fbb95',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -882,7 +939,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'd1af7778f3ddfb355ede24cdb1fe5bb54e17484d',
+  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -900,7 +957,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
+  sha: '92afd4f4d6d4a794c5e266acb0c7cf36665eed34',
   source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1081,7 +1138,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
+  sha: 'f073bcad71640d5963502b9186a053798cfc30f9',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1208,7 +1265,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
+  sha: 'bf80d53f2c4c5153f5483b9d7cb18a80387d8de1',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1258,7 +1315,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'c5c1f0f671d612aa77d0c1d3cb88336935cd7e98',
+  sha: 'd7d76edc0d0b2d45d0ecfa1eba943536ecebebd6',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1273,7 +1330,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
+  sha: 'b1e40fe2517e2d1fe48ef33765eda126d2438004',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1314,10 +1371,14 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '8d0122827b7802fafefd656a63ac69f34781384a',
-  source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local firstPair = 6 + runCount * 4
-local messageCount = (#ARGV - firstPair + 1) / 2
+  sha: 'fec27cf5051a62105858e934ddca0d9dcfd0c293',
+  source: [base, order, lines, failures, extras, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local firstPair = 7 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
+local tagsAt = {}
+for index = #ARGV - 2 * tagged + 1, #ARGV, 2 do
+  tagsAt[tonumber(ARGV[index])] = ARGV[index + 1]
+end
 local exceptions = { string.format('%.3f', now) }
 local function except(place, word)
   exceptions[#exceptions + 1] = place
@@ -1343,7 +1404,7 @@ local function isAnyTaken()
 end
 local function eachRun(visit)
   local place = 1
-  for run = 6, firstPair - 1, 4 do
+  for run = 7, firstPair - 1, 4 do
     local count = tonumber(ARGV[run + 3])
     visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
     place = place + count
@@ -1396,6 +1457,9 @@ local function putNew()
   if size > 0 then
     call('HSET', PAYLOAD, unpack(payloads))
   end
+  for place, tags in pairs(tagsAt) do
+    setTags(ARGV[firstPair + 2 * place - 2], tags)
+  end
   for _, line in ipairs(lines) do
     entered(line, earliest[line])
   end
@@ -1412,6 +1476,7 @@ local function discard(id)
     return false
   end
   forget(id)
+  forgetExtras(id)
   return true
 end
 local isReserved = false
@@ -1433,6 +1498,9 @@ local function putOne(line, ifExists, dueAt, place)
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
   call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tagsAt[place] then
+    setTags(id, tagsAt[place])
+  end
   entered(line, dueAt)
 end
 if mode == 'new' and not isAnyTaken() then
@@ -1451,7 +1519,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b86587b06cc7d2e111e2ae4a9a682bd07bb77304',
+  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1505,8 +1573,8 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '7a5d2221f42109d5dd19a597a3dea8c9fee418d8',
-  source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
+  sha: 'd229f1e99ce43f763ca4eac5e1b30833690e0f94',
+  source: [base, claims, lines, failures, extras, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -1541,6 +1609,7 @@ local function settle(claim, kind, id, operand)
   countRunning(line, -1)
   if kind == 'ack' then
     call('HDEL', PAYLOAD, id)
+    forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
@@ -1581,6 +1650,12 @@ local function acknowledge(claim, first, count)
   call('HDEL', PAYLOAD, unpack(ARGV, first, last))
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
   end
   local lines, isDone = linesIn(held[1]), {}
   if #lines == 1 and removed == count then

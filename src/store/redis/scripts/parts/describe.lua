@@ -1,8 +1,8 @@
 -- describe: messages as `inspect` shows them, rows of ten:
--- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; and the owner of each that runs.
+-- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; and for each its owner, if it runs, and its extras.
 
 local ROW = 10
-local found, owners = {}, {}
+local found, owners, extrasFound = {}, {}, {}
 
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
@@ -10,6 +10,7 @@ local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, mess
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1] = ''
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 
 local function showWaiting(id, value, due)

@@ -1,5 +1,5 @@
 -- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
--- uses: base lines failures
+-- uses: base lines failures extras
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'waiting' or 'dead', then the ids
@@ -30,6 +30,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 

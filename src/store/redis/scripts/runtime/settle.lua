@@ -1,5 +1,5 @@
 -- settle: ends leases: done, again later, back in its place, or dead.
--- uses: base claims lines failures
+-- uses: base claims lines failures extras
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, then groups of one kind and claim, in order, because the first settlement of a lease counts:
@@ -52,6 +52,7 @@ local function settle(claim, kind, id, operand)
   countRunning(line, -1)
   if kind == 'ack' then
     call('HDEL', PAYLOAD, id)
+    forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
@@ -94,6 +95,12 @@ local function acknowledge(claim, first, count)
   call('HDEL', PAYLOAD, unpack(ARGV, first, last))
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
   end
   local lines, isDone = linesIn(held[1]), {}
   if #lines == 1 and removed == count then
