@@ -14,7 +14,7 @@ export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODE
 export type { ErrorCode } from './core/errors.ts'
 export { RetryIn, DeadLetter } from './core/outcome.ts'
 export type { Duration, Moment } from './core/input/duration.ts'
-export type { MessageState, Priority } from './core/message.ts'
+export type { MessageState, Priority, RememberedOutcome, ShownState } from './core/message.ts'
 export type { HandleOptions, RetryOptions } from './core/input/handle-options.ts'
 export type { Ahead, ForecastOptions, ListOptions, StatsOptions } from './core/input/questions.ts'
 export type { Filter, FilterOptions, FilterProgress } from './core/input/filter.ts'

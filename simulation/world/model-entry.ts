@@ -67,6 +67,16 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
   }
 }
 
+/** What stays of one that is done. */
+export function rememberedMessage(
+  entry: ModelEntry,
+  { ms, outcome, result }: contract.Remember,
+  now: number,
+): contract.StoredMessage {
+  const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '' }
+  return { ...storedMessage(entry, now), ...emptied, state: 'completed', until: now + ms, outcome, result }
+}
+
 /** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */
 export function byTurn(a: ModelEntry, b: ModelEntry, wants: readonly contract.Want[]): number {
   const place = ({ message }: ModelEntry): number => wants.findIndex(({ topic }) => topic === message.topic)

@@ -12,7 +12,7 @@ import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { byTurn, freshEntry, storedMessage, type ModelEntry } from './model-entry.ts'
+import { byTurn, freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 
 const OWNED_PAGE = 10
@@ -27,6 +27,8 @@ export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
+  /** What is done and remembered, by id. */
+  readonly #remembered = new Map<string, contract.StoredMessage>()
   readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
@@ -71,6 +73,9 @@ export class ModelStore implements contract.Store {
     return ids.map((id) => {
       const entry = this.#entries.get(id)
       if (entry?.place === 'running') return 'running'
+      const isRemembered = this.#isRemembered(id)
+      this.#remembered.delete(id)
+      if (isRemembered && from === 'dead') return 'removed'
       if (entry?.place !== from) return 'missing'
       this.#entries.delete(id)
       return 'removed'
@@ -170,8 +175,13 @@ export class ModelStore implements contract.Store {
       return modelPage(this.#entries.values(), query, { now, deaths: this.#deaths })
     }
     this.#admit(query.ids.length)
-    const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
-    return { items: found.map((entry) => storedMessage(entry, now)), scanned: query.ids.length }
+    const items = query.ids.flatMap((id) => {
+      const entry = this.#entries.get(id)
+      if (entry !== undefined) return [storedMessage(entry, now)]
+      const remembered = this.#isRemembered(id) ? this.#remembered.get(id) : undefined
+      return remembered === undefined ? [] : [remembered]
+    })
+    return { items, scanned: query.ids.length }
   }
 
   async count(): Promise<contract.Counts> {
@@ -205,8 +215,10 @@ export class ModelStore implements contract.Store {
 
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
-    if (existing !== undefined && message.ifExists === 'keep') return 'duplicate'
+    const isTaken = existing !== undefined || this.#isRemembered(message.id)
+    if (isTaken && message.ifExists === 'keep') return 'duplicate'
     if (existing?.place === 'running') return 'running'
+    this.#remembered.delete(message.id)
     const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
     this.#entries.set(message.id, entry)
@@ -272,6 +284,8 @@ export class ModelStore implements contract.Store {
     switch (settlement.kind) {
       case 'ack':
         this.#entries.delete(settlement.id)
+        if (settlement.remember !== undefined)
+          this.#remembered.set(settlement.id, rememberedMessage(entry, settlement.remember, this.#now()))
         break
       case 'retry':
         entry.error = settlement.error
@@ -299,6 +313,10 @@ export class ModelStore implements contract.Store {
         return assertNever(settlement)
     }
     return 'settled'
+  }
+
+  #isRemembered(id: string): boolean {
+    return (this.#remembered.get(id)?.until ?? 0) > this.#now()
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {

@@ -13,6 +13,12 @@ import { UsageError, describe } from './errors.ts'
 export const MESSAGE_STATES = ['delayed', 'ready', 'running', 'dead'] as const
 export type MessageState = (typeof MESSAGE_STATES)[number]
 
+/** How a message that is done is remembered: its handler ran, or it was too late to run it. */
+export type RememberedOutcome = 'completed' | 'skipped'
+
+/** What can be seen of an id: a message in its state, or one that is done and remembered. */
+export type ShownState = MessageState | 'completed'
+
 export const PRIORITIES = ['high', 'normal', 'low'] as const
 export type Priority = (typeof PRIORITIES)[number]
 

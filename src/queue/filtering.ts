@@ -76,9 +76,10 @@ export async function reviveAll(store: Store, filter: ParsedFilter, options: Fil
   return (await change(store, filter, options, { places: ['dead'], act })).done
 }
 
+/** Dead ones first: there a remembered id counts as one that is removed. */
 export async function purgeAll(store: Store, filter: ParsedFilter, options: FilterOptions): Promise<number> {
   const act: Deed['act'] = async (ids, place) => (await store.remove(ids, place)).map(resultOf)
-  return (await change(store, filter, options, { places: ['waiting', 'dead'], act })).done
+  return (await change(store, filter, options, { places: ['dead', 'waiting'], act })).done
 }
 
 type ChangeCounts = { readonly done: number; readonly running: number }

@@ -1,6 +1,6 @@
 /** Looking at messages, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
-import { priorityName, type MessageState, type Priority } from '../core/message.ts'
+import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 
@@ -8,7 +8,8 @@ export type FoundMessage = {
   readonly id: string
   readonly topic: string
   readonly payload: unknown
-  readonly state: MessageState
+  /** `completed`: it is done, and its id is remembered; the payload is gone. */
+  readonly state: ShownState
   readonly priority: Priority
   /** What it belongs to, as it was produced. Absent where there is none. */
   readonly tags?: readonly string[]
@@ -32,6 +33,10 @@ export type FoundMessage = {
   /** Dead: why, and since when. */
   readonly reason?: string
   readonly diedAt?: number
+  /** Completed: how it ended, what its handler returned, and until when its id is taken, in epoch milliseconds. */
+  readonly outcome?: RememberedOutcome
+  readonly result?: unknown
+  readonly rememberedUntil?: number
   /** Present when the stored text is no JSON: that text. */
   readonly unreadable?: string
 }
@@ -80,7 +85,7 @@ async function listIds(store: Store, ids: readonly string[]): Promise<MessagePag
   const items: FoundMessage[] = []
   for (let from = 0; from < ids.length; from += batchMax) {
     const page = await store.inspect({ ids: ids.slice(from, from + batchMax) })
-    items.push(...page.items.map(present))
+    items.push(...page.items.filter(({ state }) => state !== 'completed').map(present))
   }
   return { items, scanned: ids.length }
 }
@@ -105,7 +110,18 @@ function present(message: StoredMessage): FoundMessage {
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
     ...(message.owner === '' ? {} : { owner: message.owner }),
     ...(state === 'dead' ? { reason, diedAt: until } : {}),
+    ...(state === 'completed' ? presentEnd(message) : {}),
   }
+}
+
+function presentEnd({
+  outcome = 'completed',
+  result = '',
+  until,
+}: StoredMessage): Pick<FoundMessage, 'outcome' | 'result' | 'rememberedUntil'> {
+  const { payload, unreadable } = readPayload(result)
+  const value = unreadable ?? payload
+  return { outcome, ...(value === undefined ? {} : { result: value }), rememberedUntil: until }
 }
 
 function readPayload(body: string): { payload: unknown; unreadable?: string } {

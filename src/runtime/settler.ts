@@ -168,9 +168,9 @@ function answerFor(entry: Entry, result: SettleResult): SettleAnswer {
 
 export function settlementFor({ id, token, topic }: LeaseRef, outcome: Outcome): Settlement {
   switch (outcome.kind) {
-    case 'ack':
     case 'release':
       return { kind: outcome.kind, id, token, topic }
+    case 'ack':
     case 'retry':
     case 'lapse':
     case 'dead':

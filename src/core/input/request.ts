@@ -19,6 +19,11 @@ export type ProduceOptions = When & {
   priority?: Priority
   /** Not started within this time after it is due: to the dead letters, reason "expired". */
   ttl?: Duration
+  /**
+   * After it is done, its id stays taken this long, and `get` shows how it ended and what its handler returned (up to
+   * 16 KiB as JSON).
+   */
+  remember?: Duration
   /** Overrides the topic's and the queue's. */
   retry?: RetryOptions
   /** Overrides the topic's and the queue's. */
@@ -48,7 +53,18 @@ const PLAIN: ParsedProduce = {
   tags: NO_TAGS,
   meta: '',
 }
-const PRODUCE_KEYS = ['delay', 'at', 'id', 'ifExists', 'tag', 'priority', 'ttl', 'retry', 'timeout'] as const
+const PRODUCE_KEYS = [
+  'delay',
+  'at',
+  'id',
+  'ifExists',
+  'tag',
+  'priority',
+  'ttl',
+  'remember',
+  'retry',
+  'timeout',
+] as const
 
 export function parseProduce(options: unknown, now: number): ParsedProduce {
   if (options === undefined) return PLAIN
@@ -63,16 +79,17 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
-    meta:
-      given.ttl === undefined && given.retry === undefined && given.timeout === undefined
-        ? ''
-        : encodePolicy(parsePolicy(given.ttl, given.retry, given.timeout)),
+    meta: POLICY_KEYS.every((key) => given[key] === undefined) ? '' : encodePolicy(parsePolicy(given)),
   }
 }
 
-function parsePolicy(ttl: unknown, retry: unknown, timeout: unknown): MessagePolicy {
+const POLICY_KEYS = ['ttl', 'remember', 'retry', 'timeout'] as const
+
+function parsePolicy(given: { readonly [K in (typeof POLICY_KEYS)[number]]?: unknown }): MessagePolicy {
+  const { ttl, remember, retry, timeout } = given
   return {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
+    ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }

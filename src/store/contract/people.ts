@@ -1,9 +1,12 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
-import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { DueTime, TopicFigures } from './runtime.ts'
 
 export interface PeopleVerbs {
-  /** `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). */
+  /**
+   * `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). Both free a remembered id; only for
+   * `dead` is that a removal.
+   */
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
   /** Moves delayed and ready ones; attempts and everything else stay. */
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
@@ -73,7 +76,8 @@ export type StoredMessage = {
   readonly meta: string
   readonly tags: readonly string[]
   readonly priority: PriorityRank
-  readonly state: MessageState
+  /** `completed` only by id: it is done, and its body, policy and tags are gone. */
+  readonly state: ShownState
   readonly dueAt: number
   /** The moment last set by produce, reschedule or revive: a retry moves `dueAt` only. */
   readonly firstDueAt: number
@@ -85,10 +89,13 @@ export type StoredMessage = {
   readonly error: string
   /** Why it is dead; '' otherwise. */
   readonly reason: string
-  /** Running: when its lease ends. Dead: when it died. Otherwise 0. */
+  /** Running: when its lease ends. Dead: when it died. Completed: until when its id is taken. Otherwise 0. */
   readonly until: number
   /** Running: who has it; '' otherwise, and on engines without owners. */
   readonly owner: string
+  /** Completed: how it ended, and what its handler returned. */
+  readonly outcome?: RememberedOutcome
+  readonly result?: string
 }
 
 export type StateCounts = { readonly [state in MessageState]: number }

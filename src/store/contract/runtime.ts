@@ -11,7 +11,7 @@
  * what the store thinks an owner holds; the worker releases what it does not.
  */
 import type { EndedCounts } from '../../core/figures.ts'
-import type { PriorityRank } from '../../core/message.ts'
+import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
 import type { NextAnswer } from '../../core/schedule.ts'
 
 export interface RuntimeVerbs {
@@ -55,7 +55,10 @@ export type NewMessage = {
   readonly when: DueTime
   /** What it belongs to: at most 4, none twice, short texts without control characters. Absent for most. */
   readonly tags?: readonly string[]
-  /** `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. */
+  /**
+   * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. A remembered id is
+   * a duplicate for both; `replace` stores anew, and what was remembered is forgotten.
+   */
   readonly ifExists: 'keep' | 'replace'
 }
 
@@ -134,8 +137,8 @@ export type Lease = LeaseRef & {
 export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
 
 export type Settlement =
-  /** Done: the message is gone. */
-  | (LeaseRef & { readonly kind: 'ack' })
+  /** Done: the message is gone; its id stays taken for a while if there is something to remember. */
+  | (LeaseRef & { readonly kind: 'ack'; readonly remember?: Remember })
   /** Due again `delayMs` from the store's now. `isLapse`: the lease had lapsed, and the store counts that. */
   | (LeaseRef & {
       readonly kind: 'retry'
@@ -148,6 +151,17 @@ export type Settlement =
   /** Given back unharmed: in its place, due as before, this attempt not counted. It wakes others. */
   | (LeaseRef & { readonly kind: 'release' })
   | (LeaseRef & { readonly kind: 'dead'; readonly reason: string; readonly error: string })
+
+/**
+ * What stays of a message that is done, for `ms` from the store's now: its id is taken, and `inspect` by id shows how it
+ * ended. No list and no count shows it. It leaves by itself.
+ */
+export type Remember = {
+  readonly ms: number
+  readonly outcome: RememberedOutcome
+  /** What its handler returned, encoded; '' for nothing. Opaque to the engine. */
+  readonly result: string
+}
 
 /** What ended, of one topic. */
 export type TopicFigures = EndedCounts & { readonly topic: string }

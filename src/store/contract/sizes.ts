@@ -15,6 +15,7 @@ export function sizeOfSettlement(settlement: Settlement): number {
     case 'dead':
       return settlement.error.length + settlement.reason.length
     case 'ack':
+      return settlement.remember?.result.length ?? 0
     case 'release':
       return 0
     default:

@@ -22,7 +22,8 @@ export function inspect(messages: Messages, query: InspectQuery, now: number): P
   const items: StoredMessage[] = []
   for (const id of query.ids) {
     const slot = messages.table.slotOf(id)
-    if (slot !== undefined) items.push(view(messages, slot, now))
+    const item = slot === undefined ? messages.remembered.find(id, now) : view(messages, slot, now)
+    if (item !== undefined) items.push(item)
   }
   return { items, scanned: query.ids.length }
 }

@@ -6,6 +6,7 @@ import { assertNever } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
 import { dueAtOf, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
+import { RememberedIds } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
 import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
 import { TagIndex } from './tags.ts'
@@ -16,6 +17,7 @@ export class Messages {
   readonly table = new MessageTable()
   readonly sleepers = new Sleepers()
   readonly tags = new TagIndex()
+  readonly remembered = new RememberedIds()
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
@@ -42,7 +44,10 @@ export class Messages {
       if (message.ifExists === 'keep') return 'duplicate'
       if (this.table.state(existing) === RUNNING) return 'running'
       this.#discard(existing)
+    } else if (message.ifExists === 'keep' && this.remembered.find(message.id, now) !== undefined) {
+      return 'duplicate'
     }
+    this.remembered.delete(message.id)
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
     this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
@@ -51,9 +56,9 @@ export class Messages {
     return existing === undefined ? 'stored' : 'replaced'
   }
 
-  remove(id: string, from: 'waiting' | 'dead'): contract.RemoveResult {
+  remove(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
     const slot = this.table.slotOf(id)
-    if (slot === undefined) return 'missing'
+    if (slot === undefined) return this.#forget(id, from, now)
     const state = this.table.state(slot)
     if (state === RUNNING) return 'running'
     if (state !== (from === 'waiting' ? WAITING : DEAD)) return 'missing'
@@ -113,6 +118,7 @@ export class Messages {
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'ack':
+        if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
         this.topics.leave(this.topicOf(slot), 'running')
         this.#drop(slot)
         break
@@ -175,6 +181,36 @@ export class Messages {
     if (!isDead) this.waiting.leave(slot)
     this.topics.leave(this.topicOf(slot), isDead ? 'dead' : 'waiting')
     this.#drop(slot)
+  }
+
+  #remember(slot: number, { ms, outcome, result }: contract.Remember, now: number): void {
+    const { table } = this
+    this.remembered.add({
+      id: table.id(slot),
+      topic: this.topicOf(slot).name,
+      body: '',
+      meta: '',
+      tags: [],
+      priority: table.priority(slot),
+      state: 'completed',
+      dueAt: table.dueAt[slot] as number,
+      firstDueAt: table.firstDueAt(slot),
+      producedAt: table.producedAt[slot] as number,
+      attempt: table.attempt[slot] as number,
+      lapses: 0,
+      error: '',
+      reason: '',
+      until: now + ms,
+      owner: '',
+      outcome,
+      result,
+    })
+  }
+
+  #forget(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
+    const isKnown = this.remembered.find(id, now) !== undefined
+    this.remembered.delete(id)
+    return isKnown && from === 'dead' ? 'removed' : 'missing'
   }
 
   #drop(slot: number): void {

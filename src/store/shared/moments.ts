@@ -14,6 +14,10 @@ export function nextAt(at: number | undefined, now: number): Next {
 
 /** False for numbers that no engine can keep: NaN, infinite, or beyond every moment that users can name. */
 export function isStorable(settlement: Settlement): boolean {
-  if (settlement.kind !== 'retry') return true
-  return settlement.delayMs >= 0 && settlement.delayMs <= DELAY_MS_MAX
+  if (settlement.kind === 'ack') return settlement.remember === undefined || isSpan(settlement.remember.ms)
+  return settlement.kind !== 'retry' || isSpan(settlement.delayMs)
+}
+
+function isSpan(ms: number): boolean {
+  return ms >= 0 && ms <= DELAY_MS_MAX
 }

@@ -15,6 +15,7 @@ import { leaseTests } from './leases.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
+import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
@@ -46,6 +47,7 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...figureTests,
   ...workerTests,
   ...tagTests,
+  ...rememberTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

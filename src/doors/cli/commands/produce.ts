@@ -21,6 +21,11 @@ const OPTIONS = {
     value: 'DURATION',
     help: 'not started this long after it is due: to the dead letters',
   },
+  remember: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'keep the id taken, and the result, this long after it is done',
+  },
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take' },
 } as const satisfies OptionSpecs
 
@@ -112,7 +117,7 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, tag, priority, ttl, timeout, 'if-exists': ifExists } = values
+  const { id, tag, priority, ttl, remember, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
@@ -120,6 +125,7 @@ function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
     ...(tag === undefined ? {} : { tag }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
     ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...(remember === undefined ? {} : { remember: remember as Duration }),
     ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
   }
 }

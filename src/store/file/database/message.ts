@@ -5,7 +5,7 @@ import { corrupt } from '../failure.ts'
 import { contentSum, failureSum, numbersSum, type MessageTexts } from './checksum.ts'
 import type { Database } from './database.ts'
 import type { SqlValue } from './driver.ts'
-import { BODY_INLINE_MAX, RUNNING, type StateNumber } from './schema.ts'
+import { BODY_INLINE_MAX, REMEMBERED, RUNNING, type StateNumber } from './schema.ts'
 
 /** All that moving a message needs; its texts may be long and stay where they are. */
 export type MessageRow = {
@@ -13,7 +13,8 @@ export type MessageRow = {
   readonly queue: number
   readonly topic: number
   readonly priority: PriorityRank
-  readonly state: StateNumber
+  readonly state: StateNumber | typeof REMEMBERED
+  readonly until: number
   readonly due_at: number
   readonly first_due_at: number | null
   readonly produced_at: number
@@ -30,7 +31,7 @@ export type MessageRow = {
 }
 
 type Text = string | Uint8Array
-export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large' | 'is_tagged'> & {
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'> & {
   readonly tags: string | null
   readonly meta: Text
   readonly error: Text
@@ -38,7 +39,7 @@ export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large' | 'is_tag
   readonly body: Text | null
 }
 
-export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
+export const ROW = `seq, queue, topic, priority, state, until, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
   checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged`
 export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
   checksum, id, tags, meta, error, reason, body`
@@ -55,6 +56,8 @@ const DELETE_TAG = 'DELETE FROM tag WHERE queue = ? AND tag = ? AND id = ?'
 const TAGS = 'SELECT tags FROM message WHERE seq = ?'
 const DELETE = `DELETE FROM message WHERE ${AMONG}`
 const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
+const REMEMBER = `UPDATE message SET state = ${REMEMBERED}, until = ?, checksum = ?, meta = ?, reason = ?, body = ?, topic = 0,
+  owner = 0, lapses = 0, error = '', tags = NULL WHERE seq = ?`
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
 
 export type RowPlace = {
@@ -121,6 +124,23 @@ export function parseTags(text: string | null): readonly string[] {
   }
 }
 
+/** What stays of a message that is done: `meta` and `body` in place of its own. */
+export function keepRemembered(
+  db: Database,
+  row: MessageRow,
+  { until, outcome, topic, result }: { until: number; outcome: string; topic: string; result: string },
+): void {
+  if (row.is_tagged === 1) untag(db, row)
+  if (row.is_large === 1) db.run(DELETE_LARGE, JSON.stringify([row.seq]))
+  const isLarge = result.length > BODY_INLINE_MAX
+  if (isLarge) db.run(INSERT_LARGE, row.seq, toSql(result))
+  const { priority, due_at, first_due_at, produced_at, attempt } = row
+  const numbers = numbersSum(0, priority, due_at, first_due_at, produced_at, attempt, 0)
+  const checksum =
+    contentSum(row.id, topic, result, null) ^ failureSum({ error: '', reason: outcome }) ^ numbers
+  db.run(REMEMBER, until, checksum >>> 0, topic, outcome, isLarge ? null : toSql(result), row.seq)
+}
+
 type Changes = Partial<Pick<MessageRow, 'due_at' | 'first_due_at' | 'attempt' | 'lapses'>>
 
 /** The checksum of a message that will wait or be dead, with these of its numbers changed. */
@@ -159,7 +179,7 @@ export function readTexts(
   return { body, meta, error, reason }
 }
 
-function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'is_large' | 'is_tagged'>): number {
+function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'>): number {
   const { topic, priority, due_at, first_due_at, produced_at, state, attempt, lapses } = row
   const finished = state === RUNNING ? attempt - 1 : attempt
   return numbersSum(topic, priority, due_at, first_due_at, produced_at, finished, lapses)

@@ -7,12 +7,12 @@
  * A page ends when it is full, or when the engine has looked at enough messages, topics or bytes; its cursor says where.
  */
 import { assertNever } from '../../../core/errors.ts'
-import { PRIORITIES, type MessageState } from '../../../core/message.ts'
+import { PRIORITIES, type ShownState } from '../../../core/message.ts'
 import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
 import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
 import { WHOLE_ROW, parseTags, readTexts, type WholeRow } from '../database/message.ts'
-import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'
+import { DEAD, REMEMBERED, RUNNING, WAITING } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
 
@@ -43,8 +43,10 @@ const BY_SEQ = `SELECT ${SHOWN_ROW} FROM message WHERE seq = ?`
 const PREFIX_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
 
 export function inspectIds(view: View, ids: readonly string[]): Page {
-  const found = ids.flatMap((id) => view.db.get<ShownRow>(BY_ID, view.queue, id) ?? [])
-  return { items: found.map((row) => show(view, row)), scanned: found.length }
+  const found = ids
+    .flatMap((id) => view.db.get<ShownRow>(BY_ID, view.queue, id) ?? [])
+    .filter(({ state, until }) => state !== REMEMBERED || until > view.now)
+  return { items: found.map((row) => show(view, row)), scanned: ids.length }
 }
 
 export function inspectPage(view: View, query: ListQuery | TagQuery): Page {
@@ -200,6 +202,7 @@ function isCandidate({ db, now }: View, query: ListQuery | TagQuery, row: ShownR
 }
 
 function show({ db, now }: View, row: ShownRow): StoredMessage {
+  if (row.state === REMEMBERED) return showRemembered(db, row)
   const { id, priority, due_at, first_due_at, produced_at, attempt, lapses, until } = row
   const isRunning = row.state === RUNNING
   return {
@@ -219,7 +222,32 @@ function show({ db, now }: View, row: ShownRow): StoredMessage {
   }
 }
 
-function stateOf({ state, due_at }: { state: StateNumber; due_at: number }, now: number): MessageState {
+function showRemembered(db: View['db'], row: ShownRow): StoredMessage {
+  const { body, meta, reason } = readTexts(db, row)
+  return {
+    id: row.id,
+    topic: meta,
+    body: '',
+    meta: '',
+    tags: [],
+    priority: row.priority,
+    state: 'completed',
+    dueAt: row.due_at,
+    firstDueAt: row.first_due_at ?? row.due_at,
+    producedAt: row.produced_at,
+    attempt: row.attempt,
+    lapses: 0,
+    error: '',
+    reason: '',
+    until: row.until,
+    owner: '',
+    outcome: reason === 'skipped' ? 'skipped' : 'completed',
+    result: body,
+  }
+}
+
+function stateOf({ state, due_at }: Pick<ShownRow, 'state' | 'due_at'>, now: number): ShownState {
   if (state === WAITING) return due_at > now ? 'delayed' : 'ready'
+  if (state === REMEMBERED) return 'completed'
   return state === DEAD ? 'dead' : 'running'
 }

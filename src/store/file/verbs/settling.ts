@@ -12,6 +12,7 @@ import {
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
@@ -45,18 +46,23 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
     if (!isStorable(settlement)) return 'refused'
     settled.add(row.seq)
     scene.ledger.take(row.topic, RUNNING)
-    if (settlement.kind === 'ack') done.push(row)
-    else goOn(scene, row.seq, settlement)
+    if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
+    else if (settlement.remember === undefined) done.push(row)
+    else remember(scene, wholeRow(scene, row.seq), settlement.remember)
     return 'settled'
   })
   deleteMessages(scene.db, done)
   return results
 }
 
-function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
-  const { db, ledger, now } = scene
+function wholeRow({ db }: Scene, seq: number): MessageRow {
   const row = db.get<MessageRow>(WHOLE, seq)
   if (row === undefined) throw corrupt(`message ${seq} is in an index and not in its table`)
+  return row
+}
+
+function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
+  const { db, ledger, now } = scene
   switch (settlement.kind) {
     case 'retry': {
       const changes = {

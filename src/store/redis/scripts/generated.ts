@@ -230,7 +230,9 @@ local function showAll(ids)
   local values, running = {}, {}
   for _, id in ipairs(ids) do
     local value = values[id] == nil and call('HGET', PAYLOAD, id)
-    if value then
+    if value and isRemembered(value) then
+      values[id] = { value }
+    elseif value then
       local _, _, due = waitingPlace(id, value)
       values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
       if not due and not values[id][3] then
@@ -241,7 +243,11 @@ local function showAll(ids)
   local holderOf = claimsOf(running)
   for _, id in ipairs(ids) do
     local known = values[id]
-    if known and known[2] then
+    if known and isRemembered(known[1]) then
+      if untilOf(known[1]) > now then
+        addRow(id, known[1], 'completed', '0', '0', 0, 0, '', '', '0')
+      end
+    elseif known and known[2] then
       showWaiting(id, known[1], known[2])
     elseif known and known[3] then
       showDead(id, known[1], known[3])
@@ -377,6 +383,30 @@ local function nextStamp()
   return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
 end`
 
+const remembered = `local REMEMBERED = PREFIX .. 'remembered'
+local REMEMBERED_BYTE = 61
+local PRUNED_MAX = 100
+local function isRemembered(value)
+  return byte(value, 1) == REMEMBERED_BYTE
+end
+local function untilOf(value)
+  return tonumber(string.match(value, '^=(%d+) ')) or 0
+end
+local function forgetRemembered(id)
+  call('HDEL', PAYLOAD, id)
+  call('ZREM', REMEMBERED, id)
+end
+local function pruneRemembered()
+  local over = redis.pcall('ZRANGEBYSCORE', REMEMBERED, '-inf', string.format('%.3f', now), 'LIMIT', 0, PRUNED_MAX)
+  for index = 1, over.err and 0 or #over do
+    local value = call('HGET', PAYLOAD, over[index])
+    if value and isRemembered(value) then
+      call('HDEL', PAYLOAD, over[index])
+    end
+    call('ZREM', REMEMBERED, over[index])
+  end
+end`
+
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
 local WORKERS_MAX = 1000
 local DROPPED_MAX = 10
@@ -403,8 +433,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'b370f572edb129dae6301e6e4289a758b7253c8c',
-  source: [base, `local LOOK_MAX = 1000
+  sha: '11da7b64eec0862c34e118534545b2c5af6000cd',
+  source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -426,7 +456,7 @@ for _, claim in ipairs(claims) do
   running = running + (type(size) == 'number' and math.max(0, size - 1) or 0)
 end
 return {
-  call('HLEN', PAYLOAD),
+  call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED),
   waiting,
   running,
   call('ZCARD', DEAD),
@@ -442,8 +472,8 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'bda7fa4d750f02e34b5f2904729fcbc37babefbe',
-  source: [base, `local LINES_MAX = 500
+  sha: '5e791cd4f166e02977f45bd26c6e1a25a1c47711',
+  source: [base, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
@@ -454,7 +484,7 @@ local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
   ready = ready + call('ZCOUNT', line, '-inf', nowText)
 end
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local waiting = math.max(ready, call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - running - dead)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
@@ -552,8 +582,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '9fb31c4149ffaa60ffd9c74b612c86f373e595c3',
-  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: '0fa98a2c905ba2bc90cc1a57c1e078cec4cd9a8f',
+  source: [base, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -563,7 +593,7 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD)
+  total = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - call('ZCARD', DEAD)
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
@@ -617,8 +647,8 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '56cba02e2e7fc1d47fc59b7c81da7160f63a42e0',
-  source: [base, claims, lines, failures, extras, describe, holders, `local ids = {}
+  sha: '51cd4ffc8e91618676071e8da0bcb5ad0885a098',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
 end
@@ -826,8 +856,8 @@ return { place, lastDeath, examined, found, owners, extrasFound, string.format('
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '0258ebe5d84a14fd4a927ad90fbf6cb034d1b8e7',
-  source: [base, claims, lines, failures, extras, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+  sha: '1f479b8c201cf02afc9443553d2bb37931b09399',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
 page = page.err and {} or page
@@ -845,12 +875,16 @@ return { isEnd and '' or ids[#ids], #ids, found, owners, extrasFound, string.for
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '667b68b82fb753d2eda1d175934232993de5a271',
-  source: [base, lines, failures, extras, `local from = ARGV[3]
+  sha: 'b0c100ccb68b4877ba2f6cf9faa987fee1d6c270',
+  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
+  end
+  if isRemembered(value) then
+    forgetRemembered(id)
+    return from == 'dead' and untilOf(value) > now and 'removed' or 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
@@ -881,10 +915,10 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '37ab94238c0b11054c799a01a46648113b45d3d3',
-  source: [base, lines, failures, `local function reschedule(id, dueAt)
+  sha: 'c8503f4f617e9275f1cbb4677e8b2ca2df13e2c2',
+  source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
-  if not value then
+  if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
@@ -957,8 +991,8 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '92afd4f4d6d4a794c5e266acb0c7cf36665eed34',
-  source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
+  sha: '605a66536c1c94417cca7a841ff60d139527ae80',
+  source: [base, claims, lines, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -1130,6 +1164,7 @@ isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
 return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
@@ -1371,8 +1406,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'fec27cf5051a62105858e934ddca0d9dcfd0c293',
-  source: [base, order, lines, failures, extras, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+  sha: '301eb7a0f185b3108d6e45b458070729080f2b27',
+  source: [base, order, lines, failures, extras, remembered, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
 local tagsAt = {}
@@ -1479,10 +1514,23 @@ local function discard(id)
   forgetExtras(id)
   return true
 end
+local anyRemembered
+local function takenUntil(id)
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  local value = anyRemembered and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and untilOf(value)
+end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
   local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
   local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  local untilAt = isTaken and takenUntil(id)
+  if untilAt and (ifExists ~= 'keep' or untilAt <= now) then
+    forgetRemembered(id)
+    isTaken = false
+  end
   if isTaken and ifExists == 'keep' then
     return except(place, 'duplicate')
   end
@@ -1573,8 +1621,8 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'd229f1e99ce43f763ca4eac5e1b30833690e0f94',
-  source: [base, claims, lines, failures, extras, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
+  sha: 'd6c70113ca5171bc213850c746a3e2bae7596111',
+  source: [base, claims, lines, failures, extras, remembered, `local OPERANDS = { remember = 3, release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -1588,6 +1636,16 @@ local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
   return linesOf[claim][number]
+end
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  pruneRemembered()
 end
 local function settle(claim, kind, id, operand)
   local entry = call('HGET', claim, id)
@@ -1607,8 +1665,12 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' then
-    call('HDEL', PAYLOAD, id)
+  if kind == 'ack' or kind == 'remember' then
+    if kind == 'ack' then
+      call('HDEL', PAYLOAD, id)
+    else
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    end
     forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then

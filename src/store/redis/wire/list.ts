@@ -5,6 +5,7 @@ import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/st
 import { isPicked } from '../../shared/filters.ts'
 import { momentOf } from './moments.ts'
 import { decodePayload, decodeTags } from './payload.ts'
+import { decodeRemembered } from './remembered.ts'
 
 const ROW_FIELDS = 10
 /** A score as Redis writes it, or nothing. */
@@ -65,6 +66,7 @@ export function decodeRows([rows, owners, extras]: Rows): StoredMessage[] {
 }
 
 function decodeRow(rows: readonly unknown[], at: number, owner: string): Omit<StoredMessage, 'tags'> {
+  if (rows[at + 2] === 'completed') return decodeRemembered(rows[at] as string, rows[at + 1] as string)
   return {
     id: rows[at] as string,
     ...decodePayload(rows[at + 1] as string),

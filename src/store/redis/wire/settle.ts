@@ -1,8 +1,9 @@
 /** Extensions and settlements as their scripts want them: by claim, because that is what has a lease. */
 import { assertNever } from '../../../core/errors.ts'
-import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
+import type { ExtendResult, LeaseRef, Remember, SettleResult, Settlement } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
+import { encodeRemembered } from './remembered.ts'
 
 /** `order`: the place of each entry of the call among those that were given. */
 export type OrderedCall = ScriptCall & { readonly order: readonly number[] }
@@ -29,7 +30,7 @@ export function extendResults({ order }: OrderedCall, words: readonly unknown[])
 
 /** Those that are done go out by claim. With others among them the order stays: the first settlement of a lease counts. */
 export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]): OrderedCall {
-  const isAllDone = settlements.every(({ kind }) => kind === 'ack')
+  const isAllDone = settlements.every((settlement) => wireKind(settlement) === 'ack')
   const order = isAllDone ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
   const places = new Map<string, string>()
   const claims: string[] = []
@@ -37,9 +38,10 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]):
   let [token, kind, countAt, count] = ['', '', -1, 0]
   for (const index of order) {
     const settlement = settlements[index] as Settlement
-    if (settlement.token !== token || settlement.kind !== kind) {
+    const itsKind = wireKind(settlement)
+    if (settlement.token !== token || itsKind !== kind) {
       if (countAt >= 0) args[countAt] = String(count)
-      ;({ token, kind } = settlement)
+      ;[token, kind] = [settlement.token, itsKind]
       let place = places.get(token)
       if (place === undefined) {
         place = String(keys.all.length + claims.push(keys.claim(token)))
@@ -56,10 +58,17 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]):
   return { keys: claims, args, order }
 }
 
+/** An ack that leaves something behind has operands of its own. */
+function wireKind(settlement: Settlement): string {
+  return settlement.kind === 'ack' && settlement.remember !== undefined ? 'remember' : settlement.kind
+}
+
 function pushOperands(args: string[], settlement: Settlement): void {
   args.push(settlement.id)
   switch (settlement.kind) {
     case 'ack':
+      if (settlement.remember !== undefined) args.push(...rememberOperands(settlement, settlement.remember))
+      return
     case 'release':
       return
     case 'lapse':
@@ -74,6 +83,13 @@ function pushOperands(args: string[], settlement: Settlement): void {
     default:
       assertNever(settlement)
   }
+}
+
+function rememberOperands(
+  { topic }: LeaseRef,
+  { ms, outcome, result }: Remember,
+): [ms: string, told: string] {
+  return [String(ms), encodeRemembered({ topic, outcome, result })]
 }
 
 /** `settled`, but for those that the reply names by their place: lost, and below zero refused. */

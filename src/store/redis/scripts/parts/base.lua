@@ -1,7 +1,8 @@
 -- base: the keys by name, and the one place that reads the clock. Every script begins with it.
 --
 -- KEYS are the same twelve in every script; after them come the lines and claims that the caller can name:
---    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it
+--    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it; or what is remembered
+--                        of a message that is done: see `remembered`
 --    2 heads     ZSET    line -> dueAt of its first message
 --    3 lines     ZSET    (all 0) the lines that have a message, by name
 --    4 claims    ZSET    claim -> when its lease ends
@@ -14,6 +15,7 @@
 --   11 facts     HASH    owner -> since when, gone when, facts
 --   12 extras    HASH    id -> what few messages have, such as tags: see `extras`
 -- and by name
+--      remembered         ZSET  id of a message that is done -> until when it is taken
 --      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
 --      tag:TAG            ZSET  (all 0) the ids that have this tag

@@ -33,7 +33,9 @@ local function showAll(ids)
   local values, running = {}, {}
   for _, id in ipairs(ids) do
     local value = values[id] == nil and call('HGET', PAYLOAD, id)
-    if value then
+    if value and isRemembered(value) then
+      values[id] = { value }
+    elseif value then
       local _, _, due = waitingPlace(id, value)
       values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
       if not due and not values[id][3] then
@@ -44,7 +46,11 @@ local function showAll(ids)
   local holderOf = claimsOf(running)
   for _, id in ipairs(ids) do
     local known = values[id]
-    if known and known[2] then
+    if known and isRemembered(known[1]) then
+      if untilOf(known[1]) > now then
+        addRow(id, known[1], 'completed', '0', '0', 0, 0, '', '', '0')
+      end
+    elseif known and known[2] then
       showWaiting(id, known[1], known[2])
     elseif known and known[3] then
       showDead(id, known[1], known[3])

@@ -1,5 +1,5 @@
 -- count: how many messages are in which state, and when the earliest is due.
--- uses: base
+-- uses: base remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
@@ -19,8 +19,8 @@ local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
   ready = ready + call('ZCOUNT', line, '-inf', nowText)
 end
--- Every message has one payload and is in one place: what neither runs nor is dead waits.
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+-- Every message has one payload and is in one place: what neither runs nor is dead nor remembered waits.
+local waiting = math.max(ready, call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - running - dead)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))

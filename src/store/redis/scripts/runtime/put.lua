@@ -1,5 +1,5 @@
 -- put: accepts messages, in order.
--- uses: base order lines failures extras
+-- uses: base order lines failures extras remembered
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
@@ -129,11 +129,26 @@ local function discard(id)
   return true
 end
 
+-- Until when the id of a message that is done is taken; nothing for a message that is there.
+local anyRemembered
+local function takenUntil(id)
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  local value = anyRemembered and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and untilOf(value)
+end
+
 -- One by one: an id may be there already, or twice in this batch.
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
   local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
   local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  local untilAt = isTaken and takenUntil(id)
+  if untilAt and (ifExists ~= 'keep' or untilAt <= now) then
+    forgetRemembered(id)
+    isTaken = false
+  end
   if isTaken and ifExists == 'keep' then
     return except(place, 'duplicate')
   end

@@ -1,10 +1,10 @@
 -- settle: ends leases: done, again later, back in its place, or dead.
--- uses: base claims lines failures extras
+-- uses: base claims lines failures extras remembered
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, then groups of one kind and claim, in order, because the first settlement of a lease counts:
 --           kind, place of the claim in KEYS, how many, and for each of them
---           'ack': id (before the first of them one '')     'release': id     'lapse': id, error
+--           'ack': id (before the first of them one '')     'remember', an ack: id, ms, what to remember     'release': id     'lapse': id, error
 --           'retry': id, delay in ms, '1' if its lease had lapsed, else '0', error     'dead': id, reason, error
 -- reply     the places (from 1) of those that are lost, and below zero of those that are refused; the others are settled
 -- upholds   P4 nothing happens unless the message runs under exactly this token
@@ -12,7 +12,7 @@
 --           P8 the first write needs no memory: a full server still lets work finish
 -- cost      O(1) for each that is done, O(log n) for the others; no body is read; one publish at most
 
-local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
+local OPERANDS = { remember = 3, release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 
 local waitingAgain, earliest = {}, {}
@@ -30,6 +30,18 @@ local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
   return linesOf[claim][number]
+end
+
+-- What stays of a message that is done.
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  pruneRemembered()
 end
 
 local function settle(claim, kind, id, operand)
@@ -50,8 +62,12 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' then
-    call('HDEL', PAYLOAD, id)
+  if kind == 'ack' or kind == 'remember' then
+    if kind == 'ack' then
+      call('HDEL', PAYLOAD, id)
+    else
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    end
     forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then
