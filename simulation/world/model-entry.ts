@@ -2,7 +2,12 @@
 import type { MessageState } from '../../src/core/message.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 
-export type ModelLease = { readonly token: string; readonly owner: string; endsAt: number }
+export type ModelLease = {
+  readonly token: string
+  readonly owner: string
+  readonly since: number
+  endsAt: number
+}
 
 export type ModelEntry = {
   readonly message: contract.NewMessage
@@ -64,6 +69,7 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
     reason,
     until: held?.endsAt ?? (entry.place === 'dead' ? entry.diedAt : 0),
     owner: held?.owner ?? '',
+    leasedAt: held?.since ?? 0,
   }
 }
 
@@ -73,7 +79,7 @@ export function rememberedMessage(
   { ms, outcome, result }: contract.Remember,
   now: number,
 ): contract.StoredMessage {
-  const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '' }
+  const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '', leasedAt: 0 }
   return { ...storedMessage(entry, now), ...emptied, state: 'completed', until: now + ms, outcome, result }
 }
 

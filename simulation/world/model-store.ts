@@ -29,7 +29,10 @@ export class ModelStore implements contract.Store {
   readonly #entries = new Map<string, ModelEntry>()
   /** What is done and remembered, by id. */
   readonly #remembered = new Map<string, contract.StoredMessage>()
-  readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  readonly #listeners = new Set<{
+    readonly call: (wake: contract.WakeUp) => void
+    readonly owner: string | undefined
+  }>()
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   #produced = 0
@@ -52,7 +55,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
   }
 
@@ -207,7 +210,7 @@ export class ModelStore implements contract.Store {
     return unsupported('model', 'backup', 'a model lives as long as its test')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const entry = { call: listener, owner }
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
@@ -270,7 +273,7 @@ export class ModelStore implements contract.Store {
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
-    entry.held = { token, owner, endsAt: now + leaseMs }
+    entry.held = { token, owner, since: now, endsAt: now + leaseMs }
     const latenessMs = now - dueAt
     return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }
@@ -343,7 +346,7 @@ export class ModelStore implements contract.Store {
     const causes = this.#wakesFor
     this.#wakesFor = []
     for (const { call, owner } of this.#listeners)
-      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call()
+      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call({ kind: 'due' })
     return result
   }
 

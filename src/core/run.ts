@@ -94,6 +94,7 @@ const LET_GO: RunEffect = { kind: 'let go' }
 
 const BECOMES_DUE: RunStep = [QUEUED, [LEAVE_HOLDING, { kind: 'enqueue' }]]
 const STARTS: RunStep = [RUNNING, [LEAVE_LINE, { kind: 'call' }]]
+const RETURNS: RunStep = [SETTLING, [ENDED, COMPLETE]]
 const IS_ANSWERED: RunStep = [OVER, [LET_GO]]
 
 export function step(state: RunState, event: RunEvent): RunStep {
@@ -147,10 +148,9 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      return [
-        SETTLING,
-        [ENDED, isComplete ? completed(event.ending) : { kind: 'conclude', ending: event.ending }],
-      ]
+      if (isComplete) return [SETTLING, [ENDED, completed(event.ending)]]
+      if (event.ending.kind === 'returned' && event.ending.result === undefined) return RETURNS
+      return [SETTLING, [ENDED, { kind: 'conclude', ending: event.ending }]]
     case 'deadline':
       return abort('timeout', isComplete)
     case 'stop':

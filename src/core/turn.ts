@@ -63,7 +63,7 @@ export function cutBatches<T>(
   const batches: (readonly T[])[] = []
   let from = 0
   let bytes = 0
-  for (const [i, item] of items.entries()) {
+  items.forEach((item, i) => {
     const size = sizeOf(item)
     if (i > from && (i - from === entriesMax || bytes + size > bytesMax)) {
       batches.push(items.slice(from, i))
@@ -71,7 +71,7 @@ export function cutBatches<T>(
       bytes = 0
     }
     bytes += size
-  }
+  })
   batches.push(from === 0 ? items : items.slice(from))
   return batches
 }

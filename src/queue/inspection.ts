@@ -28,8 +28,10 @@ export type FoundMessage = {
   readonly error?: string
   /** Running: until when its worker has it, unless it extends. */
   readonly leaseEndsAt?: number
-  /** Running: its worker, as `workers` names it. Absent on an engine that does not know. */
+  /** Running: its worker, as `workers` names it. */
   readonly owner?: string
+  /** Running: since when its worker has it, in epoch milliseconds. */
+  readonly runningSince?: number
   /** Dead: why, and since when. */
   readonly reason?: string
   readonly diedAt?: number
@@ -108,7 +110,7 @@ function present(message: StoredMessage): FoundMessage {
     ...(ttlMs === undefined ? {} : { ttlMs }),
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
-    ...(message.owner === '' ? {} : { owner: message.owner }),
+    ...(message.owner === '' ? {} : { owner: message.owner, runningSince: message.leasedAt }),
     ...(state === 'dead' ? { reason, diedAt: until } : {}),
     ...(state === 'completed' ? presentEnd(message) : {}),
   }

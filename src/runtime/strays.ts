@@ -27,8 +27,6 @@ export type StraysParts = {
 
 export class Strays {
   readonly #parts: StraysParts
-  /** Engines without owners know no strays: their leases lapse. */
-  readonly #hasOwners: boolean
   #isSuspicious = false
   #isStopped = false
   #claims = 0
@@ -37,7 +35,6 @@ export class Strays {
 
   constructor(parts: StraysParts) {
     this.#parts = parts
-    this.#hasOwners = parts.store.capabilities.features.includes('owners')
   }
 
   /**
@@ -55,7 +52,7 @@ export class Strays {
       return reply
     } catch (error) {
       // Any other failure says that nothing was handed out.
-      if (isUnavailable(error)) this.#isSuspicious = this.#hasOwners
+      if (isUnavailable(error)) this.#isSuspicious = true
       throw error
     } finally {
       this.#claims -= 1
@@ -70,7 +67,7 @@ export class Strays {
 
   /** Gives back the leases of ours that we do not hold. Those who ask meanwhile share it. */
   sweep(): Promise<void> {
-    if (!this.#hasOwners || this.#isStopped) return Promise.resolve()
+    if (this.#isStopped) return Promise.resolve()
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined
     })

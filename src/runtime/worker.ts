@@ -141,7 +141,7 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake(() => this.#scheduler.wake(), this.#identity.owner)
+    this.#endWakes = this.#parts.store.onWake((_wake) => this.#scheduler.wake(), this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()
@@ -181,7 +181,6 @@ export class Runtime {
   /** Says that it is gone; one that cannot is seen to be gone later. */
   async #leave(): Promise<void> {
     const { events, store } = this.#parts
-    if (!store.capabilities.features.includes('workers')) return
     try {
       await store.leave(this.#identity.owner)
     } catch (error) {

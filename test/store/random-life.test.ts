@@ -227,8 +227,8 @@ class Side {
     const items: StoredMessage[] = []
     let cursor: string | undefined
     do {
-      const place = cursor === undefined ? {} : { cursor }
-      const page = await this.store.inspect({ tag: name, olderThanMs, limit: 4, ...place })
+      const rest = cursor === undefined ? {} : { cursor }
+      const page = await this.store.inspect({ tag: name, olderThanMs, limit: 4, ...rest })
       items.push(...page.items)
       cursor = page.cursor
     } while (cursor !== undefined)

@@ -8,7 +8,7 @@ import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
 import type { Lane } from './lanes.ts'
 import { aboutRun, retryOf, type Run } from './run.ts'
-import { settlementFor, type Entry, type SettleAnswer, type Settler } from '../settler.ts'
+import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from '../settler.ts'
 
 export type SettlementsParts = {
   readonly random: Random
@@ -64,7 +64,7 @@ export class Settlements {
   }
 }
 
-class RunSettlement implements Entry {
+class RunSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
   readonly #run: Run
@@ -88,7 +88,7 @@ class RunSettlement implements Entry {
     switch (answer) {
       case 'settled':
         if (this.settlement.kind === 'release') onReturned(run.lane)
-        return reports.settled(this.settlement, aboutRun(run), run.startedAt === undefined ? undefined : run)
+        return reports.settled(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
         return events.report('settling failed', refusal(this.settlement))

@@ -91,8 +91,10 @@ export type StoredMessage = {
   readonly reason: string
   /** Running: when its lease ends. Dead: when it died. Completed: until when its id is taken. Otherwise 0. */
   readonly until: number
-  /** Running: who has it; '' otherwise, and on engines without owners. */
+  /** Running: who has it; '' otherwise. */
   readonly owner: string
+  /** Running: when it was handed out; otherwise 0. */
+  readonly leasedAt: number
   /** Completed: how it ended, and what its handler returned. */
   readonly outcome?: RememberedOutcome
   readonly result?: string

@@ -12,7 +12,9 @@
  */
 import type { EndedCounts } from '../../core/figures.ts'
 import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
-import type { NextAnswer } from '../../core/schedule.ts'
+import type { NextAnswer, WakeUp } from '../../core/schedule.ts'
+
+export type { WakeUp } from '../../core/schedule.ts'
 
 export interface RuntimeVerbs {
   /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */
@@ -38,7 +40,7 @@ export interface RuntimeVerbs {
    * it. A hint: it may be lost, late or repeated. What `owner` itself released need not wake it. Returns the function
    * that ends the subscription.
    */
-  onWake(listener: () => void, owner?: string): () => void
+  onWake(listener: (wake: WakeUp) => void, owner?: string): () => void
 }
 
 /** When a message is due: so long from the store's now, or at a moment. */

@@ -37,7 +37,7 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['owners', 'workers', 'forecast', 'figures', 'backup'],
+    features: ['backup'],
   }
 
   readonly #options: FileStoreOptions
@@ -155,7 +155,7 @@ export class FileStore implements contract.Store {
     await callAside(thread, this.#context.queue, 'backup', [directory])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#use().channel.listen(listener, owner)
   }
 

@@ -100,6 +100,7 @@ function view(messages: Messages, slot: number, now: number): StoredMessage {
     reason: death?.reason ?? '',
     until: death?.diedAt ?? leases.endsAt(slot),
     owner: leases.ownerOf(slot),
+    leasedAt: leases.since(slot),
   }
 }
 

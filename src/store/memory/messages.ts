@@ -114,7 +114,7 @@ export class Messages {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
     if (!isStorable(settlement)) return 'refused'
-    const owner = this.leases.ownerOf(slot)
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'ack':
@@ -135,7 +135,7 @@ export class Messages {
         break
       case 'release':
         this.table.addAttempt(slot, -1)
-        this.#wait(slot, 'running', owner)
+        this.#wait(slot, 'running', giver)
         break
       case 'dead':
         this.table.setError(slot, settlement.error)
@@ -154,7 +154,7 @@ export class Messages {
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, now + leaseMs),
+      token: this.leases.grant(slot, owner, { since: now, endsAt: now + leaseMs }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),
@@ -202,6 +202,7 @@ export class Messages {
       reason: '',
       until: now + ms,
       owner: '',
+      leasedAt: 0,
       outcome,
       result,
     })

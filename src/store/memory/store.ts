@@ -36,7 +36,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['owners', 'workers', 'forecast', 'figures'],
+    features: [],
   }
 
   readonly #clock: Clock
@@ -152,7 +152,7 @@ export class MemoryStore implements contract.Store {
     return unsupported('memory', 'backup', 'use the file engine')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#messages.sleepers.add(listener, owner)
   }
 

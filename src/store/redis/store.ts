@@ -100,7 +100,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -262,8 +262,8 @@ export class RedisStore implements contract.Store {
     return worstFirst([...agreement, ...server])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
-    return this.#wakeups.listen(listener, (message) => this.#wanted.isConcerned(owner, message))
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
   }
 
   async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {

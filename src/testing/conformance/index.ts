@@ -20,7 +20,7 @@ import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
 import { tagTests } from './tags.ts'
-import type { ConformanceTest } from './test.ts'
+import { featureTests, type ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
 import { workerTests } from './workers.ts'
 
@@ -48,6 +48,7 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...workerTests,
   ...tagTests,
   ...rememberTests,
+  ...featureTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

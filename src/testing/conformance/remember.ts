@@ -59,6 +59,7 @@ export const rememberTests: readonly ConformanceTest[] = [
       reason: '',
       until: producedAt + 1_100,
       owner: '',
+      leasedAt: 0,
       outcome: 'completed',
       result: '{"ü":[1,"\\n"]}\n2',
     })

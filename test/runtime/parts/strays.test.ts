@@ -123,13 +123,4 @@ describe('strays', () => {
     await strays.sweep()
     expect(store.calls).toEqual(['owned'])
   })
-
-  it('an engine without owners is asked nothing', async () => {
-    const { claim, failOnce, store, strays } = await makeStrays({ features: [] })
-    failOnce({ kind: 'refuse' })
-    await expect(claim()).rejects.toThrow()
-    await claim()
-    await strays.sweep()
-    expect(store.calls).toEqual(['claim', 'claim'])
-  })
 })

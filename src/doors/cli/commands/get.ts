@@ -56,6 +56,7 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
   field('worker', message.owner === undefined ? undefined : printable(message.owner))
+  field('since', message.runningSince === undefined ? undefined : moment(message.runningSince))
   field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
   field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
   field('error', message.error === undefined ? undefined : indented(message.error))

@@ -70,7 +70,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       ]
     case 'running':
       return [
-        `${id} runs: attempt ${reason.attempt}, ${byText(reason)}`,
+        `${id} has been running for ${ago(reason.since)}: attempt ${reason.attempt}, ${byText(reason)}`,
         `Its lease ends ${formatDistance(reason.leaseEndsAt, now)} unless its worker extends it.`,
         ...workerLine(reason.worker, now),
       ]
@@ -98,9 +98,8 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
 }
 
 function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' }>): string {
-  if (before === undefined) return `waits for a slot of a worker that handles ${describe(topic)}`
   if (before === 0) return `is the next of ${describe(topic)}`
-  const about = isExact === true ? '' : 'about '
+  const about = isExact ? '' : 'about '
   return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`
 }
 

@@ -6,7 +6,8 @@
  *   topic     how many messages are where, and when the first of those that wait is due. Exists while it has messages
  *   owner     who claims: one started queue, with the process that it runs in
  *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
- *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died
+ *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died. leased_at: when
+ *             the last lease began
  *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
  *             tags: a JSON list, null for most
  *             One that is done and remembered (state 3) keeps its row: until says how long, reason how it ended, body what its
@@ -47,6 +48,7 @@ CREATE TABLE owner (
 CREATE TABLE message (
   seq INTEGER PRIMARY KEY, queue INT NOT NULL, topic INT NOT NULL, priority INT NOT NULL, state INT NOT NULL DEFAULT 0,
   due_at INT NOT NULL, first_due_at INT, produced_at INT NOT NULL, until INT NOT NULL DEFAULT 0,
+  leased_at INT NOT NULL DEFAULT 0,
   lease INT NOT NULL DEFAULT 0, owner INT NOT NULL DEFAULT 0, attempt INT NOT NULL DEFAULT 0,
   lapses INT NOT NULL DEFAULT 0, death INT, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
   error TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', body TEXT);

@@ -26,7 +26,8 @@ const LAPSED = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ? AND until <= ? ORDER BY until, seq LIMIT ?`
 const FIRST_LAPSE = `SELECT min(until) AS at FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ?`
-const LEASE = `UPDATE message SET state = 1, until = ?, owner = ?, lease = lease + 1, attempt = attempt + ? WHERE ${AMONG}`
+const LEASE = `UPDATE message SET state = 1, until = ?, leased_at = ?, owner = ?, lease = lease + 1, attempt = attempt + ?
+  WHERE ${AMONG}`
 const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 
 /** What is left of the limits of one claim. The first message is handed out whatever its size. */
@@ -145,7 +146,7 @@ function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: T
     })
   }
   const taken = rows.slice(0, leases.length).map(({ seq }) => seq)
-  if (taken.length > 0) db.run(LEASE, terms.until, terms.owner, begun, JSON.stringify(taken))
+  if (taken.length > 0) db.run(LEASE, terms.until, now, terms.owner, begun, JSON.stringify(taken))
   return leases
 }
 

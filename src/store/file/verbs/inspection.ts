@@ -19,9 +19,14 @@ import type { View } from './scene.ts'
 type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonly CursorPart[] }>
 
 /** With what only people want to see. */
-type ShownRow = WholeRow & { readonly until: number; readonly owner: number; readonly death: number | null }
+type ShownRow = WholeRow & {
+  readonly until: number
+  readonly leased_at: number
+  readonly owner: number
+  readonly death: number | null
+}
 
-const SHOWN_ROW = `${WHOLE_ROW}, until, owner, death`
+const SHOWN_ROW = `${WHOLE_ROW}, until, leased_at, owner, death`
 const SCANNED_MAX = 2000
 const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
@@ -219,6 +224,7 @@ function show({ db, now }: View, row: ShownRow): StoredMessage {
     lapses,
     until,
     owner: isRunning ? (db.get<{ name: string }>(OWNER_NAME, row.owner)?.name ?? '') : '',
+    leasedAt: isRunning ? row.leased_at : 0,
   }
 }
 
@@ -241,6 +247,7 @@ function showRemembered(db: View['db'], row: ShownRow): StoredMessage {
     reason: '',
     until: row.until,
     owner: '',
+    leasedAt: 0,
     outcome: reason === 'skipped' ? 'skipped' : 'completed',
     result: body,
   }

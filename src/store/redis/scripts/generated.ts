@@ -78,7 +78,10 @@ local function linesIn(record)
   return lines
 end
 local function makeRecord(lines)
-  return table.concat(lines, '\\n') .. '\\n' .. FILLING
+  return table.concat(lines, '\\n') .. '\\n' .. text(math.floor(now)) .. FILLING
+end
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
@@ -112,13 +115,14 @@ local function waiting(ms)
 end`
 
 const describe = `local ROW = 10
-local found, owners, extrasFound = {}, {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
   extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 local function showWaiting(id, value, due)
@@ -130,11 +134,16 @@ local function showDead(id, value, diedAt)
   local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
+local recordOf = {}
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
 end`
 
 const extras = `local anyExtras
@@ -647,19 +656,19 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '51cd4ffc8e91618676071e8da0bcb5ad0885a098',
+  sha: '5d5030674c24d0c6f33963e34fa60fb1fcc53ab6',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
 end
 showAll(ids)
-return { found, owners, extrasFound }
+return shown
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '3193ce818b7006ab28d070e91754ad0221ad2396',
+  sha: '82be3ac3e0088c99def16b8ba57696ebd0d7f66a',
   source: [base, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -850,13 +859,13 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners, extrasFound, string.format('%.3f', now) }
+return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '1f479b8c201cf02afc9443553d2bb37931b09399',
+  sha: 'bf1d66ed0a58e8c00d730a35aa8cc2486c31a84b',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -869,7 +878,7 @@ for _, id in ipairs(page) do
 end
 showAll(ids)
 local isEnd = #ids == #page and #page < limit
-return { isEnd and '' or ids[#ids], #ids, found, owners, extrasFound, string.format('%.3f', now) }
+return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
@@ -991,7 +1000,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '605a66536c1c94417cca7a841ff60d139527ae80',
+  sha: '3a03b3e2cb2f5dbbd1e0ae1ae47283696610311e',
   source: [base, claims, lines, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1173,7 +1182,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'f073bcad71640d5963502b9186a053798cfc30f9',
+  sha: 'a64974abba88fdaa59897958aa7f3c922edc2047',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1300,7 +1309,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'bf80d53f2c4c5153f5483b9d7cb18a80387d8de1',
+  sha: '61ea17356e1cfb1ac4ca7ea9a8040b15a3fa49d3',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1365,7 +1374,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'b1e40fe2517e2d1fe48ef33765eda126d2438004',
+  sha: 'fa068c408da1308a2fecccfef0aec22898020ce8',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1621,7 +1630,7 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'd6c70113ca5171bc213850c746a3e2bae7596111',
+  sha: '9b7af2df4e17e789304dc6baf77d3fabd301d55f',
   source: [base, claims, lines, failures, extras, remembered, `local OPERANDS = { remember = 3, release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}

@@ -24,13 +24,18 @@ function placeArgs({ state, cursor }: ListQuery): readonly string[] {
 }
 
 /** What every look at messages answers. */
-type Rows = readonly [rows: readonly unknown[], owners: readonly string[], extras: readonly string[]]
+export type ShownRows = readonly [
+  rows: readonly unknown[],
+  owners: readonly string[],
+  leasedAt: readonly string[],
+  extras: readonly string[],
+]
 
-type PageParts = [place: readonly string[], lastDeath: string, scanned: number, ...rows: Rows, now: string]
+type PageParts = [place: readonly string[], lastDeath: string, scanned: number, shown: ShownRows, now: string]
 
 export function pageReply(query: ListQuery, reply: readonly unknown[]): Page {
-  const [place, lastDeath, scanned, rows, owners, extras, now] = reply as unknown as PageParts
-  const items = picked(query, decodeRows([rows, owners, extras]), now)
+  const [place, lastDeath, scanned, shown, now] = reply as unknown as PageParts
+  const items = picked(query, decodeRows(shown), now)
   if (place.length === 0) return { items, scanned }
   return { items, scanned, cursor: encodeCursor([query.state, ...place, lastDeath]) }
 }
@@ -43,8 +48,8 @@ export function tagArgs({ tag, limit, cursor }: TagQuery): string[] {
 }
 
 export function tagReply(query: TagQuery, reply: readonly unknown[]): Page {
-  const [last, scanned, rows, owners, extras, now] = reply as unknown as [string, number, ...Rows, string]
-  const items = picked(query, decodeRows([rows, owners, extras]), now)
+  const [last, scanned, shown, now] = reply as unknown as [string, number, ShownRows, string]
+  const items = picked(query, decodeRows(shown), now)
   return last === '' ? { items, scanned } : { items, scanned, cursor: encodeCursor(['tag', last]) }
 }
 
@@ -58,14 +63,16 @@ function picked(
   return items.filter((item) => isPicked(query, item, Number(now)))
 }
 
-export function decodeRows([rows, owners, extras]: Rows): StoredMessage[] {
+export function decodeRows([rows, owners, leasedAt, extras]: ShownRows): StoredMessage[] {
   return owners.map((owner, index) => ({
-    ...decodeRow(rows, index * ROW_FIELDS, owner),
+    ...decodeRow(rows, index * ROW_FIELDS),
+    owner,
+    leasedAt: momentOf(leasedAt[index]),
     tags: decodeTags(extras[index] ?? ''),
   }))
 }
 
-function decodeRow(rows: readonly unknown[], at: number, owner: string): Omit<StoredMessage, 'tags'> {
+function decodeRow(rows: readonly unknown[], at: number): Omit<StoredMessage, 'owner' | 'leasedAt' | 'tags'> {
   if (rows[at + 2] === 'completed') return decodeRemembered(rows[at] as string, rows[at + 1] as string)
   return {
     id: rows[at] as string,
@@ -78,6 +85,5 @@ function decodeRow(rows: readonly unknown[], at: number, owner: string): Omit<St
     error: rows[at + 7] as string,
     reason: rows[at + 8] as string,
     until: momentOf(rows[at + 9]),
-    owner,
   }
 }

@@ -18,7 +18,10 @@ export function encodeRemembered({ topic, outcome, result }: Told): string {
 }
 
 /** What cannot be read shows as little as there is. */
-export function decodeRemembered(id: string, value: string): Omit<StoredMessage, 'tags'> {
+export function decodeRemembered(
+  id: string,
+  value: string,
+): Omit<StoredMessage, 'owner' | 'leasedAt' | 'tags'> {
   const [known = '', told = '', ...rest] = value.slice(1).split('\n')
   const [until = '', due = '', firstDue = '', attempts = '', produced = ''] = known.split(' ')
   const dueAt = momentOf(due)
@@ -38,7 +41,6 @@ export function decodeRemembered(id: string, value: string): Omit<StoredMessage,
     error: '',
     reason: '',
     until: momentOf(until),
-    owner: '',
     outcome: told.startsWith('skipped ') ? 'skipped' : 'completed',
     result: rest.join('\n'),
   }

@@ -3,7 +3,7 @@
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then the ids
--- reply     rows of ten, owners and extras: see `describe`
+-- reply     what is shown: see `describe`
 -- cost      O(log n) for each id, and the length of its body; for those that run, see `holders`
 
 local ids = {}
@@ -11,4 +11,4 @@ for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
 end
 showAll(ids)
-return { found, owners, extrasFound }
+return shown

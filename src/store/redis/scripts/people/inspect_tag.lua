@@ -3,8 +3,7 @@
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, tag, the id after which to go on ('' at first), how many at most
--- reply     the last id looked at ('' at the end), how many were looked at, rows of ten, owners and extras: see `describe`,
---           and now
+-- reply     the last id looked at ('' at the end), how many were looked at, what is shown: see `describe`, and now
 -- upholds   P10 at most `how many` messages, and not much more than READ_BYTES_MAX of bodies
 -- cost      O(log n) for each message, n being how many have the tag, and the length of its body; for those that run see
 --           `holders`
@@ -22,4 +21,4 @@ for _, id in ipairs(page) do
 end
 showAll(ids)
 local isEnd = #ids == #page and #page < limit
-return { isEnd and '' or ids[#ids], #ids, found, owners, extrasFound, string.format('%.3f', now) }
+return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
