@@ -5,8 +5,9 @@
  */
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
-import { admitClaim, admitEntries } from '../../src/store/shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
@@ -133,6 +134,7 @@ export class ModelStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
+    admitSettlements(settlements, this.capabilities.batchMax)
     return this.#changing(() => settlements.map((settlement) => this.#settleOne(settlement)))
   }
 
@@ -218,9 +220,10 @@ export class ModelStore implements contract.Store {
 
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
+    if (message.ifBody !== undefined && existing?.message.body !== message.ifBody) return 'duplicate'
     const isTaken = existing !== undefined || this.#isRemembered(message.id)
     if (isTaken && message.ifExists === 'keep') return 'duplicate'
-    if (existing?.place === 'running') return 'running'
+    if (existing?.place === 'running' && message.ifExists !== 'seize') return 'running'
     this.#remembered.delete(message.id)
     const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
@@ -281,7 +284,16 @@ export class ModelStore implements contract.Store {
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
     const entry = this.#heldBy(settlement)
     if (entry === undefined) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    const followUps = followUpsOf(settlement)
+    const runs = ({ id, ifExists }: contract.NewMessage): boolean =>
+      ifExists === 'replace' && id !== settlement.id && this.#entries.get(id)?.place === 'running'
+    if (!isStorable(settlement) || followUps.some(runs)) return 'refused'
+    this.#settleHeld(entry, settlement)
+    for (const message of followUps) this.#putOne(message)
+    return 'settled'
+  }
+
+  #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {
     const owner = entry.held?.owner
     entry.held = undefined
     switch (settlement.kind) {
@@ -289,6 +301,12 @@ export class ModelStore implements contract.Store {
         this.#entries.delete(settlement.id)
         if (settlement.remember !== undefined)
           this.#remembered.set(settlement.id, rememberedMessage(entry, settlement.remember, this.#now()))
+        break
+      case 'again':
+        entry.attempt -= 1
+        entry.lapses = 0
+        entry.message = { ...entry.message, ...settlement.content }
+        this.#setMoment(entry, dueAtOf(settlement.when, this.#now()))
         break
       case 'retry':
         entry.error = settlement.error
@@ -313,9 +331,8 @@ export class ModelStore implements contract.Store {
         this.#deaths += 1
         break
       default:
-        return assertNever(settlement)
+        assertNever(settlement)
     }
-    return 'settled'
   }
 
   #isRemembered(id: string): boolean {

@@ -126,7 +126,9 @@ it.each([
   expect(await queue.get('a')).toMatchObject({ state: 'completed', outcome: 'completed' })
   expect(await queue.get('a')).not.toHaveProperty('result')
   expect(seen.filter(({ name }) => name === 'completed').length).toBe(2)
-  const errors = seen.filter(({ name }) => name === 'error').map(({ event }) => (event instanceof Error ? event.message : ''))
+  const errors = seen
+    .filter(({ name }) => name === 'error')
+    .map(({ event }) => (event instanceof Error ? event.message : ''))
   expect(errors).toEqual([expect.stringMatching(complaint)])
 })
 

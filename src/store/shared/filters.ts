@@ -1,4 +1,5 @@
-/** Whether a message fits the filters of a page. */
+/** Whether a message fits the filters of a page. One of our own topics must be named. */
+import { isControl } from '../../core/control.ts'
 import type { ListQuery, StoredMessage, TagQuery } from '../contract/store.ts'
 
 type Picked = Pick<
@@ -11,7 +12,7 @@ export function isPicked(query: ListQuery | TagQuery, message: Picked, now: numb
   return (
     (state === undefined || message.state === state) &&
     (tag === undefined || message.tags.includes(tag)) &&
-    (topic === undefined || message.topic === topic) &&
+    (topic === undefined ? !isControl(message.topic) : message.topic === topic) &&
     (dueFrom === undefined || message.dueAt >= dueFrom) &&
     (dueUntil === undefined || message.dueAt < dueUntil) &&
     (idPrefix === undefined || message.id.startsWith(idPrefix)) &&

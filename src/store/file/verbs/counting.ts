@@ -2,6 +2,7 @@
  * How many are where. Totals and topics are counted as messages move (`ledger.ts`), so that only one thing has to be
  * counted here: how many of those that wait are due by now. That walks an index, about 30 ns an entry, up to a bound.
  */
+import { AFTER_CONTROL } from '../../../core/control.ts'
 import { PRIORITIES } from '../../../core/message.ts'
 import type {
   Counts,
@@ -25,8 +26,10 @@ const MESSAGES_PER_COUNT = 10
 const SLICE_MS = 5
 
 const TOTALS = 'SELECT waiting, running, dead FROM queue WHERE queue = ?'
-const NEXT_AT = 'SELECT min(next_at) AS at FROM topic WHERE queue = ?'
-const DUE_TOPICS = 'SELECT topic FROM topic WHERE queue = ? AND next_at <= ? LIMIT ?'
+const OURS = `SELECT total(waiting) AS waiting, total(running) AS running, total(dead) AS dead FROM topic
+  WHERE queue = ? AND name < ?`
+const NEXT_AT = 'SELECT min(next_at) AS at FROM topic WHERE queue = ? AND name > ?'
+const DUE_TOPICS = 'SELECT topic FROM topic WHERE queue = ? AND name > ? AND next_at <= ? LIMIT ?'
 const COUNT = `SELECT count(*) AS n FROM (SELECT 1 FROM message INDEXED BY message_due
   WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ? AND due_at < ? LIMIT ?)`
 const DUES = `SELECT due_at AS at FROM message INDEXED BY message_due
@@ -36,19 +39,23 @@ const FIRST_FROM = `SELECT min(due_at) AS at FROM message INDEXED BY message_due
 const TOPICS_PAGE = `SELECT topic, queue, name, waiting, running, dead, next_at FROM topic
   WHERE queue = ? AND name > ? ORDER BY name LIMIT ?`
 
+type Totals = { readonly waiting: number; readonly running: number; readonly dead: number }
+const NOTHING: Totals = { waiting: 0, running: 0, dead: 0 }
+
 export function count(view: View): Counts {
   const { db, queue, now } = view
-  const totals = db.get<{ waiting: number; running: number; dead: number }>(TOTALS, queue)
-  const { waiting, running, dead } = totals ?? { waiting: 0, running: 0, dead: 0 }
-  const nextDueAt = db.get<{ at: number | null }>(NEXT_AT, queue)?.at ?? undefined
-  const topics = db.all<{ topic: number }>(DUE_TOPICS, queue, now, TOPICS_MAX + 1)
+  const totals = db.get<Totals>(TOTALS, queue) ?? NOTHING
+  const ours = db.get<Totals>(OURS, queue, AFTER_CONTROL) ?? NOTHING
+  const nextDueAt = db.get<{ at: number | null }>(NEXT_AT, queue, AFTER_CONTROL)?.at ?? undefined
+  const topics = db.all<{ topic: number }>(DUE_TOPICS, queue, AFTER_CONTROL, now, TOPICS_MAX + 1)
   let ready = 0
   for (const { topic } of topics.slice(0, TOPICS_MAX)) {
     for (const priority of PRIORITIES.keys())
       ready += countRange(view, topic, priority, 0, now + 1, READY_MAX - ready)
   }
   const isExact = topics.length <= TOPICS_MAX && ready < READY_MAX
-  const states = { delayed: waiting - ready, ready, running, dead }
+  const [running, dead] = [totals.running - ours.running, totals.dead - ours.dead]
+  const states = { delayed: totals.waiting - ours.waiting - ready, ready, running, dead }
   return nextDueAt === undefined ? { states, isExact } : { states, isExact, nextDueAt }
 }
 
@@ -57,7 +64,7 @@ export function countTopics({ db, queue }: View, query: TopicsQuery): TopicsPage
     const found = query.topics.flatMap((name) => db.get<TopicRow>(TOPIC_BY_NAME, queue, name) ?? [])
     return { topics: Object.fromEntries(found.map(countsOf)) }
   }
-  const rows = db.all<TopicRow>(TOPICS_PAGE, queue, query.cursor ?? '', query.limit + 1)
+  const rows = db.all<TopicRow>(TOPICS_PAGE, queue, query.cursor ?? AFTER_CONTROL, query.limit + 1)
   const page = rows.slice(0, query.limit)
   const topics = Object.fromEntries(page.map(countsOf))
   const last = rows.length > query.limit ? page.at(-1) : undefined
@@ -127,7 +134,7 @@ function topicsOf(view: View, topic: string | undefined): Iterable<TopicRow> {
 }
 
 function* allTopics({ db, queue }: View): Generator<TopicRow> {
-  for (let name = ''; ;) {
+  for (let name = AFTER_CONTROL; ;) {
     const rows = db.all<TopicRow>(TOPICS_PAGE, queue, name, TOPICS_MAX)
     yield* rows
     const last = rows.at(-1)

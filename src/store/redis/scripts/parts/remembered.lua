@@ -19,6 +19,20 @@ local function untilOf(value)
   return tonumber(string.match(value, '^=(%d+) ')) or 0
 end
 
+local anyRemembered
+local function hasRemembered()
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  return anyRemembered
+end
+
+-- What is remembered of an id; nothing for a message that is there.
+local function rememberedOf(id)
+  local value = hasRemembered() and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and value
+end
+
 local function forgetRemembered(id)
   call('HDEL', PAYLOAD, id)
   call('ZREM', REMEMBERED, id)
