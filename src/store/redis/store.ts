@@ -117,8 +117,8 @@ export class RedisStore implements contract.Store {
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
-    const { all, types, oldPayload } = this.#keys
-    const asked = [...all, oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    const { types, oldPayload } = this.#keys
+    const asked = [...types.map(([key]) => key), oldPayload].map((key) => this.#link.call(['TYPE', key]))
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     if (found.pop() !== 'none') {
@@ -128,12 +128,13 @@ export class RedisStore implements contract.Store {
         { value: oldPayload },
       )
     }
-    for (const [index, type] of found.entries()) {
-      if (type === 'none' || type === types[index]) continue
+    for (const [index, [key, expected]] of types.entries()) {
+      const type = found[index]
+      if (type === 'none' || type === expected) continue
       throw new UsageError(
         'STORE_REFUSED',
-        `the key ${all[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
-        { value: all[index] },
+        `the key ${key} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
+        { value: key },
       )
     }
     await this.#confirmed?.open()

@@ -12,6 +12,7 @@ import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
 import { AMONG, WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { isProvable, isProvenDead } from '../process-identity.ts'
 import { internOwner, ownerNumber, ownersWithLeases, type OwnerRow } from './owners.ts'
+import { pruneRemembered } from './remembering.ts'
 import type { Scene, View } from './scene.ts'
 
 /** While others hold leases who could be proven dead, it is worth asking so often whether they are. */
@@ -35,6 +36,7 @@ type Budget = { entries: number; bytes: number; isFresh: boolean; isOver: boolea
 export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
   const { ledger, queue, now } = scene
   const owner = internOwner(scene, request.owner, request.facts)
+  if (request.facts !== undefined) pruneRemembered(scene)
   const topics = request.wants.flatMap(({ topic, limit }) => {
     const row = ledger.topicNamed(queue, topic)
     return row === undefined ? [] : [{ row, left: limit }]
