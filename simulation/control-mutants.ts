@@ -11,8 +11,8 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a pause of the whole queue holds for no topic',
     file: 'src/store/shared/gates.ts',
-    find: 'isWithinQueue(topic) ? [topic, WHOLE_QUEUE] : [topic]',
-    replace: 'isWithinQueue(topic) ? [topic] : [topic]',
+    find: 'isControl(topic) ? [topic] : [topic, WHOLE_QUEUE]',
+    replace: 'isControl(topic) ? [topic] : [topic]',
   },
   {
     name: 'a start under a rate is not charged',

@@ -53,11 +53,6 @@ export const CONTROLS_MAX = 1_000
 
 const UNCONTROLLED: TopicControl = { pausedUntil: 0, limit: {}, filledAt: 0, overFilledAt: 0 }
 
-/** Topics of our own begin with a control character; a pause of the whole queue does not stop them. */
-export function isWithinQueue(topic: string): boolean {
-  return topic.charCodeAt(0) !== 1
-}
-
 export function paused(control: TopicControl | undefined, until: number): TopicControl {
   const { over: _over, ...rest } = control ?? UNCONTROLLED
   return { ...rest, pausedUntil: until, overFilledAt: 0 }

@@ -114,9 +114,9 @@ function endsWaiting({ kind }: ScheduleEvent): boolean {
   return kind === 'wake' || kind === 'room' || kind === 'timer'
 }
 
-type Reading = Extract<ScheduleState, { name: 'reading' }>
+type ReadingState = Extract<ScheduleState, { name: 'reading' }>
 
-function stepReading(state: Reading, event: ScheduleEvent, limits: ScheduleLimits): Step {
+function stepReading(state: ReadingState, event: ScheduleEvent, limits: ScheduleLimits): Step {
   switch (event.kind) {
     case 'wake':
     case 'room':
@@ -141,7 +141,7 @@ function stepReading(state: Reading, event: ScheduleEvent, limits: ScheduleLimit
 }
 
 function stepAnswer(
-  state: Reading,
+  state: ReadingState,
   event: Extract<ScheduleEvent, { kind: 'answer' }>,
   limits: ScheduleLimits,
 ): Step {
@@ -151,7 +151,7 @@ function stepAnswer(
   return [{ name: 'waiting' }, { kind: 'wait', ms: waitMs(event.next, limits) }]
 }
 
-function stepExpired(state: Reading, got: number): Step {
+function stepExpired(state: ReadingState, got: number): Step {
   if (got > 0) return [FRESH_READING, READ]
   const barren = state.barren + 1
   if (barren <= BARREN_FREE) return [{ name: 'reading', woken: false, failures: 0, barren }, READ]

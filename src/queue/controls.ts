@@ -2,7 +2,7 @@
 import { FOREVER, WHOLE_QUEUE, type TopicLimit } from '../core/controls.ts'
 import { burstOf, formatRate, type Rate } from '../core/input/limits.ts'
 import { describe } from '../core/errors.ts'
-import type { ControlState, DueTime, Store } from '../store/contract/store.ts'
+import type { ControlState, Store } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
 
 export type FoundControl = {
@@ -18,18 +18,6 @@ export type FoundControl = {
 /** As `limit` takes it. */
 export type FoundLimit = { readonly rate?: Rate; readonly burst?: number; readonly concurrency?: number }
 
-export async function pause(
-  store: Store,
-  topic: string | undefined,
-  until: DueTime | undefined,
-): Promise<void> {
-  await store.control({
-    kind: 'pause',
-    topic: topic ?? WHOLE_QUEUE,
-    ...(until === undefined ? {} : { until }),
-  })
-}
-
 /** `overMs`: a rate that lets what is due by then start within this time, and ends with it. */
 export async function resume(
   store: Store,
@@ -38,26 +26,11 @@ export async function resume(
   now: number,
 ): Promise<void> {
   const change = { kind: 'resume', topic: topic ?? WHOLE_QUEUE } as const
-  const count = overMs === undefined ? 0 : await countWaiting(store, topic, now + overMs)
-  if (overMs === undefined || count === 0) return store.control(change)
+  if (overMs === undefined) return store.control(change)
+  const { count } = await countDueBefore(store, topic, now + overMs)
+  if (count === 0) return store.control(change)
   const intervalMs = overMs / count
   await store.control({ ...change, over: { intervalMs, burst: burstOf(intervalMs), ms: overMs } })
-}
-
-export async function limit(store: Store, topic: string, to: TopicLimit | null): Promise<void> {
-  await store.control({ kind: 'limit', topic, limit: to })
-}
-
-/** Due by then; where the engine has no forecast, all that waits. */
-async function countWaiting(store: Store, topic: string | undefined, until: number): Promise<number> {
-  const due = await countDueBefore(store, topic, until)
-  if (due !== undefined) return due.count
-  if (topic !== undefined) {
-    const { topics } = await store.countTopics({ topics: [topic] })
-    return new Map(Object.entries(topics)).get(topic)?.waiting ?? 0
-  }
-  const { states } = await store.count()
-  return states.delayed + states.ready
 }
 
 /** What holds now. */
@@ -95,11 +68,11 @@ export function limitsOf({ whole, byTopic }: ControlsInForce, topic: string): re
   ) as readonly FoundControl[]
 }
 
-function present({ topic, pausedUntil, limit: kept, over }: ControlState): FoundControl {
+function present({ topic, pausedUntil, limit, over }: ControlState): FoundControl {
   return {
     ...(topic === WHOLE_QUEUE ? {} : { topic }),
     ...(pausedUntil === undefined ? {} : { paused: pausedUntil === FOREVER ? {} : { until: pausedUntil } }),
-    ...(kept === undefined ? {} : { limit: presentLimit(kept) }),
+    ...(limit === undefined ? {} : { limit: presentLimit(limit) }),
     ...(over === undefined ? {} : { over: { rate: formatRate(over.intervalMs), until: over.endsAt } }),
   }
 }

@@ -7,7 +7,7 @@ import { limitsOf, nameOfControl, pauseOf, readControls, type ControlsInForce } 
 import { countDueBefore } from './forecast.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
-import { readWorkersIfKept } from './workers.ts'
+import { readWorkers } from './workers.ts'
 
 /** Beyond what P9 allows even when many workers die in the same moment. */
 const PROBLEM_AFTER_MS = 60_000
@@ -31,8 +31,7 @@ async function examinePauses(store: Store, { all }: ControlsInForce, now: number
     const due = await countDueBefore(store, control.topic, now)
     const until = control.paused?.until
     const end = until === undefined ? 'until somebody resumes it' : `for another ${coarse(until - now)}`
-    const count =
-      due === undefined ? '' : `: ${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due`
+    const count = `: ${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due`
     const call = control.topic === undefined ? '"punctual resume"' : '"punctual resume TOPIC"'
     return warning(
       `${nameOfControl(control)} is paused ${end}${count}`,
@@ -53,7 +52,7 @@ async function examineOverdue(store: Store, controls: ControlsInForce, now: numb
     for (const [topic, counts] of Object.entries(page))
       if (pauseOf(controls, topic) === undefined) gathered.look(topic, counts)
   }
-  const overdue = await gathered.sorted(() => readWorkersIfKept(store))
+  const overdue = await gathered.sorted(() => readWorkers(store))
   if (overdue.length === 0) return []
   const told = await Promise.all(
     overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, controls, topic, now)),
@@ -76,7 +75,7 @@ async function findingOf(
 ): Promise<Finding> {
   const due = await countDueBefore(store, topic, now)
   const name = `topic ${describe(topic)}`
-  const count = due === undefined ? '' : `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
+  const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
   const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
   const level = levelOf(oldestDueAt, now)
   if (limitsOf(controls, topic).length > 0) {

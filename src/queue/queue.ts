@@ -6,17 +6,15 @@ import { decodePayload } from '../core/encoding/codec.ts'
 import type { Duration } from '../core/input/duration.ts'
 import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
-import { checkId, checkTopic } from '../core/message.ts'
-import type { HandleOptions } from '../core/input/handle-options.ts'
+import { checkId } from '../core/message.ts'
 import {
-  parseControlled,
-  parseLimit,
-  parsePause,
-  parseResume,
-  type LimitOptions,
-  type PauseOptions,
-  type ResumeOptions,
-} from '../core/input/limits.ts'
+  checkIds,
+  parseFilter,
+  parseFilterOptions,
+  type Filter,
+  type FilterOptions,
+} from '../core/input/filter.ts'
+import { parseStop, type HandleOptions } from '../core/input/handle-options.ts'
 import {
   parseForecast,
   parseList,
@@ -25,22 +23,21 @@ import {
   type ListOptions,
   type StatsOptions,
 } from '../core/input/questions.ts'
-import {
-  checkEntries,
-  checkIds,
-  parseFilter,
-  parseReschedule,
-  type Filter,
-  type ProduceOptions,
-  type When,
-} from '../core/input/request.ts'
+import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { limit, pause, resume } from './controls.ts'
 import { makeDraft } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
-import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
-import { makeLane } from './lane.ts'
+import {
+  cancelAll,
+  purgeAll,
+  rescheduleAll,
+  reviveAll,
+  type CancelCounts,
+  type RescheduleCounts,
+} from './filtering.ts'
+import { find, list, type FoundMessage, type MessagePage } from './inspection.ts'
+import { makeLane } from './handling.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
 import type { Handler } from '../runtime/handler.ts'
@@ -48,8 +45,9 @@ import { Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
-import { parseStopTimeout, type Settings } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
+import { Steering } from './steering.ts'
 import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
 import { readWorkers, type FoundWorker } from './workers.ts'
@@ -61,7 +59,9 @@ export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { top
 
 export type CancelResult = 'cancelled' | 'running' | 'missing'
 
-export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> {
+const WAITING_STATES = ['delayed', 'ready'] as const
+
+export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Steering<T, S> {
   readonly #settings: Settings
   readonly #opening: Opening
   readonly #events: Events
@@ -77,6 +77,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   readonly #stopBegins = new AbortController()
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
+    super(() => this.#open(), settings.clock)
     this.#settings = settings
     this.#opening = new Opening(makeStore, settings.store.kind === 'made', (store) => {
       this.#producer = new Producer(store, settings.clock, settings.random)
@@ -115,22 +116,37 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       const { topic, payload, ...options } = entry
       return makeDraft(this.#settings, topic, payload, options)
     })
-    if (this.#settings.schemas !== undefined) {
+    if (this.#settings.schemas !== undefined)
       await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
-    }
     return (await this.#openProducer()).produceMany(drafts)
   }
 
-  /** Takes a message back before it starts. */
-  async cancel(id: string): Promise<CancelResult> {
-    const [result] = await (await this.#open()).remove([checkId(id)], 'waiting')
+  /** Takes a message back before it starts, or all that fit a filter. */
+  cancel(id: string): Promise<CancelResult>
+  cancel(filter: Filter, options?: FilterOptions): Promise<CancelCounts>
+  async cancel(which: string | Filter, options?: FilterOptions): Promise<CancelResult | CancelCounts> {
+    if (isFilter(which)) {
+      const parsed = [parseFilter(which, WAITING_STATES), parseFilterOptions(options)] as const
+      return cancelAll(await this.#open(), ...parsed)
+    }
+    const [result] = await (await this.#open()).remove([checkId(which)], 'waiting')
     return result === 'removed' ? 'cancelled' : (result ?? 'missing')
   }
 
-  /** Moves a message that has not started to another moment. */
-  async reschedule(id: string, when: When): Promise<RescheduleResult> {
-    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
-    const [result] = await (await this.#open()).reschedule([move])
+  /** Moves a message that has not started, or all that fit a filter, to another moment. */
+  reschedule(id: string, when: When): Promise<RescheduleResult>
+  reschedule(filter: Filter, when: When, options?: FilterOptions): Promise<RescheduleCounts>
+  async reschedule(
+    which: string | Filter,
+    when: When,
+    options?: FilterOptions,
+  ): Promise<RescheduleResult | RescheduleCounts> {
+    const moment = parseReschedule(when, this.#settings.clock.now())
+    if (isFilter(which)) {
+      const parsed = [parseFilter(which, WAITING_STATES), moment, parseFilterOptions(options)] as const
+      return rescheduleAll(await this.#open(), ...parsed)
+    }
+    const [result] = await (await this.#open()).reschedule([{ id: checkId(which), when: moment }])
     return result ?? 'missing'
   }
 
@@ -144,36 +160,16 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Dead messages start anew, due now; answers how many. */
-  async revive(which: readonly string[] | Filter): Promise<number> {
+  async revive(which: readonly string[] | Filter, options?: FilterOptions): Promise<number> {
     const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
-    return revive(await this.#open(), filter)
+    const parsed = parseFilterOptions(options)
+    return reviveAll(await this.#open(), filter, parsed)
   }
 
   /** Removes messages that do not run; answers how many. */
-  async purge(filter: Filter): Promise<number> {
-    const parsed = parseFilter(filter, ['delayed', 'ready', 'dead'])
-    return purge(await this.#open(), parsed)
-  }
-
-  /** From now on no process starts a message of this topic; without one, of any. What runs goes on. */
-  async pause(topic?: TopicName<T, S>, options?: PauseOptions): Promise<void> {
-    const name = parseControlled(topic)
-    const until = parsePause(options, this.#settings.clock.now())
-    await pause(await this.#open(), name, until)
-  }
-
-  /** Ends the pause of this topic, or without one that of the whole queue; a topic's own pause then still holds. */
-  async resume(topic?: TopicName<T, S>, options?: ResumeOptions): Promise<void> {
-    const name = parseControlled(topic)
-    const overMs = parseResume(options)
-    await resume(await this.#open(), name, overMs, this.#settings.clock.now())
-  }
-
-  /** How fast messages of this topic may start, and how many may run, over all processes; null takes the limit back. */
-  async limit(topic: TopicName<T, S>, to: LimitOptions | null): Promise<void> {
-    const name = checkTopic(topic)
-    const parsed = parseLimit(to)
-    await limit(await this.#open(), name, parsed)
+  async purge(filter: Filter, options?: FilterOptions): Promise<number> {
+    const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead']), parseFilterOptions(options)] as const
+    return purgeAll(await this.#open(), ...parsed)
   }
 
   /** Totals, the 1,000 topics with most waiting (or those named), what is overdue, and what ended lately. */
@@ -219,7 +215,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
-    this.#lanes.add(makeLane(this.#settings, this.#lanes, { topic, handler, options }))
+    this.#lanes.add(makeLane(this.#settings, this.#lanes, { topic, handler: handler as Handler, options }))
     this.#runtime?.lanesChanged()
     return this
   }
@@ -247,7 +243,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Ends in order, within its timeout and a few seconds, whatever happens. A second call shares the first. */
   stop(options?: { timeout?: Duration }): Promise<StopReport> {
     if (this.#stopping === undefined) {
-      const timeoutMs = parseStopTimeout(options, this.#settings.stopTimeoutMs)
+      const timeoutMs = parseStop(options, this.#settings.stopTimeoutMs)
       this.#stopping = this.#stop(timeoutMs)
     }
     return this.#stopping
@@ -342,6 +338,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   #assertNotClosed(): void {
     if (this.#isClosed) throw stoppedError()
   }
+}
+
+function isFilter(which: unknown): which is Filter {
+  return typeof which === 'object' && which !== null
 }
 
 function stoppedError(): UsageError {

@@ -258,10 +258,3 @@ const consoleLogger: Logger = {
   warn: (message) => console.warn(`punctual: ${message}`), // oxlint-disable-line no-console
   error: (message) => console.error(`punctual: ${message}`), // oxlint-disable-line no-console
 }
-
-/** The options of `stop`. */
-export function parseStopTimeout(options: unknown, usualMs: number): number {
-  if (options === undefined) return usualMs
-  const { timeout } = checkRecord(options, 'options', ['timeout'])
-  return timeout === undefined ? usualMs : parseDuration(timeout, 'timeout', { min: 0, max: TIMER_MS_MAX })
-}

@@ -32,6 +32,10 @@ export const ABORT_GRACE_MS = 1_000
 /** What was handed to us, and cannot start within this time of its moment, goes back (P12). */
 const HOLD_MS_MAX = 250
 
+/** What nearly every run goes through is not made anew for each. */
+const START: RunEvent = { kind: 'start' }
+const ANSWERED: RunEvent = { kind: 'answered' }
+
 export type ConsumersParts = {
   readonly clock: Clock
   readonly random: Random
@@ -75,7 +79,7 @@ export class Consumers {
     }
     this.#settlements = new Settlements({
       ...parts,
-      onAnswered: (run) => this.#feed(run, { kind: 'answered' }),
+      onAnswered: (run) => this.#feed(run, ANSWERED),
     })
     this.#holding = new Holding(parts.clock, (runs) => this.#becomeDue(runs))
     this.#pump = new Pump({
@@ -191,9 +195,7 @@ export class Consumers {
 
   /** Gives back those that were not started; answers how many. */
   #giveBack(isMeant: (run: Run) => boolean): number {
-    const unstarted = [...this.#runs].filter(
-      (run) => (run.state.name === 'held' || run.state.name === 'queued') && isMeant(run),
-    )
+    const unstarted = [...this.#runs].filter((run) => run.isUnstarted && isMeant(run))
     for (const run of unstarted) this.#feed(run, { kind: 'give back' })
     return unstarted.length
   }
@@ -210,7 +212,7 @@ export class Consumers {
     const outcome = this.#refusal(run)
     if (outcome === undefined) {
       run.startedAt = now
-      this.#feed(run, { kind: 'start' })
+      this.#feed(run, START)
     } else this.#feed(run, { kind: 'refuse', outcome })
   }
 

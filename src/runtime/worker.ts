@@ -198,7 +198,6 @@ export class Runtime {
   /** Says that it is gone; one that cannot is seen to be gone later. */
   async #leave(): Promise<void> {
     const { events, store } = this.#parts
-    if (!store.capabilities.features.includes('workers')) return
     try {
       await store.leave(this.#identity.owner)
     } catch (error) {

@@ -397,7 +397,7 @@ describe('a resume over some time', () => {
 
 describe('an engine that lacks controls', () => {
   it('is never asked for them', async () => {
-    const { clock, store, queue: make } = makeWorld({ ...HINT, features: ['owners', 'workers'] })
+    const { clock, store, queue: make } = makeWorld({ ...HINT, features: [] })
     store.fate = () => undefined
     const queue = make()
     const seen = record(queue)

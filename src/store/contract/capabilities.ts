@@ -27,11 +27,7 @@ export type Capabilities = {
 }
 
 /**
- *   owners    leases remember who holds them: `owned`, and `claim lapsed` leaves out the asker's own
- *   workers   `workers`, `leave`
- *   forecast  `forecast`
- *   figures   `record`, `figures`
  *   controls  `control`, `controls`; a claim obeys them
  *   backup    `backup`
  */
-export type Feature = 'owners' | 'workers' | 'forecast' | 'figures' | 'controls' | 'backup'
+export type Feature = 'controls' | 'backup'

@@ -10,7 +10,7 @@ import type { Clock } from '../../clock.ts'
 import { UnavailableError, assertNever } from '../../core/errors.ts'
 import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
 import { changeControls, describeControls } from '../shared/controls.ts'
 import { unsupported } from '../shared/unsupported.ts'
@@ -37,7 +37,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['owners', 'workers', 'forecast', 'figures', 'controls'],
+    features: ['controls'],
   }
 
   readonly #clock: Clock
@@ -66,8 +66,8 @@ export class MemoryStore implements contract.Store {
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    this.#admit(ids.length)
-    return ids.map((id) => this.#messages.remove(id, from))
+    const now = this.#admit(ids.length)
+    return ids.map((id) => this.#messages.remove(id, from, now))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -101,6 +101,7 @@ export class MemoryStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     const now = this.#admit(settlements.length)
+    admitSettlements(settlements, BATCH_MAX)
     return this.#waking(settlements.map((settlement) => this.#messages.settle(settlement, now)))
   }
 
@@ -185,6 +186,7 @@ export class MemoryStore implements contract.Store {
     const now = Math.floor(this.#clock.now())
     if (now < this.#latest) this.#messages.restart(now)
     this.#latest = now
+    this.#messages.remembered.prune(now)
     return now
   }
 }

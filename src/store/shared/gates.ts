@@ -6,7 +6,8 @@
  *   shut      for a while: `againAt` says until when, by the clock alone
  *   closed    until something else happens, which wakes: a resume, a settlement at the limit, a free slot of the asker's
  */
-import { FOREVER, Meter, WHOLE_QUEUE, isOver, isWithinQueue, type TopicControl } from '../../core/controls.ts'
+import { FOREVER, Meter, WHOLE_QUEUE, isOver, type TopicControl } from '../../core/controls.ts'
+import { isControl } from '../../core/control.ts'
 import type { ClaimDue } from '../contract/store.ts'
 
 /** The meters of one control, for the time of one claim. */
@@ -123,7 +124,8 @@ export class Gates {
 
   /** `free`: slots of the asker for this topic. Undefined: nothing holds the topic back. */
   before(topic: string, { running, free }: { running: number; free: number }): Gate | undefined {
-    const names = isWithinQueue(topic) ? [topic, WHOLE_QUEUE] : [topic]
+    // Our own topics do not stop with the queue.
+    const names = isControl(topic) ? [topic] : [topic, WHOLE_QUEUE]
     const meters = names.map((name) => this.#metersOf(name)).filter((found) => found !== undefined)
     if (meters.length === 0) return undefined
     return new Gate({ meters, running, free, freeSlots: this.#freeSlots, now: this.#now })

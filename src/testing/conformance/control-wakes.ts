@@ -12,7 +12,8 @@ import {
   retry,
   type ConformanceSubject,
 } from './stand.ts'
-import { testWith, type ConformanceTest } from './test.ts'
+import { controlTest } from './control-stand.ts'
+import type { ConformanceTest } from './test.ts'
 import { nextWake } from './wakes.ts'
 
 const SLEEPER = 'sleeper'
@@ -34,8 +35,8 @@ function wakes(
     await heard
   }
   return [
-    testWith('controls', `P14: ${name}`, (subject) => check(subject, subject.store)),
-    testWith('controls', `P14: ${name}, in another process`, async (subject) =>
+    controlTest(name, (subject) => check(subject, subject.store)),
+    controlTest(`${name}, in another process`, async (subject) =>
       check(subject, (await subject.another?.()) ?? subject.store),
     ),
   ]

@@ -4,8 +4,9 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS, CONTROLS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local PLACES_AT = 13
+local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local CONTROLS = KEYS[13]
+local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -78,7 +79,10 @@ local function linesIn(record)
   return lines
 end
 local function makeRecord(lines)
-  return table.concat(lines, '\\n') .. '\\n' .. FILLING
+  return table.concat(lines, '\\n') .. '\\n' .. text(math.floor(now)) .. FILLING
+end
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
@@ -110,6 +114,25 @@ end
 local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end`
+
+const control = `local CONTROL_TOPICS = { '\\1schedules' }
+local CONTROL_BYTE = 1
+local function isControlLine(line)
+  return byte(line, #LINE_PREFIX + 1) == CONTROL_BYTE
+end
+local function countControl()
+  local waiting, running, dead = 0, 0, 0
+  for _, topic in ipairs(CONTROL_TOPICS) do
+    for priority = 0, 2 do
+      waiting = waiting + call('ZCARD', lineOf(topic, priority))
+    end
+    running = running + math.max(0, tonumber(call('HGET', RUNNING, topic) or 0) or 0)
+    dead = dead + math.max(0, tonumber(call('HGET', DIED, topic) or 0) or 0)
+  end
+  return waiting, running, dead
+end
+local AFTER_CONTROL = LINE_PREFIX .. '\\2'
+local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
 const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
 local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
@@ -158,13 +181,15 @@ local function controlTools()
 end`
 
 const describe = `local ROW = 10
-local found, owners = {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -175,11 +200,46 @@ local function showDead(id, value, diedAt)
   local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
+local recordOf = {}
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
+end`
+
+const extras = `local anyExtras
+local function hasExtras()
+  if anyExtras == nil then
+    anyExtras = call('EXISTS', EXTRAS) == 1
+  end
+  return anyExtras
+end
+local function tagKey(tag)
+  return PREFIX .. 'tag:' .. tag
+end
+local function setTags(id, tags)
+  anyExtras = true
+  call('HSET', EXTRAS, id, tags)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end
+end
+local function dropExtras(id, extras)
+  call('HDEL', EXTRAS, id)
+  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+    redis.pcall('ZREM', tagKey(tag), id)
+  end
+end
+local function forgetExtras(id)
+  local extras = hasExtras() and call('HGET', EXTRAS, id)
+  if extras then
+    dropExtras(id, extras)
+  end
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -322,6 +382,62 @@ const gates = `local function openGates(topics, frees, leadMs)
   return gates
 end`
 
+const holders = `local LOOK_MAX = 100000
+local function claimsOf(ids)
+  local holderOf, looks, first = {}, LOOK_MAX, 0
+  while looks > 0 and #ids > 0 do
+    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
+    for index = 1, #page, 2 do
+      local claim = page[index]
+      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
+      if held and not held.err then
+        for place, id in ipairs(ids) do
+          if held[place] then
+            holderOf[id] = { claim, held[place], page[index + 1] }
+          end
+        end
+      end
+      looks = looks - #ids
+    end
+    if #page < 200 then
+      break
+    end
+    first = first + 100
+  end
+  return holderOf
+end
+local function showAll(ids)
+  local values, running = {}, {}
+  for _, id in ipairs(ids) do
+    local value = values[id] == nil and call('HGET', PAYLOAD, id)
+    if value and isRemembered(value) then
+      values[id] = { value }
+    elseif value then
+      local _, _, due = waitingPlace(id, value)
+      values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
+      if not due and not values[id][3] then
+        running[#running + 1] = id
+      end
+    end
+  end
+  local holderOf = claimsOf(running)
+  for _, id in ipairs(ids) do
+    local known = values[id]
+    if known and isRemembered(known[1]) then
+      if untilOf(known[1]) > now then
+        addRow(id, known[1], 'completed', '0', '0', 0, 0, '', '', '0')
+      end
+    elseif known and known[2] then
+      showWaiting(id, known[1], known[2])
+    elseif known and known[3] then
+      showDead(id, known[1], known[3])
+    elseif known then
+      local holder = holderOf[id] or { '', '0', '0' }
+      showRunning(id, known[1], holder[1], holder[2], holder[3])
+    end
+  end
+end`
+
 const lines = `local function memberOf(id, stamp)
   return stamp == '' and id or stamp .. MARK .. id
 end
@@ -408,10 +524,13 @@ local function upperText(value)
   end
   return digits
 end
-local greatest = call('GET', ORDER)
-local upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
-if not upper or upper / BASE > now + ASTRAY_MS then
-  greatest, upper = nil, nil
+local greatest, upper
+local function readGreatest()
+  greatest = call('GET', ORDER)
+  upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
+  if not upper or upper / BASE > now + ASTRAY_MS then
+    greatest, upper = nil, nil
+  end
 end
 local function sortsBehind(first, last)
   local itsUpper = upperOf(first)
@@ -427,7 +546,7 @@ local function sortsBehind(first, last)
   return isBefore(#greatest == STAMP_LENGTH and greatest .. MARK or greatest, first)
 end
 local stampUpper, stampUpperText, stampDigit
-local function reserveStamps(count)
+local function reserveStamps(count, write)
   if upper then
     stampUpper, stampDigit = upper, digitOf(byte(greatest, STAMP_LENGTH))
   else
@@ -436,7 +555,7 @@ local function reserveStamps(count)
   stampUpperText = upperText(stampUpper)
   local last = stampDigit + count
   local lastDigit = last % BASE
-  call('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
+  return write('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
 end
 local function nextStamp()
   stampDigit = stampDigit + 1
@@ -445,6 +564,287 @@ local function nextStamp()
     stampUpperText = upperText(stampUpper)
   end
   return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
+end`
+
+const placing = `local SEIZE_LOOKS_MAX = 100000
+local function seize(id, line)
+  local first = 0
+  while first < SEIZE_LOOKS_MAX do
+    local page = call('ZRANGE', CLAIMS, first, first + 99)
+    for _, claim in ipairs(page) do
+      if not string.find(claim, '!%d+$') and redis.pcall('HDEL', claim, id) == 1 then
+        close(claim)
+        countRunning(line, -1)
+        return true
+      end
+    end
+    if #page < 100 then
+      return false
+    end
+    first = first + 100
+  end
+  return false
+end
+local function bodyOf(value)
+  local at = string.find(value, '[\\n\\t]') or 0
+  local size = byte(value, at) == 9 and string.match(value, '^(%d+):', at + 1)
+  return sub(value, at + 1 + (size and #size + 1 + tonumber(size) or 0))
+end
+local function discard(id, isSeized)
+  local value = call('HGET', PAYLOAD, id)
+  local line, member, due = waitingPlace(id, value)
+  if due then
+    call('ZREM', line, member)
+    left(line)
+  elseif call('ZREM', DEAD, id) == 1 then
+    countDied(line, -1)
+  elseif not isSeized or not seize(id, line) then
+    return false
+  end
+  forget(id)
+  forgetExtras(id)
+  return true
+end
+local function isTakenStill(id)
+  if call('HEXISTS', PAYLOAD, id) == 0 then
+    return false
+  end
+  local value = rememberedOf(id)
+  return not value or untilOf(value) > now
+end
+local function placeOne(line, ifExists, dueAt, id, payload, tags)
+  local isTaken = isTakenStill(id)
+  local isSeized = sub(ifExists, 1, 5) == 'seize'
+  local expected = isSeized and #ifExists > 5 and sub(ifExists, 7)
+  if (isTaken and ifExists == 'keep') or (expected and not (isTaken and bodyOf(call('HGET', PAYLOAD, id)) == expected)) then
+    return 'duplicate'
+  end
+  if rememberedOf(id) then
+    forgetRemembered(id)
+    isTaken = false
+  end
+  if isTaken and not discard(id, isSeized) then
+    return 'running'
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tags ~= '' then
+    setTags(id, tags)
+  end
+  entered(line, dueAt)
+  return isTaken and 'replaced' or nil
+end`
+
+const remembered = `local REMEMBERED = PREFIX .. 'remembered'
+local REMEMBERED_BYTE = 61
+local PRUNED_MAX = 100
+local function isRemembered(value)
+  return byte(value, 1) == REMEMBERED_BYTE
+end
+local function untilOf(value)
+  return tonumber(string.match(value, '^=(%d+) ')) or 0
+end
+local anyRemembered
+local function hasRemembered()
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  return anyRemembered
+end
+local function rememberedOf(id)
+  local value = hasRemembered() and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and value
+end
+local function forgetRemembered(id)
+  call('HDEL', PAYLOAD, id)
+  call('ZREM', REMEMBERED, id)
+end
+local function pruneRemembered()
+  local over = redis.pcall('ZRANGEBYSCORE', REMEMBERED, '-inf', string.format('%.3f', now), 'LIMIT', 0, PRUNED_MAX)
+  for index = 1, over.err and 0 or #over do
+    local value = call('HGET', PAYLOAD, over[index])
+    if value and isRemembered(value) then
+      call('HDEL', PAYLOAD, over[index])
+    end
+    call('ZREM', REMEMBERED, over[index])
+  end
+end`
+
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
+local exceptions, place = {}, 0
+local waitingAgain, earliest = {}, {}
+local function await(line, due, member)
+  local into = waitingAgain[line] or {}
+  waitingAgain[line] = into
+  into[#into + 1], into[#into + 2] = due, member
+  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+end
+local function enterAgain()
+  for line, members in pairs(waitingAgain) do
+    call('ZADD', line, unpack(members))
+    entered(line, earliest[line])
+  end
+end
+local giver
+local linesOf = {}
+local function lineIn(claim, number)
+  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
+  return linesOf[claim][number]
+end
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  anyRemembered = true
+  pruneRemembered()
+end
+local canCarry, carry
+local function settle(claim, kind, id, operand)
+  local entry = call('HGET', claim, id)
+  if not entry then
+    exceptions[#exceptions + 1] = place
+    return
+  end
+  local isMoved = kind == 'retry' or kind == 'again'
+  local newDue = isMoved and dueOf(ARGV[operand])
+  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+    exceptions[#exceptions + 1] = -place
+    return
+  end
+  local due, number, stamp = readEntry(entry)
+  local line = lineIn(claim, number)
+  if not line then
+    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
+  end
+  call('HDEL', claim, id)
+  countRunning(line, -1)
+  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+    if kind == 'remember' then
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    else
+      call('HDEL', PAYLOAD, id)
+    end
+    forgetExtras(id)
+    return forget(id)
+  elseif kind == 'release' then
+    local owner = ownerOf(claim)
+    giver = (giver == nil or giver == owner) and owner or ''
+    return await(line, due, memberOf(id, stamp))
+  end
+  giver = ''
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
+  if kind == 'lapse' then
+    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
+    await(line, due, memberOf(id, stamp))
+  elseif kind == 'retry' then
+    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
+    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
+    await(line, text(newDue), memberOf(id, stamp))
+  elseif kind == 'again' then
+    if attempts > 0 then
+      writeFailure(id, attempts, 0, 0, 0, '', message)
+    end
+    if ARGV[operand + 1] ~= '' then
+      local value = call('HGET', PAYLOAD, id) or ''
+      local ends = string.find(value, '[\\n\\t]') or #value + 1
+      call('HSET', PAYLOAD, id, sub(value, 1, ends - 1) .. ARGV[operand + 1])
+    end
+    await(line, text(newDue), memberOf(id, stamp))
+  else
+    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
+    call('ZADD', DEAD, text(math.floor(now)), id)
+    countDied(line, 1)
+  end
+end
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
+local function wakeFreed()
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
+local function settleAll(at)
+  while at <= #ARGV do
+    local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+    at = at + 3
+    if kind == 'ack' then
+      acknowledge(claim, at + 1, count)
+      at = at + 1 + count
+    else
+      for _ = 1, count do
+        place = place + 1
+        local refusals = #exceptions
+        settle(claim, kind, ARGV[at], at + 1)
+        if carry and #exceptions == refusals then
+          carry()
+        end
+        at = at + OPERANDS[kind]
+      end
+    end
+    close(claim)
+  end
+  enterAgain()
+  writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
+  wake(giver or '')
+  return exceptions
 end`
 
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
@@ -473,8 +873,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '5bd86d371695e369cb31f0d20238d02c660c7eca',
-  source: [base, `local LOOK_MAX = 1000
+  sha: '9da0eff3ab518118a9e46fddc7242804c605e174',
+  source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -496,7 +896,7 @@ for _, claim in ipairs(claims) do
   running = running + (type(size) == 'number' and math.max(0, size - 1) or 0)
 end
 return {
-  call('HLEN', PAYLOAD),
+  call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED),
   waiting,
   running,
   call('ZCARD', DEAD),
@@ -512,7 +912,7 @@ return {
 
 export const CONTROL_SCRIPT: Script = {
   name: 'control',
-  sha: '5bc5490931b0279205d0e23349226e085021f9dd',
+  sha: 'caa3c8631bc29913a3e233f8a0e45002820d3975',
   source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local tools = controlTools()
 local control = tools.read(call('HGET', CONTROLS, topic) or '')
@@ -561,7 +961,7 @@ return 'CHANGED'
 
 export const CONTROLS_SCRIPT: Script = {
   name: 'controls',
-  sha: 'b8c828e13a67323b4bd2a6c08ff73fc11ee3a59e',
+  sha: '61c325c6ba97390400e229a773e9e3e9088c8736',
   source: [base, `local reply = call('HGETALL', CONTROLS)
 table.insert(reply, 1, string.format('%.3f', now))
 return reply
@@ -570,32 +970,38 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'd3cd97be9cb4eecbcee86f0e435f81193bfca7cf',
-  source: [base, `local LINES_MAX = 500
+  sha: 'b06ae44d8a74d81edff6b72406fb50113df69473',
+  source: [base, control, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
 end
+local ourWaiting, ourRunning, ourDead = countControl()
 local dead = call('ZCARD', DEAD)
 local nowText = string.format('%.3f', now)
 local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
-  ready = ready + call('ZCOUNT', line, '-inf', nowText)
+  ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local messages = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED)
+local waiting = math.max(ready, messages - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
 end
-local first = call('ZRANGE', HEADS, 0, 0, 'WITHSCORES')[2]
-return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 }
+local first = ''
+local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
+for index = #heads - 1, 1, -2 do
+  first = isControlLine(heads[index]) and first or heads[index + 1]
+end
+return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
 `].join('\n'),
 }
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'f6604f9a5054ecaadf2beac2054fab9e4211b023',
-  source: [base, `local stage = ARGV[3]
+  sha: '2de8b2a7ff066e4006c623084f45ab2183d2e437',
+  source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
   local size = #rows
@@ -629,7 +1035,7 @@ if stage == 'named' then
 end
 local place, size = ARGV[4], tonumber(ARGV[5])
 if stage == 'lines' then
-  local lines = call('ZRANGEBYLEX', LINES, place == '' and '-' or '(' .. place, '+', 'LIMIT', 0, size)
+  local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
@@ -639,7 +1045,7 @@ local key = stage == 'running' and RUNNING or DIED
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = stage == 'died' and call('HEXISTS', RUNNING, topic) == 1
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end
@@ -653,7 +1059,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: '93d3f1307bd8aa314d6a39ab5b6b5051080ec906',
+  sha: 'e3b8b0b9db5acf2e8856b3f5b96418ecc92c189b',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -680,8 +1086,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '723b588ed2e67d6439ffa6f59524cd47e0277685',
-  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
+  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -691,14 +1097,15 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD)
+  total = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
 end
 local sizes, seen = {}, 0
 for _, line in ipairs(lines) do
-  sizes[line] = call('ZCARD', line)
+  local isHidden = topic == '' and isControlLine(line)
+  sizes[line] = isHidden and 0 or call('ZCARD', line)
   seen = seen + sizes[line]
 end
 total = math.max(total, seen)
@@ -745,64 +1152,20 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '52b9901a59f38e39b727550fcd5f5fca1dee293a',
-  source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
-local function claimsOf(ids)
-  local holderOf, looks, first = {}, LOOK_MAX, 0
-  while looks > 0 and #ids > 0 do
-    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      local claim = page[index]
-      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
-      if held and not held.err then
-        for place, id in ipairs(ids) do
-          if held[place] then
-            holderOf[id] = { claim, held[place], page[index + 1] }
-          end
-        end
-      end
-      looks = looks - #ids
-    end
-    if #page < 200 then
-      break
-    end
-    first = first + 100
-  end
-  return holderOf
-end
-local values, running = {}, {}
+  sha: 'c4b8b9c4910f54269d29c9e38cc8655ec5adcab5',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
-  local id = ARGV[index]
-  local value = values[id] == nil and call('HGET', PAYLOAD, id)
-  if value then
-    local _, _, due = waitingPlace(id, value)
-    values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
-    if not due and not values[id][3] then
-      running[#running + 1] = id
-    end
-  end
+  ids[index - 2] = ARGV[index]
 end
-local holderOf = claimsOf(running)
-for index = 3, #ARGV do
-  local id = ARGV[index]
-  local known = values[id]
-  if known and known[2] then
-    showWaiting(id, known[1], known[2])
-  elseif known and known[3] then
-    showDead(id, known[1], known[3])
-  elseif known then
-    local holder = holderOf[id] or { '', '0', '0' }
-    showRunning(id, known[1], holder[1], holder[2], holder[3])
-  end
-end
-return { found, owners }
+showAll(ids)
+return shown
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '404c9eac32f44c59f7a440c05ad90af0dd7a7f03',
-  source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: 'd4df299f0a9eb57ef244fa58bd58ac37da203dd7',
+  source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -835,7 +1198,7 @@ local function wantedValue(id, dueAt)
   end
   bytes = bytes - #value
   local line = headOf(value)
-  if wanted ~= '' and topicOf(line) ~= wanted then
+  if wanted == '' and isControlLine(line) or wanted ~= '' and topicOf(line) ~= wanted then
     return nil
   end
   if textWanted ~= '' then
@@ -907,7 +1270,7 @@ local function showWaitingState()
     end
     return true
   end
-  local from = placeSet == '' and '-' or '[' .. placeSet
+  local from = '[' .. (placeSet == '' and AFTER_CONTROL or placeSet)
   while true do
     local lines = call('ZRANGEBYLEX', LINES, from, '+', 'LIMIT', 0, 100)
     for _, line in ipairs(lines) do
@@ -992,18 +1355,41 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, shown, string.format('%.3f', now) }
+`].join('\n'),
+}
+
+export const INSPECT_TAG_SCRIPT: Script = {
+  name: 'inspect_tag',
+  sha: '336c264d13c41d406c77f96f909e135b8993f0f6',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+local bytes, ids = READ_BYTES_MAX, {}
+local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
+page = page.err and {} or page
+for _, id in ipairs(page) do
+  if bytes > 0 then
+    ids[#ids + 1] = id
+    bytes = bytes - call('HSTRLEN', PAYLOAD, id)
+  end
+end
+showAll(ids)
+local isEnd = #ids == #page and #page < limit
+return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '5b62c69516bc19b7888f7237f069cea8d78e6930',
-  source: [base, lines, failures, `local from = ARGV[3]
+  sha: 'e4a5342200bbcdb5312e321b04c1e389ba11e5b8',
+  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
+  end
+  if isRemembered(value) then
+    forgetRemembered(id)
+    return from == 'dead' and untilOf(value) > now and 'removed' or 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
@@ -1021,6 +1407,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 local words = {}
@@ -1033,10 +1420,10 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'a347f2d670e78db5840f4d330a0db20b8a7d03fb',
-  source: [base, lines, failures, `local function reschedule(id, dueAt)
+  sha: 'eb6d9b9978a13e695e5807780b6e08fd1fa68462',
+  source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
-  if not value then
+  if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
@@ -1063,7 +1450,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '6574927471c3d2495bec65f743349c7a5f765b9a',
+  sha: 'd6abd11e5a76f85443a591eb23fbd05525f94ded',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1091,7 +1478,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: '83860d572356f3c7c35f3be62a07effa099fd391',
+  sha: 'c51295688a0e28f89bb1d3da1c5b91fef9672dfc',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1109,8 +1496,8 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '5f450a8480a3e61a7a3b66d7275e2b67fcc22285',
-  source: [base, claims, lines, failures, workers, controls, gates, `local BY_NAME_MAX = 50
+  sha: 'b36bce1a2e8dafff6ca42167c15b0d85988ed6ce',
+  source: [base, claims, lines, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -1324,6 +1711,7 @@ end
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 local gatedAt = gates and gates.close() or math.huge
 local nextTime = 'NO_TASK'
@@ -1340,7 +1728,7 @@ return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '4c590a87488e582cc8ba86308b13132f1d2654b6',
+  sha: '4e840d21d2dfcb922a2ad66bd055bf9d3521e9e1',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1467,7 +1855,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'b2feea08e489dbfb7e22aa190f89ca5b92055e0a',
+  sha: '9a1d31343549fc5d64c23f0071e52e665753d629',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1517,7 +1905,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'b2be721731090bfcc81c2d7676cbd250d16ef68e',
+  sha: '55dc528e3fc15966beaf7f7c7a710f2215857830',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1532,7 +1920,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '5e47c244c9e9dfd265e5a7bc161c1492bc24345f',
+  sha: '67948d9bd274dbd462fb839cbafc08d1d26a6cb0',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1573,10 +1961,14 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '7f761a85ba2535831dcae622c74bdcf976da8f01',
-  source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local firstPair = 6 + runCount * 4
-local messageCount = (#ARGV - firstPair + 1) / 2
+  sha: 'd10102735080cf1f15cc0e46a221556ca0434d26',
+  source: [base, claims, order, lines, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local firstPair = 7 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
+local tagsAt = {}
+for index = #ARGV - 2 * tagged + 1, #ARGV, 2 do
+  tagsAt[tonumber(ARGV[index])] = ARGV[index + 1]
+end
 local exceptions = { string.format('%.3f', now) }
 local function except(place, word)
   exceptions[#exceptions + 1] = place
@@ -1602,7 +1994,7 @@ local function isAnyTaken()
 end
 local function eachRun(visit)
   local place = 1
-  for run = 6, firstPair - 1, 4 do
+  for run = 7, firstPair - 1, 4 do
     local count = tonumber(ARGV[run + 3])
     visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
     place = place + count
@@ -1619,7 +2011,7 @@ local function putNew()
       greatest = ARGV[unstamped - 1]
       upper = upperOf(greatest)
     end
-    reserveStamps(messageCount - plain)
+    reserveStamps(messageCount - plain, call)
   else
     call('SET', ORDER, ARGV[unstamped - 1])
   end
@@ -1655,45 +2047,26 @@ local function putNew()
   if size > 0 then
     call('HSET', PAYLOAD, unpack(payloads))
   end
+  for place, tags in pairs(tagsAt) do
+    setTags(ARGV[firstPair + 2 * place - 2], tags)
+  end
   for _, line in ipairs(lines) do
     entered(line, earliest[line])
   end
 end
-local function discard(id)
-  local value = call('HGET', PAYLOAD, id)
-  local line, member, due = waitingPlace(id, value)
-  if due then
-    call('ZREM', line, member)
-    left(line)
-  elseif call('ZREM', DEAD, id) == 1 then
-    countDied(line, -1)
-  else
-    return false
-  end
-  forget(id)
-  return true
-end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
-  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-  if isTaken and ifExists == 'keep' then
-    return except(place, 'duplicate')
-  end
-  if not isReserved then
-    reserveStamps(messageCount)
+  local id = ARGV[firstPair + 2 * place - 2]
+  if not isReserved and not (ifExists == 'keep' and isTakenStill(id)) then
+    reserveStamps(messageCount, call)
     isReserved = true
   end
-  if isTaken and not discard(id) then
-    return except(place, 'running')
-  elseif isTaken then
-    except(place, 'replaced')
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1], tagsAt[place] or '')
+  if word then
+    except(place, word)
   end
-  local digits, lastDigit = nextStamp()
-  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
-  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
-  entered(line, dueAt)
 end
+readGreatest()
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
@@ -1703,6 +2076,7 @@ else
     end
   end)
 end
+writeRunning()
 wake('')
 return exceptions
 `].join('\n'),
@@ -1710,7 +2084,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: '137057d2e98df26264a41897551c14d1fe915e16',
+  sha: 'af97a0b4909a29a536a5a8ab731a570278368563',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1764,135 +2138,66 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '2be832095a102647db77770b79490987f7bca9fe',
-  source: [base, claims, lines, failures, controls, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
-local exceptions, place, at = {}, 0, 3
-local waitingAgain, earliest = {}, {}
-local function await(line, due, member)
-  local into = waitingAgain[line] or {}
-  waitingAgain[line] = into
-  into[#into + 1], into[#into + 2] = due, member
-  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+  sha: '825c4f0991d45d7217628d80010bbcaf358105ae',
+  source: [base, claims, lines, failures, extras, remembered, controls, settling, `return settleAll(3)
+`].join('\n'),
+}
+
+export const SETTLE_THEN_SCRIPT: Script = {
+  name: 'settle_then',
+  sha: 'bbdd1263b6985e57e1753c6b9b60c7ae5c1919d6',
+  source: [base, claims, order, lines, failures, extras, remembered, placing, controls, settling, `local FIELDS = 7
+local count = tonumber(ARGV[3])
+local firstGroup = 4 + FIELDS * count
+local beginsAt, sizeOf = {}, {}
+for at = 4, firstGroup - 1, FIELDS do
+  local settlement = tonumber(ARGV[at])
+  beginsAt[settlement] = beginsAt[settlement] or at
+  sizeOf[settlement] = (sizeOf[settlement] or 0) + 1
 end
-local giver
-local linesOf = {}
-local function lineIn(claim, number)
-  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
-  return linesOf[claim][number]
+readGreatest()
+local reserved = count > 0 and reserveStamps(count, redis.pcall)
+local isFull = type(reserved) == 'table' and reserved.err
+local function flush()
+  enterAgain()
+  waitingAgain, earliest = {}, {}
 end
-local function settle(claim, kind, id, operand)
-  local entry = call('HGET', claim, id)
-  if not entry then
-    exceptions[#exceptions + 1] = place
+local function runs(id)
+  local value = call('HGET', PAYLOAD, id)
+  if not value then
+    return false
+  end
+  local _, _, due = waitingPlace(id, value)
+  return not due and not call('ZSCORE', DEAD, id)
+end
+canCarry = function(id)
+  local at = beginsAt[place]
+  if not at then
+    return true
+  elseif isFull then
+    return false
+  end
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local newId = ARGV[message + 4]
+    if not dueOf(ARGV[message + 3]) or (ARGV[message + 2] == 'replace' and newId ~= id and runs(newId)) then
+      return false
+    end
+  end
+  return true
+end
+carry = function()
+  local at = beginsAt[place]
+  if not at then
     return
   end
-  local retryAt = kind == 'retry' and dueOf(ARGV[operand])
-  if kind == 'retry' and not retryAt then
-    exceptions[#exceptions + 1] = -place
-    return
-  end
-  local due, number, stamp = readEntry(entry)
-  local line = lineIn(claim, number)
-  if not line then
-    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
-  end
-  call('HDEL', claim, id)
-  countRunning(line, -1)
-  if kind == 'ack' then
-    call('HDEL', PAYLOAD, id)
-    return forget(id)
-  elseif kind == 'release' then
-    local owner = ownerOf(claim)
-    giver = (giver == nil or giver == owner) and owner or ''
-    return await(line, due, memberOf(id, stamp))
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local line = KEYS[tonumber(ARGV[message + 1])]
+    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
-  local attempts, lapses, firstDueAt = failureOf(id)
-  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
-  if kind == 'lapse' then
-    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
-    await(line, due, memberOf(id, stamp))
-  elseif kind == 'retry' then
-    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
-    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
-    await(line, text(retryAt), memberOf(id, stamp))
-  else
-    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
-    call('ZADD', DEAD, text(math.floor(now)), id)
-    countDied(line, 1)
-  end
 end
-local function acknowledge(claim, first, count)
-  local last = first + count - 1
-  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
-  local isAll = true
-  for index = 2, count + 1 do
-    isAll = isAll and held[index]
-  end
-  if not isAll then
-    for index = first, last do
-      place = place + 1
-      settle(claim, 'ack', ARGV[index])
-    end
-    return
-  end
-  local removed = call('HDEL', claim, unpack(ARGV, first, last))
-  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
-  if hasFailures then
-    call('HDEL', FAILURES, unpack(ARGV, first, last))
-  end
-  local lines, isDone = linesIn(held[1]), {}
-  if #lines == 1 and removed == count then
-    countRunning(lines[1], -count)
-  else
-    for index = 1, count do
-      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
-      if isDone[id] then
-        exceptions[#exceptions + 1] = place + index
-      elseif lines[number] then
-        countRunning(lines[number], -1)
-      end
-      isDone[id] = true
-    end
-  end
-  place = place + count
-end
-while at <= #ARGV do
-  local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  at = at + 3
-  if kind == 'ack' then
-    acknowledge(claim, at + 1, count)
-    at = at + 1 + count
-  else
-    for _ = 1, count do
-      place = place + 1
-      settle(claim, kind, ARGV[at], at + 1)
-      at = at + OPERANDS[kind]
-    end
-  end
-  close(claim)
-end
-for line, members in pairs(waitingAgain) do
-  call('ZADD', line, unpack(members))
-  entered(line, earliest[line])
-end
-writeRunning()
-if hasControls then
-  local ended, tools = {}, controlTools()
-  for line, by in pairs(ranHere) do
-    local topic = topicOf(line)
-    ended[topic] = (ended[topic] or 0) - by
-  end
-  for topic, count in pairs(ended) do
-    local record = call('HGET', CONTROLS, topic)
-    local most = record and tools.read(record)[CONCURRENCY] or 0
-    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
-    if running < most and running + count >= most then
-      woken[#woken + 1] = topic
-    end
-  end
-end
-wake(giver or '')
-return exceptions
+return settleAll(firstGroup)
 `].join('\n'),
 }

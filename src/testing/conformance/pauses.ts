@@ -25,7 +25,7 @@ import {
 } from './stand.ts'
 import type { ConformanceTest } from './test.ts'
 
-export const controlTests: readonly ConformanceTest[] = [
+export const pauseTests: readonly ConformanceTest[] = [
   controlTest('nothing of a paused topic is handed out, other topics are', async ({ store }) => {
     await store.put([message('a'), message('b', { topic: 'other' })])
     await store.control(pause())

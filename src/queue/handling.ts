@@ -1,4 +1,4 @@
-/** A topic and its handler, checked, as the worker will run it. */
+/** From what `handle` is given to a lane: a topic that may be used, a function, and its options. */
 import { UsageError, describe } from '../core/errors.ts'
 import { parseHandleOptions } from '../core/input/handle-options.ts'
 import type { Handler } from '../runtime/handler.ts'
@@ -6,11 +6,9 @@ import { Lane, type Lanes } from '../runtime/runs/lanes.ts'
 import { checkDeclared } from './draft.ts'
 import type { Settings } from './settings.ts'
 
-export function makeLane(
-  settings: Settings,
-  lanes: Lanes,
-  { topic, handler, options }: { topic: string; handler: unknown; options: unknown },
-): Lane {
+export type HandleCall = { readonly topic: string; readonly handler: Handler; readonly options: unknown }
+
+export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, options }: HandleCall): Lane {
   checkDeclared(settings, topic)
   if (typeof handler !== 'function') {
     throw new UsageError(
@@ -25,6 +23,10 @@ export function makeLane(
     })
   }
   const { concurrency, timeoutMs, retry, schemas } = settings
-  const handling = parseHandleOptions(options, { concurrency, timeoutMs, retry })
-  return new Lane(topic, handler as Handler, handling, schemas?.get(topic))
+  return new Lane(
+    topic,
+    handler,
+    parseHandleOptions(options, { concurrency, timeoutMs, retry }),
+    schemas?.get(topic),
+  )
 }
