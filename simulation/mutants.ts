@@ -5,6 +5,8 @@
  * A mutant is an edit of the text: `find` must occur exactly once in its file. When the code around it has changed so
  * that it no longer does, the run fails and the mutant is to be planted anew.
  */
+import { CONTROL_MUTANTS } from './control-mutants.ts'
+
 export type Mutant = {
   readonly name: string
   readonly file: string
@@ -271,8 +273,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "name === 'held' || name === 'queued')",
-    replace: "name === 'over')",
+    find: 'return this.#giveBack(() => true)',
+    replace: 'return this.#giveBack(() => false)',
   },
   {
     name: 'stop waits for as long as it takes',
@@ -390,4 +392,5 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    this.leases.restart(now)\n',
     replace: '',
   },
+  ...CONTROL_MUTANTS,
 ]
