@@ -139,15 +139,14 @@ local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
 local function controlTools()
   local LEEWAY = 0.5
   local tools = {}
+  local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
+  local function number(word)
+    local value = word == 'F' and MOMENT_MAX or tonumber(word)
+    return value and value == value and value or 0
+  end
   function tools.read(record)
-    local control = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    local index = 0
-    for word in string.gmatch(record, '%S+') do
-      index = index + 1
-      local value = word == 'F' and MOMENT_MAX or tonumber(word)
-      control[index] = value and value == value and value or 0
-    end
-    return control
+    local a, b, c, d, e, f, g, h, i = string.match(record, WORDS)
+    return { number(a), number(b), number(c), number(d), number(e), number(f), number(g), number(h), number(i) }
   end
   function tools.write(topic, control)
     local pausedUntil = control[PAUSED] == MOMENT_MAX and 'F' or text(control[PAUSED])
@@ -156,16 +155,6 @@ local function controlTools()
   end
   function tools.isOver(control)
     return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
-  end
-  function tools.eachRate(controls, visit)
-    for _, control in ipairs(controls) do
-      if control[RATE] > 0 then
-        visit(control, RATE)
-      end
-      if control[OVER] > 0 and control[OVER_ENDS] > now then
-        visit(control, OVER)
-      end
-    end
   end
   local function filledUntil(control, rate)
     local most = now + control[rate] * (control[rate + 1] + LEEWAY)
@@ -277,77 +266,96 @@ local function countDied(line, by)
   end
 end`
 
-const gates = `local function openGates(topics, frees, leadMs)
+const gates = `local HMGET_MAX = 100
+local function openGates(topics, frees, leadMs)
   local tools = controlTools()
-  local byWant, limitedWants, freeSlots = {}, {}, 0
-  local record = call('HGET', CONTROLS, '')
-  local whole = record and tools.read(record)
-  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, controls = {} }, 70
-  local function open(want, own, free)
-    local topic = topics[want]
-    local gate = { heads = {}, free = free, places = math.huge, pausedUntil = 0, controls = { own } }
-    if whole and byte(topic, 1) ~= 1 then
-      gate.controls[#gate.controls + 1] = whole
-    end
-    for _, control in ipairs(gate.controls) do
-      gate.pausedUntil = math.max(gate.pausedUntil, control[PAUSED])
-    end
-    if own and own[CONCURRENCY] > 0 then
-      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
-    end
-    tools.eachRate(gate.controls, function()
-      gate.limited = true
-    end)
-    if gate.limited then
-      limitedWants[#limitedWants + 1] = want - 1
-    end
-    if gate.limited or gate.pausedUntil > now then
-      byWant[want] = gate
-    end
-  end
-  local records = {}
-  if call('HLEN', CONTROLS) <= #topics then
+  local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, rates = {} }, 70
+  local records, whole = {}, nil
+  if #topics > HMGET_MAX and call('HLEN', CONTROLS) < #topics then
     local all, wantOf = call('HGETALL', CONTROLS), {}
     for want, topic in ipairs(topics) do
       wantOf[topic] = want
     end
     for index = 1, #all, 2 do
-      records[wantOf[all[index]] or 0] = all[index + 1]
+      records[wantOf[all[index]] or (all[index] == '' and 0 or -1)] = all[index + 1]
     end
-  elseif #topics > 0 then
+    whole = records[0] and tools.read(records[0])
+  else
     records = call('HMGET', CONTROLS, unpack(topics))
+    local record = call('HGET', CONTROLS, '')
+    whole = record and tools.read(record)
   end
-  local want = -1
-  for free in string.gmatch(frees, '%S+') do
-    want = want + 1
-    if want == 0 then
-      freeSlots = tonumber(free)
-    elseif records[want] and byte(records[want], 1) == FOREVER_BYTE then
-      byWant[want] = CLOSED
-    elseif records[want] or whole then
-      open(want, records[want] and tools.read(records[want]), tonumber(free))
+  local function freeFor(want)
+    if not freeOf then
+      freeOf = {}
+      for free in string.gmatch(frees, '%S+') do
+        freeOf[#freeOf + 1] = tonumber(free)
+      end
+      freeSlots = freeOf[1]
+    end
+    return freeOf[want + 1]
+  end
+  local function addRates(rates, control)
+    if control[RATE] > 0 then
+      rates[#rates + 1], rates[#rates + 2] = control, RATE
+    end
+    if control[OVER] > 0 and control[OVER_ENDS] > now then
+      rates[#rates + 1], rates[#rates + 2] = control, OVER
     end
   end
-  local gates = { byWant = byWant, limitedWants = limitedWants }
+  local function open(want, own)
+    local topic = topics[want]
+    local gate = { heads = {}, pausedUntil = own and own[PAUSED] or 0, rates = {}, places = math.huge }
+    if own then
+      addRates(gate.rates, own)
+    end
+    if whole and byte(topic, 1) ~= 1 then
+      gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
+      addRates(gate.rates, whole)
+    end
+    gate.limited = #gate.rates > 0
+    if own and own[CONCURRENCY] > 0 then
+      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
+    end
+    if gate.limited then
+      limitedWants[#limitedWants + 1] = want - 1
+      gate.free = freeFor(want)
+    end
+    if gate.limited or gate.pausedUntil > now then
+      byWant[want] = gate
+    end
+  end
+  for want = 1, #topics do
+    local record = records[want]
+    if record and byte(record, 1) == FOREVER_BYTE then
+      byWant[want] = CLOSED
+    elseif record or whole then
+      open(want, record and tools.read(record))
+    end
+  end
+  local gates = { byWant = byWant, limitedWants = limitedWants, CLOSED = CLOSED }
   function gates.left(gate)
     if gate.pausedUntil > now then
       return 0
     elseif not gate.limited then
       return math.huge
     end
-    local least = math.min(gate.places, gate.free, freeSlots)
-    tools.eachRate(gate.controls, function(control, rate)
+    local least, rates = math.min(gate.places, gate.free, freeSlots), gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
       least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
-    end)
+    end
     return math.max(0, least)
   end
   function gates.charge(gate, count)
     if gate.limited and count > 0 then
       gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
-      tools.eachRate(gate.controls, function(control, rate)
-        tools.charge(control, rate, count)
-        control.isCharged = true
-      end)
+      local rates = gate.rates
+      for index = 1, #rates, 2 do
+        tools.charge(rates[index], rates[index + 1], count)
+        rates[index].isCharged = true
+      end
     end
   end
   local function opensAt(gate)
@@ -360,20 +368,25 @@ const gates = `local function openGates(topics, frees, leadMs)
       return math.huge
     end
     at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
-    tools.eachRate(gate.controls, function(control, rate)
+    local rates = gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
       local nextAt = tools.nextStart(control, rate)
       at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
-    end)
+    end
     return at
   end
   function gates.close()
     local at = math.huge
-    for number, gate in pairs(byWant) do
-      at = math.min(at, opensAt(gate))
-      for _, control in ipairs(gate.controls) do
-        if control.isCharged then
-          control.isCharged = nil
-          tools.write(control == whole and '' or topics[number], control)
+    for want, gate in pairs(byWant) do
+      if gate ~= CLOSED then
+        at = math.min(at, opensAt(gate))
+        for index = 1, #gate.rates, 2 do
+          local control = gate.rates[index]
+          if control.isCharged then
+            control.isCharged = nil
+            tools.write(control == whole and '' or topics[want], control)
+          end
         end
       end
     end
@@ -912,7 +925,7 @@ return {
 
 export const CONTROL_SCRIPT: Script = {
   name: 'control',
-  sha: 'caa3c8631bc29913a3e233f8a0e45002820d3975',
+  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
   source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local tools = controlTools()
 local control = tools.read(call('HGET', CONTROLS, topic) or '')
@@ -1496,7 +1509,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'b36bce1a2e8dafff6ca42167c15b0d85988ed6ce',
+  sha: 'd4f32a60df398371abfaaadb7ab7582edcf6bd57',
   source: [base, claims, lines, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1513,6 +1526,9 @@ local function gateOf(number)
   return gates and gates.byWant[(number - 1) % wants + 1]
 end
 local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
   gate.heads[number] = tonumber(head)
   if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
     dueLines[#dueLines + 1] = number
@@ -1564,7 +1580,9 @@ local function askByMoment()
   for _, line in ipairs(due) do
     local number = numberOf(line)
     local gate = number and gateOf(number)
-    if gate then
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
       noteGated(gate, number, call('ZSCORE', HEADS, line))
     else
       dueLines[#dueLines + 1] = number
@@ -1573,7 +1591,7 @@ local function askByMoment()
   table.sort(dueLines)
   return true
 end
-if hasControls then
+if hasControls and wants > 0 then
   local topics = {}
   for want = 1, wants do
     topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
@@ -2138,14 +2156,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '825c4f0991d45d7217628d80010bbcaf358105ae',
+  sha: '6270157db0c888491038fbdba0d53f32026c60f6',
   source: [base, claims, lines, failures, extras, remembered, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: 'bbdd1263b6985e57e1753c6b9b60c7ae5c1919d6',
+  sha: '6e41795fd9a86387b0c2f586cf39f4138cb2c140',
   source: [base, claims, order, lines, failures, extras, remembered, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count

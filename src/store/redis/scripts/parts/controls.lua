@@ -16,15 +16,16 @@ local function controlTools()
   local LEEWAY = 0.5
   local tools = {}
 
+  local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
+
+  local function number(word)
+    local value = word == 'F' and MOMENT_MAX or tonumber(word)
+    return value and value == value and value or 0
+  end
+
   function tools.read(record)
-    local control = { 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    local index = 0
-    for word in string.gmatch(record, '%S+') do
-      index = index + 1
-      local value = word == 'F' and MOMENT_MAX or tonumber(word)
-      control[index] = value and value == value and value or 0
-    end
-    return control
+    local a, b, c, d, e, f, g, h, i = string.match(record, WORDS)
+    return { number(a), number(b), number(c), number(d), number(e), number(f), number(g), number(h), number(i) }
   end
 
   function tools.write(topic, control)
@@ -36,18 +37,6 @@ local function controlTools()
   -- Nothing is left of it.
   function tools.isOver(control)
     return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
-  end
-
-  -- Calls visit(control, place of its interval) for each rate that holds now.
-  function tools.eachRate(controls, visit)
-    for _, control in ipairs(controls) do
-      if control[RATE] > 0 then
-        visit(control, RATE)
-      end
-      if control[OVER] > 0 and control[OVER_ENDS] > now then
-        visit(control, OVER)
-      end
-    end
   end
 
   local function filledUntil(control, rate)

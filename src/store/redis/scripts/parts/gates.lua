@@ -4,68 +4,93 @@
 --   pausedUntil   nothing is handed out before
 --   limited       it has a limit: nothing is handed out ahead of its moment, and no more than can start at once
 --   places, free  how many its concurrency leaves, how many the asker can start; freeSlots: over all topics
---   controls      its own and that of the whole queue, whose rates are charged
+--   rates         its own and those of the whole queue, which are charged: control, place of the interval, and so on
+
+-- Above so many wants, a short list of controls is read whole.
+local HMGET_MAX = 100
 
 -- `topics`: of each want; `frees`: how many can start at once, in all and of each want. Returns the gates by want, the numbers
 -- (from 0) of wants that have a limit, and what can be done with a gate.
 local function openGates(topics, frees, leadMs)
   local tools = controlTools()
-  local byWant, limitedWants, freeSlots = {}, {}, 0
-  local record = call('HGET', CONTROLS, '')
-  local whole = record and tools.read(record)
+  local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
   -- Of every topic that is paused until a resume: what else is kept of it does not matter.
-  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, controls = {} }, 70
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, rates = {} }, 70
 
-  local function open(want, own, free)
+  -- One look for all topics where few have controls, else one for each want.
+  local records, whole = {}, nil
+  if #topics > HMGET_MAX and call('HLEN', CONTROLS) < #topics then
+    local all, wantOf = call('HGETALL', CONTROLS), {}
+    for want, topic in ipairs(topics) do
+      wantOf[topic] = want
+    end
+    for index = 1, #all, 2 do
+      records[wantOf[all[index]] or (all[index] == '' and 0 or -1)] = all[index + 1]
+    end
+    whole = records[0] and tools.read(records[0])
+  else
+    records = call('HMGET', CONTROLS, unpack(topics))
+    -- No topic is called so.
+    local record = call('HGET', CONTROLS, '')
+    whole = record and tools.read(record)
+  end
+
+  -- How many the asker can start of a want; asked for only where something has a limit.
+  local function freeFor(want)
+    if not freeOf then
+      freeOf = {}
+      for free in string.gmatch(frees, '%S+') do
+        freeOf[#freeOf + 1] = tonumber(free)
+      end
+      freeSlots = freeOf[1]
+    end
+    return freeOf[want + 1]
+  end
+
+  -- The rates of a control that hold now, each as the control and the place of its interval.
+  local function addRates(rates, control)
+    if control[RATE] > 0 then
+      rates[#rates + 1], rates[#rates + 2] = control, RATE
+    end
+    if control[OVER] > 0 and control[OVER_ENDS] > now then
+      rates[#rates + 1], rates[#rates + 2] = control, OVER
+    end
+  end
+
+  local function open(want, own)
     local topic = topics[want]
-    local gate = { heads = {}, free = free, places = math.huge, pausedUntil = 0, controls = { own } }
+    local gate = { heads = {}, pausedUntil = own and own[PAUSED] or 0, rates = {}, places = math.huge }
+    if own then
+      addRates(gate.rates, own)
+    end
     -- Our own topics begin with a control character, and do not stop with the queue.
     if whole and byte(topic, 1) ~= 1 then
-      gate.controls[#gate.controls + 1] = whole
+      gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
+      addRates(gate.rates, whole)
     end
-    for _, control in ipairs(gate.controls) do
-      gate.pausedUntil = math.max(gate.pausedUntil, control[PAUSED])
-    end
+    gate.limited = #gate.rates > 0
     if own and own[CONCURRENCY] > 0 then
       gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
     end
-    tools.eachRate(gate.controls, function()
-      gate.limited = true
-    end)
     if gate.limited then
       limitedWants[#limitedWants + 1] = want - 1
+      gate.free = freeFor(want)
     end
     if gate.limited or gate.pausedUntil > now then
       byWant[want] = gate
     end
   end
 
-  -- One look for all where few have controls, else one for each want.
-  local records = {}
-  if call('HLEN', CONTROLS) <= #topics then
-    local all, wantOf = call('HGETALL', CONTROLS), {}
-    for want, topic in ipairs(topics) do
-      wantOf[topic] = want
-    end
-    for index = 1, #all, 2 do
-      records[wantOf[all[index]] or 0] = all[index + 1]
-    end
-  elseif #topics > 0 then
-    records = call('HMGET', CONTROLS, unpack(topics))
-  end
-  local want = -1
-  for free in string.gmatch(frees, '%S+') do
-    want = want + 1
-    if want == 0 then
-      freeSlots = tonumber(free)
-    elseif records[want] and byte(records[want], 1) == FOREVER_BYTE then
+  for want = 1, #topics do
+    local record = records[want]
+    if record and byte(record, 1) == FOREVER_BYTE then
       byWant[want] = CLOSED
-    elseif records[want] or whole then
-      open(want, records[want] and tools.read(records[want]), tonumber(free))
+    elseif record or whole then
+      open(want, record and tools.read(record))
     end
   end
 
-  local gates = { byWant = byWant, limitedWants = limitedWants }
+  local gates = { byWant = byWant, limitedWants = limitedWants, CLOSED = CLOSED }
 
   -- How many may be handed out now.
   function gates.left(gate)
@@ -74,20 +99,22 @@ local function openGates(topics, frees, leadMs)
     elseif not gate.limited then
       return math.huge
     end
-    local least = math.min(gate.places, gate.free, freeSlots)
-    tools.eachRate(gate.controls, function(control, rate)
+    local least, rates = math.min(gate.places, gate.free, freeSlots), gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
       least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
-    end)
+    end
     return math.max(0, least)
   end
 
   function gates.charge(gate, count)
     if gate.limited and count > 0 then
       gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
-      tools.eachRate(gate.controls, function(control, rate)
-        tools.charge(control, rate, count)
-        control.isCharged = true
-      end)
+      local rates = gate.rates
+      for index = 1, #rates, 2 do
+        tools.charge(rates[index], rates[index + 1], count)
+        rates[index].isCharged = true
+      end
     end
   end
 
@@ -102,22 +129,27 @@ local function openGates(topics, frees, leadMs)
       return math.huge
     end
     at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
-    tools.eachRate(gate.controls, function(control, rate)
+    local rates = gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
       local nextAt = tools.nextStart(control, rate)
       at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
-    end)
+    end
     return at
   end
 
   -- Keeps what was charged. Returns when the first of all gates opens.
   function gates.close()
     local at = math.huge
-    for number, gate in pairs(byWant) do
-      at = math.min(at, opensAt(gate))
-      for _, control in ipairs(gate.controls) do
-        if control.isCharged then
-          control.isCharged = nil
-          tools.write(control == whole and '' or topics[number], control)
+    for want, gate in pairs(byWant) do
+      if gate ~= CLOSED then
+        at = math.min(at, opensAt(gate))
+        for index = 1, #gate.rates, 2 do
+          local control = gate.rates[index]
+          if control.isCharged then
+            control.isCharged = nil
+            tools.write(control == whole and '' or topics[want], control)
+          end
         end
       end
     end

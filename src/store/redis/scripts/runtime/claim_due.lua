@@ -46,6 +46,9 @@ local function gateOf(number)
 end
 
 local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
   gate.heads[number] = tonumber(head)
   if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
     dueLines[#dueLines + 1] = number
@@ -102,7 +105,9 @@ local function askByMoment()
   for _, line in ipairs(due) do
     local number = numberOf(line)
     local gate = number and gateOf(number)
-    if gate then
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
       noteGated(gate, number, call('ZSCORE', HEADS, line))
     else
       dueLines[#dueLines + 1] = number
@@ -112,7 +117,7 @@ local function askByMoment()
   return true
 end
 
-if hasControls then
+if hasControls and wants > 0 then
   local topics = {}
   for want = 1, wants do
     topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
