@@ -248,15 +248,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a return after a stop told it to end is taken for completed work',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
-    replace: "return ending.kind === 'returned' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'returned' ?",
   },
   {
     name: 'what a handler throws because we told it to end counts against the message',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
-    replace:
-      "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'threw' || !hasSeenSignal ?",
   },
   {
     name: 'complete() is forgotten at the timeout',
