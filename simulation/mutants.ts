@@ -186,13 +186,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the slot of a handler that hangs is never free again',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
-    replace: "return why === 'timeout' ? [SETTLING, [isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
+    replace: "return [SETTLING, [why === 'timeout' ? TIME_OUT : RELEASE]]",
   },
   {
     name: 'a handler that hangs keeps its message for ever',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
     replace: 'return [state, NONE]',
   },
   {
@@ -240,15 +240,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a return after a stop told it to end is taken for completed work',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace: "return ending.kind === 'returned' ? COMPLETE : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
+    replace: "return ending.kind === 'returned' ? { kind: 'conclude', ending } : RELEASE",
   },
   {
     name: 'what a handler throws because we told it to end counts against the message',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace:
-      "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
+    replace: "return ending.kind === 'threw' || !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
   },
   {
     name: 'complete() is forgotten at the timeout',
@@ -382,6 +381,55 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a lease that had ended stays ended when the clock is set back',
     file: 'src/store/memory/messages.ts',
     find: '    this.leases.restart(now)\n',
+    replace: '',
+  },
+  {
+    name: 'what replaces a running message is lost when that is retried',
+    file: 'src/store/memory/messages.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace:
+      "if (settlement.kind === 'ack' && successor !== undefined) this.#place(successor.message, successor)",
+  },
+  {
+    name: 'a successor is forgotten by the model when its message ends',
+    file: 'simulation/world/model-store.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace: 'void successor',
+  },
+  {
+    name: 'replacing again and again postpones for ever',
+    file: 'src/store/shared/moments.ts',
+    find: 'return { dueAt: Math.min(dueAt, producedAt + latestMs), producedAt }',
+    replace: 'return { dueAt, producedAt }',
+  },
+  {
+    name: 'cancel leaves the successor of a running message',
+    file: 'src/store/memory/messages.ts',
+    find: "      this.#dropSuccessor(slot)\n      if (!isRunningToo) return 'running'",
+    replace: "      if (!isRunningToo) return 'running'",
+  },
+  {
+    name: 'an id is free as soon as its message is done',
+    file: 'src/store/memory/remembered.ts',
+    find: 'return message !== undefined && message.until > now ? message : undefined',
+    replace: 'return message !== undefined && message.until < now ? message : undefined',
+  },
+  {
+    name: 'a message that is to be cancelled is tried again',
+    file: 'src/store/memory/messages.ts',
+    find: 'const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)',
+    replace: "const isCancelled = this.table.isCancelling(slot) && settlement.kind === 'ack'",
+  },
+  {
+    name: 'a handler is never told that its message is cancelled',
+    file: 'src/runtime/keeper.ts',
+    find: "if (results[i] === 'cancelling') onCancelling(run)",
+    replace: 'void onCancelling',
+  },
+  {
+    name: 'a message keeps the tags of the one that it replaced',
+    file: 'src/store/memory/messages.ts',
+    find: '    this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)\n',
     replace: '',
   },
 ]

@@ -132,7 +132,7 @@ export function drawPlan(chance: Chance, more: Chance): Plan {
     retryWaitMaxMs,
     patienceMs: chance.pick([500, 3_000, 10_000]),
     actions: chance.whole(20, 120),
-    actionKinds: { ...drawActions(chance), 'produce misfit': misfit },
+    actionKinds: { ...drawActions(chance), 'produce misfit': misfit, ...drawMoreActions(more) },
     schemas,
     handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
@@ -252,7 +252,14 @@ function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHand
   }
 }
 
-function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit'> {
+type MoreActions = Pick<Plan['actionKinds'], 'cancel running' | 'change by tag'>
+
+function drawMoreActions(more: Chance): MoreActions {
+  const weight = (): number => (more.happens(0.4) ? more.next() : 0)
+  return { 'cancel running': weight(), 'change by tag': weight() }
+}
+
+function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit' | keyof MoreActions> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

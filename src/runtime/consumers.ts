@@ -166,6 +166,11 @@ export class Consumers {
     this.#feed(run, { kind: 'doubt' })
   }
 
+  /** The store says that it is to be cancelled: what has not started goes back, what runs is told to end. */
+  cancel(run: Run): void {
+    this.#feed(run, { kind: 'cancel' })
+  }
+
   /** Starts nothing more, gives back what was not started, and answers how many that were. */
   close(): number {
     this.#isClosed = true

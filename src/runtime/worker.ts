@@ -9,7 +9,7 @@ import type { Clock } from '../clock.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
 import type { Random } from '../random.ts'
-import type { LeaseRef, Store } from '../store/contract/store.ts'
+import type { LeaseRef, Store, WakeUp } from '../store/contract/store.ts'
 import { Consumers } from './consumers.ts'
 import type { Logger } from '../core/log.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -95,6 +95,7 @@ export class Runtime {
       leaseMs,
       runs: () => this.consumers.runs,
       onLost: (run) => this.consumers.lose(run),
+      onCancelling: (run) => this.consumers.cancel(run),
       onDoubt: (run) => this.consumers.doubt(run),
       onFailure: report('extending leases failed, trying again'),
     })
@@ -141,10 +142,16 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake((_wake) => this.#scheduler.wake(), this.#identity.owner)
+    this.#endWakes = this.#parts.store.onWake((wake) => this.#hear(wake), this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()
+  }
+
+  #hear({ kind }: WakeUp): void {
+    // Which message is to be cancelled, the store says with the next extension.
+    if (kind !== 'due') this.#keeper.renewAll()
+    if (kind !== 'cancelling') this.#scheduler.wake()
   }
 
   /** A topic was added: what is due for it, nobody has asked for yet. */

@@ -156,10 +156,15 @@ export class RedisStore implements contract.Store {
     return results
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return (await this.#write(scripts.REMOVE_SCRIPT, { args: [from, ...ids] })) as contract.RemoveResult[]
+    const args = [from, isRunningToo ? '1' : '0', ...ids]
+    return (await this.#write(scripts.REMOVE_SCRIPT, { args })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -205,11 +210,24 @@ export class RedisStore implements contract.Store {
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
     const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
-    const call = settleCall(this.#keys, storable, now)
-    const results = settleResults(call, await this.#write(call.script, call))
+    const results = await this.#settle(storable, now, false)
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
+  }
+
+  /** The plain script is short, and leaves messages with a successor to the other one. */
+  async #settle(
+    settlements: readonly contract.Settlement[],
+    now: number,
+    canPlace: boolean,
+  ): Promise<contract.SettleResult[]> {
+    const call = settleCall(this.#keys, settlements, { now, canPlace })
+    const results = settleResults(call, await this.#write(call.script, call))
+    if (!results.includes('deferred')) return results as contract.SettleResult[]
+    const left = settlements.filter((_, index) => results[index] === 'deferred')
+    const rest = (await this.#settle(left, now, true)).values()
+    return results.map((result) => (result === 'deferred' ? (rest.next().value ?? 'lost') : result))
   }
 
   async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {

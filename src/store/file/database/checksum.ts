@@ -16,7 +16,8 @@ export type MessageTexts = { readonly error: string; readonly reason: string }
 /** `tags`: as they lie in the row; null for none. */
 export function contentSum(id: string, meta: string, body: string, tags: string | null): number {
   const sum = crc32(`${id}\n${meta}\n${body}`)
-  return tags === null ? sum : crc32(tags, sum)
+  // A damaged row may hold something else than a text.
+  return tags === null ? sum : crc32(String(tags), sum)
 }
 
 export function failureSum({ error, reason }: MessageTexts): number {

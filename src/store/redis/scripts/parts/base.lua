@@ -15,6 +15,8 @@
 --   11 facts     HASH    owner -> since when, gone when, facts
 --   12 extras    HASH    id -> what few messages have, such as tags: see `extras`
 -- and by name
+--      successors         HASH  id -> what takes the place of a message that runs: see `successors`
+--      succeeding         HASH  topic -> how many of its messages are such
 --      remembered         ZSET  id of a message that is done -> until when it is taken
 --      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
