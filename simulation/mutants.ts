@@ -5,6 +5,8 @@
  * A mutant is an edit of the text: `find` must occur exactly once in its file. When the code around it has changed so
  * that it no longer does, the run fails and the mutant is to be planted anew.
  */
+import { CONTROL_MUTANTS } from './control-mutants.ts'
+
 export type Mutant = {
   readonly name: string
   readonly file: string
@@ -117,8 +119,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'what a lost answer handed out counts as a crash',
     file: 'src/runtime/strays.ts',
-    find: ".map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),",
-    replace: ".map(({ id, token, topic }) => ({ kind: 'lapse', id, token, topic, error: '' })),",
+    find: 'return isTakenOver ?',
+    replace: 'return true ?',
+  },
+  {
+    name: 'a takeover whose answer was lost does not count as a crash',
+    file: 'src/runtime/strays.ts',
+    find: 'return isTakenOver ?',
+    replace: 'return false ?',
   },
   {
     name: 'a sweep does not wait for the claims under way',
@@ -240,14 +248,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a return after a stop told it to end is taken for completed work',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
-    replace: "return ending.kind === 'returned' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'returned' ?",
   },
   {
     name: 'what a handler throws because we told it to end counts against the message',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
-    replace: "return ending.kind === 'threw' || !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'threw' || !hasSeenSignal ?",
   },
   {
     name: 'complete() is forgotten at the timeout',
@@ -264,8 +272,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "name === 'held' || name === 'queued')",
-    replace: "name === 'over')",
+    find: 'return this.#giveBack(() => true)',
+    replace: 'return this.#giveBack(() => false)',
   },
   {
     name: 'stop waits for as long as it takes',
@@ -420,16 +428,5 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)',
     replace: "const isCancelled = this.table.isCancelling(slot) && settlement.kind === 'ack'",
   },
-  {
-    name: 'a handler is never told that its message is cancelled',
-    file: 'src/runtime/keeper.ts',
-    find: "if (results[i] === 'cancelling') onCancelling(run)",
-    replace: 'void onCancelling',
-  },
-  {
-    name: 'a message keeps the tags of the one that it replaced',
-    file: 'src/store/memory/messages.ts',
-    find: '    this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)\n',
-    replace: '',
-  },
+  ...CONTROL_MUTANTS,
 ]

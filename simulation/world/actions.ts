@@ -3,6 +3,7 @@ import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import type { ProduceOptions } from '../../src/core/input/request.ts'
 import type { Queue } from '../../src/queue/queue.ts'
 import type { Chance } from './chance.ts'
+import { actOnControls } from './control-actions.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
 import { MISFIT } from './schemas.ts'
@@ -23,6 +24,7 @@ export type ActionKind =
   | 'produce misfit'
   | 'cancel running'
   | 'change by tag'
+  | 'control'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
 
@@ -122,6 +124,8 @@ export class Actions {
         return
       case 'produce misfit':
         return this.#produceMisfit(process)
+      case 'control':
+        return actOnControls(this.#world, queue, this.#topic(), this.#chance)
       case 'look':
         await this.#look(queue)
     }

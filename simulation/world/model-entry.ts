@@ -6,6 +6,7 @@ export type ModelLease = {
   readonly token: string
   readonly owner: string
   readonly since: number
+  readonly isTakenOver: boolean
   endsAt: number
 }
 

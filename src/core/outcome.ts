@@ -47,6 +47,13 @@ export type Outcome =
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
 
+/** A retry cannot help. */
+export const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
+
 /** What stays of a message that is done: for how long, how it ended, what its handler returned. */
 export type RememberedEnd = {
   readonly ms: number
@@ -108,7 +115,7 @@ export type Lapse = {
   readonly chance: number
 }
 
-const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
+export const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
 
 /**
  * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A

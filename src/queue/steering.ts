@@ -1,55 +1,50 @@
-/** Cancel, reschedule, revive and purge as callers say them: checked first, and then done to the store. */
-import { checkIds, parseCancel, parseFilter, parseFilterOptions, type Filter } from '../core/input/filter.ts'
-import { checkId } from '../core/message.ts'
-import type { DueTime, RescheduleResult, Store } from '../store/contract/store.ts'
+/** What people do to a whole topic, or to the whole queue: pause, resume, limit. */
+import type { Clock } from '../clock.ts'
+import { WHOLE_QUEUE } from '../core/controls.ts'
 import {
-  cancelAll,
-  cancelOne,
-  purgeAll,
-  rescheduleAll,
-  reviveAll,
-  type CancelCounts,
-  type CancelResult,
-  type RescheduleCounts,
-} from './filtering.ts'
+  parseControlled,
+  parseLimit,
+  parsePause,
+  parseResume,
+  type LimitOptions,
+  type PauseOptions,
+  type ResumeOptions,
+} from '../core/input/limits.ts'
+import type { TopicSchemas } from '../core/input/schema.ts'
+import { checkTopic } from '../core/message.ts'
+import type { Store } from '../store/contract/store.ts'
+import { resume } from './controls.ts'
+import type { TopicName } from './topics.ts'
 
-type OnStore<T> = (store: Store) => Promise<T>
+export class Steering<T extends object, S extends TopicSchemas> {
+  readonly #open: () => Promise<Store>
+  readonly #clock: Clock
 
-const WAITING_STATES = ['delayed', 'ready'] as const
-
-export function parseCancelCall(which: unknown, options: unknown): OnStore<CancelResult | CancelCounts> {
-  if (isFilter(which)) {
-    const parsed = [parseFilter(which, WAITING_STATES), parseFilterOptions(options)] as const
-    return (store) => cancelAll(store, ...parsed)
+  constructor(open: () => Promise<Store>, clock: Clock) {
+    this.#open = open
+    this.#clock = clock
   }
-  const [id, isRunningToo] = [checkId(which), parseCancel(options)]
-  return (store) => cancelOne(store, id, isRunningToo)
-}
 
-export function parseRescheduleCall(
-  which: unknown,
-  when: DueTime,
-  options: unknown,
-): OnStore<RescheduleResult | RescheduleCounts> {
-  if (isFilter(which)) {
-    const parsed = [parseFilter(which, WAITING_STATES), when, parseFilterOptions(options)] as const
-    return (store) => rescheduleAll(store, ...parsed)
+  /** From now on no process starts a message of this topic; without one, of any. What runs goes on. */
+  async pause(topic?: TopicName<T, S>, options?: PauseOptions): Promise<void> {
+    const name = parseControlled(topic) ?? WHOLE_QUEUE
+    const until = parsePause(options, this.#clock.now())
+    await (
+      await this.#open()
+    ).control({ kind: 'pause', topic: name, ...(until === undefined ? {} : { until }) })
   }
-  const id = checkId(which)
-  return async (store) => (await store.reschedule([{ id, when }]))[0] ?? 'missing'
-}
 
-export function parseReviveCall(which: unknown, options: unknown): OnStore<number> {
-  const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
-  const parsed = parseFilterOptions(options)
-  return (store) => reviveAll(store, filter, parsed)
-}
+  /** Ends the pause of this topic, or without one that of the whole queue; a topic's own pause then still holds. */
+  async resume(topic?: TopicName<T, S>, options?: ResumeOptions): Promise<void> {
+    const name = parseControlled(topic)
+    const overMs = parseResume(options)
+    await resume(await this.#open(), name, overMs, this.#clock.now())
+  }
 
-export function parsePurgeCall(filter: unknown, options: unknown): OnStore<number> {
-  const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead']), parseFilterOptions(options)] as const
-  return (store) => purgeAll(store, ...parsed)
-}
-
-function isFilter(which: unknown): which is Filter {
-  return typeof which === 'object' && which !== null
+  /** How fast messages of this topic may start, and how many may run, over all processes; null takes the limit back. */
+  async limit(topic: TopicName<T, S>, to: LimitOptions | null): Promise<void> {
+    const name = checkTopic(topic)
+    const parsed = parseLimit(to)
+    await (await this.#open()).control({ kind: 'limit', topic: name, limit: parsed })
+  }
 }

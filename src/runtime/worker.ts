@@ -11,6 +11,7 @@ import type { LatenessGauge } from '../core/lateness.ts'
 import type { Random } from '../random.ts'
 import type { LeaseRef, Store, WakeUp } from '../store/contract/store.ts'
 import { Consumers } from './consumers.ts'
+import { Controls } from './controls.ts'
 import type { Logger } from '../core/log.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
@@ -50,6 +51,7 @@ export class Runtime {
   readonly #reaper: Reaper
   readonly #dispatcher: Dispatcher
   readonly #scheduler: Scheduler
+  readonly #controls: Controls
   #endWakes: (() => void) | undefined
 
   constructor(parts: RuntimeParts) {
@@ -94,9 +96,9 @@ export class Runtime {
       store,
       leaseMs,
       runs: () => this.consumers.runs,
-      onLost: (run) => this.consumers.lose(run),
-      onCancelling: (run) => this.consumers.cancel(run),
-      onDoubt: (run) => this.consumers.doubt(run),
+      onLost: (run) => this.consumers.tell(run, 'lost'),
+      onCancelling: (run) => this.consumers.tell(run, 'cancel'),
+      onDoubt: (run) => this.consumers.tell(run, 'doubt'),
       onFailure: report('extending leases failed, trying again'),
     })
     this.#reaper = new Reaper({
@@ -128,6 +130,14 @@ export class Runtime {
       },
       onRoom: () => this.#scheduler.room(),
     })
+    this.#controls = new Controls({
+      clock,
+      store,
+      events,
+      lanes,
+      consumers: this.consumers,
+      onFailure: report('asking for pauses failed'),
+    })
     this.#scheduler = new Scheduler({
       clock,
       random,
@@ -143,15 +153,10 @@ export class Runtime {
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
     this.#endWakes = this.#parts.store.onWake((wake) => this.#hear(wake), this.#identity.owner)
+    this.#controls.look()
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()
-  }
-
-  #hear({ kind }: WakeUp): void {
-    // Which message is to be cancelled, the store says with the next extension.
-    if (kind !== 'due') this.#keeper.renewAll()
-    if (kind !== 'cancelling') this.#scheduler.wake()
   }
 
   /** A topic was added: what is due for it, nobody has asked for yet. */
@@ -159,8 +164,16 @@ export class Runtime {
     this.#scheduler.room()
   }
 
+  #hear({ kind }: WakeUp): void {
+    if (kind === 'controls') this.#controls.look()
+    // Which message is to be cancelled, the store says with the next extension.
+    if (kind !== 'due') this.#keeper.renewAll()
+    if (kind !== 'cancelling') this.#scheduler.wake()
+  }
+
   async quiet(): Promise<void> {
     this.#endWakes?.()
+    this.#controls.stop()
     this.#dispatcher.stop()
     this.#strays.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])

@@ -8,7 +8,7 @@
  * started.
  *
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
- * what the store thinks an owner holds; the worker releases what it does not.
+ * what the store thinks an owner holds; the worker gives back what it does not know.
  */
 import type { EndedCounts } from '../../core/figures.ts'
 import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
@@ -86,7 +86,12 @@ export type ExtendResult = 'extended' | 'cancelling' | 'lost'
  */
 export type SettleResult = 'settled' | 'succeeded' | 'cancelled' | 'lost' | 'refused'
 
-export type Want = { readonly topic: string; readonly limit: number }
+export type Want = {
+  readonly topic: string
+  readonly limit: number
+  /** How many of this topic could be started at once. A topic with a limit is handed out no more; absent: `limit`. */
+  readonly free?: number
+}
 
 export type ClaimRequest = ClaimDue | ClaimLapsed
 
@@ -101,6 +106,8 @@ export type ClaimDue = {
    */
   readonly wants: readonly Want[]
   readonly limit: number
+  /** How many could be started at once, over all topics: for those with a limit. Absent: `limit`. */
+  readonly free?: number
   /** The bodies handed out have at most this many bytes together; a single larger one is handed out alone. */
   readonly bytesMax: number
   readonly leaseMs: number
@@ -125,13 +132,16 @@ export type ClaimLapsed = {
 export type ClaimReply = {
   readonly leases: readonly Lease[]
   readonly next: Next
+  /** Of `due`: wanted topics that have a limit now. Nothing of them is handed out ahead, nor more than `free`. */
+  readonly limited?: readonly string[]
   /** Of `lapsed`: leases of the asker's own have ended. */
   readonly isOwnLapsed?: boolean
 }
 
 /**
  * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up. It speaks only of
- * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count.
+ * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count. Nor
+ * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`.
  */
 export type Next = NextAnswer
 
@@ -152,7 +162,10 @@ export type Lease = LeaseRef & {
   readonly latenessMs: number
 }
 
-export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
+export type OwnedPage = { readonly leases: readonly OwnedLease[]; readonly cursor?: string }
+
+/** `isTakenOver`: by `claim lapsed`. Its attempt is that of the worker before, and must be counted. */
+export type OwnedLease = LeaseRef & { readonly isTakenOver: boolean }
 
 export type Settlement =
   /**

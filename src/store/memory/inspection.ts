@@ -80,10 +80,11 @@ function tagged(messages: Messages, query: TagQuery, now: number): Page {
 export function owned(messages: Messages, owner: string, cursor: string | undefined): OwnedPage {
   const [from] = parseCursor(cursor, 0)
   const { held, next } = messages.leases.heldBy(owner, from)
-  const leases = held.map(({ slot, token }) => ({
+  const leases = held.map(({ slot, token, isTakenOver }) => ({
     id: messages.table.id(slot),
     token,
     topic: messages.topicOf(slot).name,
+    isTakenOver,
   }))
   return next === undefined ? { leases } : { leases, cursor: cursorAt(next, 0) }
 }

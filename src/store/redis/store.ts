@@ -17,6 +17,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -34,11 +35,12 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, ownedLeases, type Claimed } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
+import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
-import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
+import { extendCall, extendResults, settleStored } from './wire/settle.ts'
 import { WantedTopics } from './wire/wanted-topics.ts'
 
 const BATCH_MAX = 1000
@@ -100,7 +102,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['controls'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -182,7 +184,7 @@ export class RedisStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     admitClaim(request, this.capabilities)
-    const token = this.#newToken(request.owner)
+    const token = this.#newToken(request)
     if (request.from === 'due') {
       this.#wanted.note(request.owner, request.wants)
       const call = claimDueCall(this.#keys, request, token)
@@ -210,24 +212,10 @@ export class RedisStore implements contract.Store {
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
     const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
-    const results = await this.#settle(storable, now, false)
+    const results = await settleStored((script, call) => this.#write(script, call), this.#keys, storable, now)
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
-  }
-
-  /** The plain script is short, and leaves messages with a successor to the other one. */
-  async #settle(
-    settlements: readonly contract.Settlement[],
-    now: number,
-    canPlace: boolean,
-  ): Promise<contract.SettleResult[]> {
-    const call = settleCall(this.#keys, settlements, { now, canPlace })
-    const results = settleResults(call, await this.#write(call.script, call))
-    if (!results.includes('deferred')) return results as contract.SettleResult[]
-    const left = settlements.filter((_, index) => results[index] === 'deferred')
-    const rest = (await this.#settle(left, now, true)).values()
-    return results.map((result) => (result === 'deferred' ? (rest.next().value ?? 'lost') : result))
   }
 
   async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
@@ -246,6 +234,15 @@ export class RedisStore implements contract.Store {
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
+    if (result === 'TOO_MANY') throw tooManyControls(change.topic)
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -311,9 +308,9 @@ export class RedisStore implements contract.Store {
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
-  #newToken(owner: string): string {
+  #newToken({ owner, from }: contract.ClaimRequest): string {
     this.#claims += 1
-    return `${owner}/${this.#nonce}-${this.#claims.toString(36)}`
+    return makeToken(owner, `${this.#nonce}-${this.#claims.toString(36)}`, from === 'lapsed')
   }
 
   #claimed({ orphans, now, ...reply }: Claimed): contract.ClaimReply {

@@ -7,7 +7,7 @@
  *   owner     who claims: one started queue, with the process that it runs in
  *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
  *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died. leased_at: when
- *             the last lease began
+ *             the last lease began. is_taken_over: from a worker that did not answer
  *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
  *             tags: a JSON list, null for most
  *             One that is done and remembered (state 3) keeps its row: until says how long, reason how it ended, body what its
@@ -17,6 +17,7 @@
  *   tag       which messages have a tag, by id. Only messages with tags are in it, and what has such a successor
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
+ *   control   pauses and limits, by topic; '' is the whole queue
  *   messages  a view for people with `sqlite3`; the engine does not use it
  *
  * The indexes are partial, so a message is in the index of its state only.
@@ -54,7 +55,7 @@ CREATE TABLE owner (
 CREATE TABLE message (
   seq INTEGER PRIMARY KEY, queue INT NOT NULL, topic INT NOT NULL, priority INT NOT NULL, state INT NOT NULL DEFAULT 0,
   due_at INT NOT NULL, first_due_at INT, produced_at INT NOT NULL, until INT NOT NULL DEFAULT 0,
-  leased_at INT NOT NULL DEFAULT 0,
+  leased_at INT NOT NULL DEFAULT 0, is_taken_over INT NOT NULL DEFAULT 0,
   lease INT NOT NULL DEFAULT 0, owner INT NOT NULL DEFAULT 0, attempt INT NOT NULL DEFAULT 0,
   lapses INT NOT NULL DEFAULT 0, death INT, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
   error TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', body TEXT);
@@ -85,6 +86,10 @@ CREATE TABLE successor (
 CREATE TABLE tag (
   queue INT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL, seq INT NOT NULL, PRIMARY KEY (queue, tag, id)) WITHOUT ROWID;
 CREATE INDEX message_remembered ON message (queue, until) WHERE state = 3;
+`,
+  `
+CREATE TABLE control (
+  queue INT NOT NULL, topic TEXT NOT NULL, control TEXT NOT NULL, PRIMARY KEY (queue, topic)) WITHOUT ROWID;
 `,
 ]
 

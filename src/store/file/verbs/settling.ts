@@ -16,6 +16,7 @@ import {
 } from '../database/message.ts'
 import { CANCELLING, DEAD, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { concurrencyLimits } from './controlling.ts'
 import { place, putOne } from './placing.ts'
 import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
@@ -49,6 +50,7 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   const held = heldBy(scene, settlements)
   const settled = new Set<number>()
   let done: HeldRow[] = []
+  const limits = concurrencyLimits(scene)
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
     if (row === undefined || settled.has(row.seq)) return 'lost'
@@ -61,6 +63,7 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
     }
     if (!isStorable(settlement) || (followUps.length > 0 && !scene.hasRoomFor(followUps))) return 'refused'
     settled.add(row.seq)
+    if (limits.size > 0) noteFreed(scene, row.topic, limits)
     if (isCancelled || isMarked(row, SUCCEEDED)) return giveWay(scene, row, settlement, isCancelled)
     scene.ledger.take(row.topic, RUNNING)
     if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
@@ -83,6 +86,12 @@ function giveWay(scene: Scene, row: HeldRow, settlement: Settlement, isCancelled
   if (successor !== undefined) place(scene, successor, successor)
   if (isCancelled) return 'cancelled'
   return settlement.kind === 'ack' ? 'settled' : 'succeeded'
+}
+
+/** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
+  const { name, running } = ledger.running(topic)
+  if (limits.get(name) === running) ledger.wake(queueName, 'due')
 }
 
 function wholeRow({ db }: Scene, seq: number): MessageRow {

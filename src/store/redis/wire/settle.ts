@@ -35,13 +35,31 @@ export function extendResults({ order }: OrderedCall, words: readonly unknown[])
   return results
 }
 
-export type SettleCall = OrderedCall & { readonly script: Script }
+type RunScript = (script: Script, call: ScriptCall) => Promise<readonly unknown[]>
+
+/** The plain script is short, and leaves messages that have a successor to the one that can store it. */
+export async function settleStored(
+  run: RunScript,
+  keys: QueueKeys,
+  settlements: readonly Settlement[],
+  now: number,
+  canPlace = false,
+): Promise<SettleResult[]> {
+  const call = settleCall(keys, settlements, { now, canPlace })
+  const results = settleResults(call, await run(call.script, call))
+  if (!results.includes('deferred')) return results as SettleResult[]
+  const left = settlements.filter((_, index) => results[index] === 'deferred')
+  const rest = (await settleStored(run, keys, left, now, true)).values()
+  return results.map((result) => (result === 'deferred' ? (rest.next().value ?? 'lost') : result))
+}
+
+type SettleCall = OrderedCall & { readonly script: Script }
 
 /**
  * Those that are done go out by claim. With others among them the order stays: the first settlement of a lease counts.
  * `now`: the store's, as far as it is known here, for messages that a settlement carries.
  */
-export function settleCall(
+function settleCall(
   keys: QueueKeys,
   settlements: readonly Settlement[],
   { now, canPlace }: { readonly now: number; readonly canPlace: boolean },
@@ -160,10 +178,7 @@ const CODE = 1_000_000
 const WORDS = ['lost', 'succeeded', 'cancelled', 'deferred'] as const
 
 /** `settled`, but for those that the reply names by their place. `deferred`: the script cannot store its successor. */
-export function settleResults(
-  { order }: OrderedCall,
-  reply: readonly unknown[],
-): (SettleResult | 'deferred')[] {
+function settleResults({ order }: OrderedCall, reply: readonly unknown[]): (SettleResult | 'deferred')[] {
   const results = Array.from({ length: order.length }, (): SettleResult | 'deferred' => 'settled')
   for (const number of reply as readonly number[]) {
     const place = Math.abs(number) % CODE
