@@ -1,6 +1,6 @@
 /**
  * A model of a store on a server, such as Redis: everything in one place that many processes share, leases handed out
- * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
+ * ahead of their moment, small batches, wake-ups that are only hints and go to those who watch (`model-watch`). As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
@@ -14,6 +14,7 @@ import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { byTurn, freshEntry, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
+import { ModelWatch, type RoomLeft } from './model-watch.ts'
 
 const OWNED_PAGE = 10
 
@@ -28,6 +29,7 @@ export class ModelStore implements contract.Store {
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
   readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  readonly #watch: ModelWatch
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   #produced = 0
@@ -35,17 +37,22 @@ export class ModelStore implements contract.Store {
   #deaths = 0
   /** By topic, the latest moment until which a claimer may sleep: what is due before it must wake them. */
   readonly #promisedAt = new Map<string, number>()
-  /** Why sleepers must be woken: for each change the owner who released, undefined for all other changes. */
-  #wakesFor: (string | undefined)[] = []
+  /** Why sleepers must be woken: for each topic that changed the owner who released, undefined for all other changes. */
+  #wakesFor = new Map<string, string | undefined>()
   #isClosed = false
 
   constructor(now: () => number, { batchMax, leadMs, wantsMax = 1_000 }: ModelOptions) {
     this.#now = now
+    this.#watch = new ModelWatch(now, {
+      listens: (owner) => [...this.#listeners].some((one) => one.owner === owner),
+      ring: (owner) => this.#ring((one) => one === owner),
+      ringAll: (but) => this.#ring((one) => but === undefined || one !== but),
+    })
     this.capabilities = {
       engine: 'model',
       durability: 'server',
       shared: true,
-      wakes: 'hint',
+      wakes: 'some',
       batchMax,
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
@@ -146,6 +153,7 @@ export class ModelStore implements contract.Store {
   async leave(owner: string): Promise<void> {
     this.#admit(0)
     this.#workers.leave(owner, this.#now())
+    this.#watch.forgetLooks(owner)
   }
 
   async workers(): Promise<contract.WorkersReply> {
@@ -237,10 +245,67 @@ export class ModelStore implements contract.Store {
       entry.attempt += 1
       leases.push(this.#lease(entry, now, request))
     }
-    if (due().length > 0) return { leases, next: { state: 'EXPIRED' } }
+    const isMore = due().length > 0
     const at = Math.min(Infinity, ...wanted().map(({ dueAt }) => dueAt))
-    for (const topic of left.keys()) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    return { leases, next: nextAt(at, until) }
+    if (!isMore)
+      for (const topic of left.keys()) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
+    if (request.sleeper === undefined)
+      return { leases, next: isMore ? { state: 'EXPIRED' } : nextAt(at, until) }
+    return { leases, ...this.#stand(request, request.sleeper, leases, isMore) }
+  }
+
+  /** A worker that sleeps takes its places, and is told what it watches. */
+  #stand(
+    { owner, wants, limit, leadMs }: contract.ClaimDue,
+    { fallbackMs, busy }: contract.Sleeper,
+    leases: readonly contract.Lease[],
+    isMore: boolean,
+  ): Omit<contract.ClaimReply, 'leases'> {
+    const now = this.#now()
+    const set = wants
+      .map(({ topic }) => topic)
+      .toSorted()
+      .join('\n')
+    this.#watch.forgetLooks(owner, set)
+    for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)
+    let at = Infinity
+    for (const want of wants) {
+      const taken = leases.filter(({ topic }) => topic === want.topic)
+      const head = this.#headOf(want.topic)
+      if (taken.length === 0 && head === Infinity) continue
+      const room = roomLeft(want.limit - taken.length, want.limit, limit - leases.length, limit)
+      const lateMs = Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
+      const attendance = { topic: want.topic, owner, room, lateMs, hasHead: head < Infinity }
+      if (this.#watch.attend(attendance)) at = Math.min(at, head)
+    }
+    if (isMore) return { next: { state: 'EXPIRED' } }
+    const next = nextAt(at, now + Math.min(leadMs, this.capabilities.leadMs))
+    if (wants.length === 0) return { next }
+    const isFull = leases.length === limit
+    if (isFull) this.#watch.forgetLooks(owner)
+    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, at < Infinity)
+    this.#watch.expect(
+      owner,
+      wants.map(({ topic }) => topic),
+      lookAt,
+    )
+    return { next, lookMs: lookAt - now, lapseMs: this.#lapseMs(owner, lookAt, fallbackMs) }
+  }
+
+  /** Those who look within the fallback see to leases that end before their next look, all to those that have. */
+  #lapseMs(owner: string, lookAt: number, fallbackMs: number): number {
+    const now = this.#now()
+    const ends = this.#running().filter(({ held }) => held.endsAt <= now || held.owner !== owner)
+    const first = ends[0]?.held.endsAt ?? Infinity
+    if (first <= now) return 0
+    return first <= lookAt && lookAt <= now + fallbackMs ? first - now : Infinity
+  }
+
+  #headOf(topic: string): number {
+    const waiting = [...this.#entries.values()].filter(
+      ({ place, message }) => place === 'waiting' && message.topic === topic,
+    )
+    return Math.min(Infinity, ...waiting.map(({ dueAt }) => dueAt))
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -311,7 +376,8 @@ export class ModelStore implements contract.Store {
     entry.dueAt = dueAt
     const { topic } = entry.message
     if (dueAt >= this.#promised(topic)) return
-    this.#wakesFor.push(releasedBy)
+    const isOnlyGiver = !this.#wakesFor.has(topic) || this.#wakesFor.get(topic) === releasedBy
+    this.#wakesFor.set(topic, isOnlyGiver ? releasedBy : undefined)
     // One that released is not woken, and still sleeps as long as it was told.
     if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
   }
@@ -323,10 +389,16 @@ export class ModelStore implements contract.Store {
   #changing<T>(change: () => T): T {
     const result = change()
     const causes = this.#wakesFor
-    this.#wakesFor = []
-    for (const { call, owner } of this.#listeners)
-      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call()
+    this.#wakesFor = new Map()
+    for (const [topic, giver] of causes) this.#watch.wake(topic, giver)
     return result
+  }
+
+  /** Returns whether anybody heard it. */
+  #ring(isMeant: (owner: string | undefined) => boolean): boolean {
+    const meant = [...this.#listeners].filter(({ owner }) => isMeant(owner))
+    for (const { call } of meant) call()
+    return meant.length > 0
   }
 
   /** By the end of their leases. */
@@ -345,4 +417,9 @@ export class ModelStore implements contract.Store {
     if (this.#isClosed) throw new UnavailableError('STORE_CLOSED', 'the model is closed; make a new one.')
     admitEntries(entries, this.capabilities.batchMax)
   }
+}
+
+function roomLeft(its: number, asked: number, all: number, limit: number): RoomLeft {
+  if (its === 0 || all === 0) return 'none'
+  return 2 * its >= asked && 2 * all >= limit ? 'enough' : 'some'
 }

@@ -2,6 +2,9 @@
  * Fetches due messages for the consumers: asks for no more than can be started now or soon, topic by topic, and says
  * whether there is room for more. What it asks for is decided by the lanes; when it asks, by the scheduler.
  *
+ * Where a store counts on its sleepers, each claim says which topics have no room here; and a worker that has room for
+ * none says so in a claim that wants nothing, so that others are told and woken in its place.
+ *
  * A claim takes only so many topics. Those of a worker with more are asked for in several claims, and the worker sleeps
  * only after it has asked for all of them.
  */
@@ -26,8 +29,11 @@ export type DispatcherParts = {
   readonly consumers: Consumers
   readonly settler: Settler
   readonly leaseMs: number
+  readonly fallbackMs: number
   /** Leases were handed out: somebody should watch over them. */
   readonly onLeased: () => void
+  /** The store says in how many ms leases of others are to be seen to, and when the next claim comes. */
+  readonly onTold: (lapseMs: number, lookMs: number) => void
   /** What was held back for want of room can be asked for. */
   readonly onRoom: () => void
 }
@@ -42,6 +48,8 @@ export class Dispatcher {
   #isFull = false
   #roomPlanned = false
   #isStopped = false
+  /** The store was told that there is room for nothing here. */
+  #isResigned = true
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
@@ -60,11 +68,20 @@ export class Dispatcher {
         break
       }
       const isLast = from + wantsMax >= wants.length
-      const { leases, next } = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
-      reading = { next: sooner(reading?.next, next), got: (reading?.got ?? 0) + leases.length, room: true }
+      const reply = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
+      reading = joined(reading, reply)
     }
+    if (reading === undefined && !settler.isStuck) await this.resign()
     this.#isFull = reading === undefined || !this.#hasRoom(lanes.all)
     return reading === undefined ? FULL : { ...reading, room: !this.#isFull }
+  }
+
+  /** Says that this worker can take nothing now, to a store that counts on it. Such a claim hands nothing out. */
+  async resign(): Promise<void> {
+    const { lanes, store } = this.#parts
+    if (this.#isResigned || store.capabilities.wakes !== 'some') return
+    this.#isResigned = true
+    await store.claim(this.#request([], 0, lanes.all))
   }
 
   /** No claim begins after this, not even the next one of several. */
@@ -89,24 +106,16 @@ export class Dispatcher {
   }
 
   async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
-    const { clock, consumers, identity, lanes, leaseMs, store, strays } = this.#parts
-    const facts = identity.facts()
+    const { clock, consumers, identity, lanes, strays } = this.#parts
     const sentAt = clock.monotonic()
-    const request: ClaimDue = {
-      from: 'due',
-      owner: identity.owner,
-      ...(facts === undefined ? {} : { facts }),
-      wants,
-      limit,
-      bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
-      leaseMs,
-      leadMs: store.capabilities.leadMs,
-    }
+    const request = this.#request(wants, limit, this.#leftOut)
+    this.#isResigned = false
     const reply = await strays.claim(request, ({ leases }) => {
       consumers.take(leases, sentAt, clock.monotonic())
     })
-    if (facts !== undefined) identity.told()
-    const { leases, next } = reply
+    if (request.facts !== undefined) identity.told()
+    const { leases, next, lookMs, lapseMs } = reply
+    if (lookMs !== undefined && lapseMs !== undefined) this.#parts.onTold(lapseMs, lookMs)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
     this.#parts.onLeased()
@@ -114,6 +123,25 @@ export class Dispatcher {
     if (next.state === 'EXPIRED' || !isLast) clock.soon(() => consumers.startDue())
     else consumers.startDue()
     return reply
+  }
+
+  #request(wants: readonly Want[], limit: number, busy: readonly Lane[]): ClaimDue {
+    const { fallbackMs, identity, leaseMs, store } = this.#parts
+    const { batchBytesMax, leadMs, wakes, wantsMax } = store.capabilities
+    const facts = identity.facts()
+    return {
+      from: 'due',
+      owner: identity.owner,
+      ...(facts === undefined ? {} : { facts }),
+      wants,
+      limit,
+      bytesMax: Math.min(AHEAD_BYTES_MAX, batchBytesMax),
+      leaseMs,
+      leadMs,
+      ...(wakes === 'some'
+        ? { sleeper: { fallbackMs, busy: busy.slice(0, wantsMax).map(({ topic }) => topic) } }
+        : {}),
+    }
   }
 
   #decideWants(): readonly Want[] {
@@ -142,6 +170,17 @@ export class Dispatcher {
     if (settler.isStuck) return false
     const survey = lanes.survey()
     return survey.room > 0 && among.some((lane) => lanes.isWorthwhile(lane, survey))
+  }
+}
+
+/** What several claims brought, as one. */
+function joined(reading: Reading | undefined, { leases, next, lookMs }: ClaimReply): Reading {
+  const looks = [reading?.lookMs, lookMs].filter((ms) => ms !== undefined)
+  return {
+    next: sooner(reading?.next, next),
+    got: (reading?.got ?? 0) + leases.length,
+    room: true,
+    ...(looks.length === 0 ? {} : { lookMs: Math.min(...looks) }),
   }
 }
 

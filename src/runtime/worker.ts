@@ -118,6 +118,7 @@ export class Runtime {
       strays,
       lanes,
       leaseMs,
+      fallbackMs,
       identity: this.#identity,
       consumers: this.consumers,
       settler: this.#settler,
@@ -125,6 +126,7 @@ export class Runtime {
         this.#keeper.watch()
         this.#reaper.watch()
       },
+      onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
       onRoom: () => this.#scheduler.room(),
     })
     this.#scheduler = new Scheduler({
@@ -157,6 +159,8 @@ export class Runtime {
     this.#dispatcher.stop()
     this.#strays.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
+    // Handlers may take their time to end: from now on the store wakes others in our place.
+    this.#dispatcher.resign().catch((error: unknown) => this.#parts.events.report('resigning failed', error))
   }
 
   async settle(): Promise<void> {

@@ -34,7 +34,8 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, ownedLeases, type Claimed } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, ownedLeases } from './wire/claim.ts'
+import type { Claimed, Standing } from './wire/claim.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
@@ -47,6 +48,7 @@ const WANTS_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
+const NOWHERE: Standing = { name: '', topics: '', topicsBefore: '' }
 const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
 
 export type RedisStoreOptions = Timeouts & {
@@ -80,7 +82,10 @@ export class RedisStore implements contract.Store {
   readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
   readonly #serverClock: ServerClock
-  /** Part of every lease token of this store, so that no two processes can ever give the same one. */
+  /**
+   * Part of every lease token of this store, so that no two processes can ever give the same one; and its name in the watch,
+   * with a channel of its own for wake-ups.
+   */
   readonly #nonce: string
   #claims = 0
 
@@ -95,7 +100,7 @@ export class RedisStore implements contract.Store {
       engine: 'redis',
       durability: options.durability.kind === 'replicated' ? 'replicas' : 'server',
       shared: true,
-      wakes: 'hint',
+      wakes: 'some',
       batchMax: BATCH_MAX,
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
@@ -112,7 +117,9 @@ export class RedisStore implements contract.Store {
         ? this.#scripts
         : new ScriptCalls(this.#confirmed, this.#keys, options.now)
     this.#looking = new Looking(this.#scripts, BATCH_MAX)
-    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channel: this.#keys.channel })
+    const { channel } = this.#keys
+    const channels = [channel, `${channel}:${this.#nonce}`]
+    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channels })
   }
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
@@ -178,9 +185,10 @@ export class RedisStore implements contract.Store {
     admitClaim(request, this.capabilities)
     const token = this.#newToken(request.owner)
     if (request.from === 'due') {
-      this.#wanted.note(request.owner, request.wants)
-      const call = claimDueCall(this.#keys, request, token)
-      return this.#claimed(dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token))
+      const call = claimDueCall(this.#keys, request, token, this.#standing(request))
+      const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
+      this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
+      return this.#claimed(reply)
     }
     const call = {
       keys: [this.#keys.claim(token)],
@@ -217,8 +225,9 @@ export class RedisStore implements contract.Store {
   }
 
   async leave(owner: string): Promise<void> {
+    const { before } = this.#wanted.nameSet(owner, [])
     this.#wanted.forget(owner)
-    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner] })
+    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, before] })
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
@@ -271,6 +280,13 @@ export class RedisStore implements contract.Store {
 
   async #write(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
     return list(await this.#writes.run(script, call))
+  }
+
+  #standing({ owner, wants, sleeper }: contract.ClaimDue): Standing {
+    this.#wanted.note(owner, wants)
+    if (sleeper === undefined) return NOWHERE
+    const { now, before } = this.#wanted.nameSet(owner, wants)
+    return { name: this.#nonce, topics: now, topicsBefore: before }
   }
 
   /** The store's now as far as it is known here. */

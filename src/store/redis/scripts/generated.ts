@@ -4,8 +4,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local PLACES_AT = 12
+local DEAD, DIED, ORDER, WORKERS, FACTS, WATCH = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -82,6 +82,9 @@ local function makeRecord(lines)
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
+end
+local function nameOf(claim)
+  return string.match(claim, '/([^/-]*)-[^/]*$') or ''
 end
 local function claimIn(entry)
   local claim, ownEnd = string.match(entry, '^(.*)!(%d+)$')
@@ -219,13 +222,6 @@ local function left(line)
     call('ZREM', LINES, line)
   end
   return first
-end
-local TOPICS_NAMED_MAX = 20
-local function wake(owner)
-  if #woken > 0 then
-    local topics = #woken <= TOPICS_NAMED_MAX and table.concat(woken, '\\n') or ''
-    redis.pcall('PUBLISH', ARGV[2], owner .. '\\n' .. topics)
-  end
 end`
 
 const order = `local AHEAD_MS, ASTRAY_MS = 60000, 86400000
@@ -296,6 +292,175 @@ local function nextStamp()
   return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
 end`
 
+const watch = `local WATCHERS, KNOWN_MAX = 2, 16
+local LATE_MS = 1000
+local LYING_MS = 20
+local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
+local EARLY_MS = 50
+local TOPICS_NAMED_MAX = 20
+local LOOKS_PREFIX = PREFIX .. 'looks:'
+local try = redis.pcall
+local function readWatch(entry)
+  local list = {}
+  for name, moment in string.gmatch(entry or '', '([^ \\n]+) (%d+)\\n') do
+    list[#list + 1] = { name = name, at = tonumber(moment) }
+  end
+  return list
+end
+local function writeWatch(topic, list, hasHead)
+  if #list == 0 and not hasHead then
+    try('HDEL', WATCH, topic)
+    return
+  end
+  local parts = {}
+  for index, worker in ipairs(list) do
+    parts[index] = worker.name .. ' ' .. text(worker.at) .. '\\n'
+  end
+  try('HSET', WATCH, topic, table.concat(parts))
+end
+local function placeOf(list, name)
+  for index, worker in ipairs(list) do
+    if worker.name == name then
+      return index
+    end
+  end
+end
+local function ring(channel, owner, topics)
+  local heard = try('PUBLISH', channel, owner .. '\\n' .. topics)
+  return type(heard) == 'number' and heard > 0
+end
+local function ringOne(name, owner, topics)
+  return ring(ARGV[2] .. ':' .. name, owner, topics)
+end
+local function wake(owner, giver)
+  if #woken == 0 then
+    return
+  elseif #woken > TOPICS_NAMED_MAX then
+    ring(ARGV[2], owner, '')
+    return
+  end
+  local entries = call('HMGET', WATCH, unpack(woken))
+  local hears, unheard = {}, {}
+  for index, topic in ipairs(woken) do
+    local list = entries[index] and readWatch(entries[index]) or {}
+    local size, at, heard = #list, 1, 0
+    while list[at] and heard < WATCHERS do
+      local name = list[at].name
+      if name ~= giver and hears[name] == nil then
+        hears[name] = ringOne(name, owner, topic)
+      end
+      if name == giver then
+        at = at + 1
+      elseif hears[name] then
+        at, heard = at + 1, heard + 1
+      else
+        table.remove(list, at)
+      end
+    end
+    if heard == 0 then
+      unheard[#unheard + 1] = topic
+    end
+    if #list < size then
+      writeWatch(topic, list, false)
+    end
+  end
+  if #unheard > 0 then
+    ring(ARGV[2], owner, table.concat(unheard, '\\n'))
+  end
+end
+local function callUp(topic, list, before, asker)
+  local at = 1
+  while at <= WATCHERS and list[at] do
+    local name = list[at].name
+    if name == asker or before[name] or ringOne(name, '', topic) then
+      at = at + 1
+    else
+      table.remove(list, at)
+    end
+  end
+  if #list == 0 then
+    ring(ARGV[2], '', topic)
+  end
+end
+local function watchersOf(list)
+  local names = {}
+  for index = 1, math.min(#list, WATCHERS) do
+    names[list[index].name] = true
+  end
+  return names
+end
+local function resign(topic, entry, name, hasHead)
+  local list = readWatch(entry)
+  local place = placeOf(list, name)
+  if not place then
+    return
+  end
+  local before = watchersOf(list)
+  table.remove(list, place)
+  if hasHead then
+    callUp(topic, list, before, name)
+  end
+  writeWatch(topic, list, hasHead)
+end
+local function dropLost(list, asker, isLying)
+  local size = #list
+  for index = math.min(size, WATCHERS), 1, -1 do
+    local worker = list[index]
+    if worker.name ~= asker then
+      local isAwaited = not isLying and worker.at + LATE_MS >= now
+      local heard = isAwaited and try('PUBSUB', 'NUMSUB', ARGV[2] .. ':' .. worker.name)
+      if not heard or heard.err or heard[2] == 0 then
+        table.remove(list, index)
+      end
+    end
+  end
+  return #list < size
+end
+local function attend(topic, entry, asker, room, isLying, hasHead)
+  local list = readWatch(entry)
+  local before, place, isChanged = watchersOf(list), placeOf(list, asker), false
+  if place and room ~= 'enough' and (room == 'none' or #list > 1) then
+    table.remove(list, place)
+    isChanged = true
+  elseif (room == 'enough' or (room == 'some' and #list == 0)) and not before[asker] then
+    isChanged = dropLost(list, asker, isLying)
+    if not place and #list < KNOWN_MAX then
+      list[#list + 1] = { name = asker, at = 0 }
+      isChanged = true
+    end
+  end
+  if isChanged and hasHead then
+    callUp(topic, list, before, asker)
+  end
+  return list, isChanged, placeOf(list, asker)
+end
+local function nextLook(set, asker, fallbackMs, isWatching)
+  local key = LOOKS_PREFIX .. set
+  local own = tonumber((call('ZSCORE', key, asker)))
+  local soonest = now + fallbackMs
+  if own and own > now + EARLY_MS and not (isWatching and own > soonest) then
+    return own, false
+  end
+  local at = soonest
+  if not isWatching and fallbackMs < LOOK_MS_MAX then
+    local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
+    if near >= NEAR_MIN then
+      local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+      at = own and now + LOOK_MS_MAX or math.max(soonest, math.min(last + APART_MS, now + LOOK_MS_MAX))
+    end
+  end
+  at = math.ceil(at)
+  try('ZADD', key, text(at), asker)
+  try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
+  try('PEXPIRE', key, text(2 * math.max(fallbackMs, LOOK_MS_MAX)))
+  return at, true
+end
+local function forgetLook(set, name)
+  if set ~= '' then
+    try('ZREM', LOOKS_PREFIX .. set, name)
+  end
+end`
+
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
 local WORKERS_MAX = 1000
 local DROPPED_MAX = 10
@@ -322,7 +487,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'abfb9dcd4502e833960ca1ff717bb5d5a0e8a75f',
+  sha: '139ed78a0abe441b154213f3185bb55a58f84d21',
   source: [base, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -361,7 +526,7 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '802dc3b2e95633746925e36d060add009dc2ecdc',
+  sha: 'c2778ecd610538509a0fc4d848b4094ec3e632da',
   source: [base, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -385,7 +550,7 @@ return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'b6e7b64dc2cb268287ebf2effa563a4a6cd7d759',
+  sha: '35b5ac7a4ef6f2ceb3058d0135b0ecc81e9587b1',
   source: [base, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -444,7 +609,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'c3eaf35485f3f6950df23513544b39dc4c15d958',
+  sha: 'be3b658d7c4d64006d058c408a7cec596f6ac6c4',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -471,7 +636,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '9fc5c3db6996a4ac8636a8b5ecb4da278a4a87da',
+  sha: 'aed565bd05b0fca4901499f1b379faa5491fad73',
   source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -536,7 +701,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'f13bd94cd2eb8512571c172be394c844a66c48f6',
+  sha: '5cbc56950a4c7bf1cc789a909cfa31366219841c',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -592,7 +757,7 @@ return { found, owners }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'c3e9a4fd8673928453daa198a6df4be6548fae61',
+  sha: '449b5f1cc6a3362cee2e4c39da18106f5aa3b47e',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -789,7 +954,7 @@ return { place, lastDeath, examined, found, owners }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '654e26f0e2469178e9ace94db533bbb52e3f6b35',
+  sha: 'a8c2136725fbb2d989234a55e502bb8fccc13390',
   source: [base, lines, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -824,8 +989,8 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '865d5f64a7532c25808414d478d83f57e2e299eb',
-  source: [base, lines, failures, `local function reschedule(id, dueAt)
+  sha: '17a4e5652f9be3320ec78b665cc2cfa501e3c1ee',
+  source: [base, lines, watch, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
@@ -847,15 +1012,15 @@ local words = {}
 for index = 3, #ARGV, 2 do
   words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
 end
-wake('')
+wake('', '')
 return words
 `].join('\n'),
 }
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'ec4193be230fe1353d6d64aea9b3409287806c41',
-  source: [base, lines, failures, `local dueAt = math.floor(now)
+  sha: '9c6f769ed10b9fa78f6fcd1275426617c1258375',
+  source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -875,14 +1040,14 @@ local words = {}
 for index = 3, #ARGV do
   words[index - 2] = revive(ARGV[index])
 end
-wake('')
+wake('', '')
 return words
 `].join('\n'),
 }
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'd1af7778f3ddfb355ede24cdb1fe5bb54e17484d',
+  sha: '042bc0da1d402ae202e75ebc5f480548ec32b9a5',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -900,34 +1065,41 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'bcfb5d9d9f58436d378e80d316d0e57b130d601e',
-  source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
+  sha: 'cc52028086e70d6f38ad15930d9df71ddcb955b0',
+  source: [base, claims, lines, watch, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
+local LAPSES_MAX = 20
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local wants = tonumber(ARGV[9])
+local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local wants = tonumber(ARGV[13])
+local limit = leftOver
 local horizon = now + leadMs
 local horizonText = string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
-local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local WANTS_AT = 13
+local TOPICS_AT = WANTS_AT + wants
+local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
+local lines, dueLines, heads, isMore = {}, {}, {}, false
+local seenUntil = math.huge
 local function note(number, head)
   if head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
-    nextAt = math.min(nextAt, tonumber(head))
+    heads[number] = tonumber(head)
   end
 end
 local function askByName()
-  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  local found = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
   for number = 1, 3 * wants do
-    note(number, heads[number])
+    note(number, found[number])
   end
 end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[TOPICS_AT + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -940,11 +1112,15 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
-      nextAt = tonumber(coming[index + 1])
+    local number = numberOf(coming[index])
+    if number then
+      heads[number] = tonumber(coming[index + 1])
     end
   end
-  if #due == DUE_LINES_MAX or (nextAt == math.huge and #coming == 2 * COMING_LINES_MAX) then
+  if #coming == 2 * COMING_LINES_MAX then
+    seenUntil = tonumber(coming[#coming])
+  end
+  if #due == DUE_LINES_MAX or (seenUntil < math.huge and not next(heads)) then
     return false
   end
   for _, line in ipairs(due) do
@@ -959,10 +1135,10 @@ if wants <= BY_NAME_MAX then
   end
   askByName()
 elseif not askByMoment() then
-  nextAt = math.huge
+  heads, seenUntil = {}, math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[TOPICS_AT + want], (number - want) / wants)
   end
   askByName()
 end
@@ -970,6 +1146,7 @@ local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
 local held, heldLines = {}, {}
 local room, removals = {}, {}
+local tookFrom = {}
 local function hasStampOf(value, member)
   local a, b, c, d = byte(member, STAMP_LENGTH - 3, STAMP_LENGTH)
   local w, x, y, z = byte(value, STAMP_LENGTH - 2, STAMP_LENGTH + 1)
@@ -1038,6 +1215,8 @@ local function take(number, line, size)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
+    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
   end
@@ -1045,7 +1224,7 @@ local function take(number, line, size)
 end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
+  room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
   local size = math.min(leftOver, room[want])
   if size > 0 and bytes > 0 then
     local before = taken
@@ -1067,21 +1246,120 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first = left(lines[number])
+  heads[number] = first and tonumber(first)
+  isMore = isMore or (first and heads[number] <= horizon)
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
 end
+local function attendable()
+  local firsts = {}
+  for want in pairs(tookFrom) do
+    firsts[want] = math.huge
+  end
+  for number, head in pairs(heads) do
+    local want = (number - 1) % wants + 1
+    firsts[want] = math.min(firsts[want] or math.huge, head)
+  end
+  return firsts
+end
+local function roomLeft(want)
+  local asked = tonumber(ARGV[WANTS_AT + want])
+  local its = room[want] or asked
+  if its == 0 or leftOver == 0 then
+    return 'none'
+  end
+  return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
+end
+local function resignBusy()
+  local topics = { unpack(ARGV, BUSY_AT + 1) }
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  for index, topic in ipairs(topics) do
+    if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
+      local stem = lineOf(topic, '')
+      local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
+      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+    end
+  end
+end
+local function stand()
+  local firsts, topics, order = attendable(), {}, {}
+  for want in pairs(firsts) do
+    order[#order + 1] = want
+    topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
+  end
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local lists, places, nextAt = {}, {}, math.huge
+  for index, topic in ipairs(topics) do
+    local want = order[index]
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, firsts[want] < math.huge)
+    if place or isChanged then
+      lists[index], places[index] = list, place
+    end
+    if place and place <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    end
+  end
+  local lookAt = math.ceil(now + fallbackMs)
+  if leftOver == 0 then
+    forgetLook(ARGV[11], sleeper)
+  elseif not isMore then
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for index, list in pairs(lists) do
+    local own = places[index] and list[places[index]]
+    if not own or own.at ~= lookAt then
+      if own then
+        own.at = lookAt
+      end
+      writeWatch(topics[index], list, firsts[order[index]] < math.huge)
+    end
+  end
+  return nextAt, lookAt
+end
+local function lapseWithin(lookAt)
+  local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
+  for index = 1, #first, 2 do
+    local at = tonumber(first[index + 1])
+    if at <= now then
+      return '0'
+    elseif at > lookAt or lookAt > now + fallbackMs + 1 then
+      return ''
+    elseif ownerOf((claimIn(first[index]))) ~= ARGV[7] then
+      return waiting(at - now)
+    end
+  end
+  return ''
+end
+local nextAt, look, lapse = seenUntil, '', ''
+for _, head in pairs(heads) do
+  nextAt = math.min(nextAt, head)
+end
+if sleeper ~= '' then
+  try('HDEL', PAYLOAD, '')
+  if ARGV[12] ~= ARGV[11] then
+    forgetLook(ARGV[12], sleeper)
+  end
+  resignBusy()
+  if wants > 0 then
+    local lookAt
+    nextAt, lookAt = stand()
+    if not isMore then
+      look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
+    end
+  end
+end
 local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts, look, lapse }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '0b767daf4cb12fc15c272a1571360e00d697e762',
+  sha: 'a6ed45c8f12cf95ebc806c253f7c8de316aa6dac',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1208,7 +1486,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'f3ac47399d3e0aea775d7aefac36b9db5a13025d',
+  sha: 'cb29dac2d720fc0861960a64357daaf5bb404d43',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1258,8 +1536,9 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'c5c1f0f671d612aa77d0c1d3cb88336935cd7e98',
-  source: [base, workers, `local owner = ARGV[3]
+  sha: '48998b7f10438c3e9ba4571c7ccdd47ed362fe58',
+  source: [base, lines, watch, workers, `local owner = ARGV[3]
+forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
 if entry and gone == 0 then
@@ -1273,7 +1552,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7e5d6af6a365458a4381947ecb42bcc91ac4a32c',
+  sha: 'f1554ec404d81d02eebd0894e4d0ee045672a7a1',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1314,8 +1593,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '8d0122827b7802fafefd656a63ac69f34781384a',
-  source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+  sha: '5980a7387beac14da0c51a249052e25d764ceaf2',
+  source: [base, order, lines, watch, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
 local exceptions = { string.format('%.3f', now) }
@@ -1444,14 +1723,14 @@ else
     end
   end)
 end
-wake('')
+wake('', '')
 return exceptions
 `].join('\n'),
 }
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b86587b06cc7d2e111e2ae4a9a682bd07bb77304',
+  sha: '2d8eb777ba42a4882acd7e1c2056671b7add104e',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1505,8 +1784,8 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '7a5d2221f42109d5dd19a597a3dea8c9fee418d8',
-  source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
+  sha: '11d742c333bf94817e17ab92a76882c747e8ec36',
+  source: [base, claims, lines, watch, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -1515,7 +1794,7 @@ local function await(line, due, member)
   into[#into + 1], into[#into + 2] = due, member
   earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
 end
-local giver
+local giver, giverName
 local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
@@ -1545,6 +1824,7 @@ local function settle(claim, kind, id, operand)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
+    giverName = nameOf(claim)
     return await(line, due, memberOf(id, stamp))
   end
   giver = ''
@@ -1618,7 +1898,7 @@ for line, members in pairs(waitingAgain) do
   entered(line, earliest[line])
 end
 writeRunning()
-wake(giver or '')
+wake(giver or '', giver ~= '' and giverName or '')
 return exceptions
 `].join('\n'),
 }

@@ -17,6 +17,7 @@ const TYPES = {
   order: 'string',
   workers: 'zset',
   facts: 'hash',
+  watch: 'hash',
 } as const
 
 export type KeyName = keyof typeof TYPES

@@ -11,14 +11,26 @@ const BY_NAME_MAX = 50
 const PRIORITIES: readonly PriorityRank[] = [0, 1, 2]
 const [GROUP_FIELDS, FACT_FIELDS, ROW_FIELDS] = [3, 4, 6]
 
-export function claimDueCall(keys: QueueKeys, request: ClaimDue, token: string): ScriptCall {
-  const { wants, limit, leaseMs, leadMs, bytesMax, owner, facts = '' } = request
-  const args = [limit, leaseMs, leadMs, bytesMax, owner, facts, wants.length].map(String)
+/** As the watch knows the asker: see `scripts/parts/watch.lua`. */
+export type Standing = { readonly name: string; readonly topics: string; readonly topicsBefore: string }
+
+export function claimDueCall(
+  keys: QueueKeys,
+  request: ClaimDue,
+  token: string,
+  { name, topics, topicsBefore }: Standing,
+): ScriptCall {
+  const { wants, limit, leaseMs, leadMs, bytesMax, owner, facts = '', sleeper } = request
+  const args = [limit, leaseMs, leadMs, bytesMax, owner, facts].map(String)
+  if (sleeper === undefined) args.push('', '', '', '')
+  else args.push(name, String(sleeper.fallbackMs), topics, topicsBefore)
+  args.push(String(wants.length))
   for (const want of wants) args.push(String(want.limit))
   const places = [keys.claim(token)]
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
   else
     for (const priority of PRIORITIES) for (const { topic } of wants) places.push(keys.line(topic, priority))
+  if (sleeper !== undefined) args.push(...sleeper.busy)
   return { keys: places, args }
 }
 
@@ -33,10 +45,13 @@ type DueParts = [
   payloads: readonly string[],
   dues: readonly (number | string)[],
   facts: readonly number[],
+  look: string,
+  lapse: string,
 ]
 
 export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
-  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts] = reply as unknown as DueParts
+  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, look, lapse] =
+    reply as unknown as DueParts
   const now = Number(nowText)
   const leases: Lease[] = []
   let [dueAt, dueFrom, factAt] = [0, 0, 0]
@@ -73,7 +88,8 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
       })
     }
   }
-  return { leases, next: decodeNext(nextText), orphans, now }
+  const lookMs = look === '' ? {} : { lookMs: Number(look), lapseMs: lapse === '' ? Infinity : Number(lapse) }
+  return { leases, next: decodeNext(nextText), ...lookMs, orphans, now }
 }
 
 type LapsedParts = [

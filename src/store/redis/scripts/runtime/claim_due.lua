@@ -1,51 +1,66 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines failures workers
+-- uses: base claims lines watch failures workers
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
--- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, their limits,
---           then, for more wants than BY_NAME_MAX, their topics
+-- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '',
+--           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms, its set of topics and the set
+--           of its claim before; how many wants, their limits, for more wants than BY_NAME_MAX their topics; then the topics
+--           of which the worker can take none now
 -- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), how many messages had no body and were dropped,
 --           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
 --           how many values of the dues belong to the lines up to this one;
 --           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
---           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses
+--           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses;
+--           for a worker that sleeps: in how many ms it looks again; in how many it sees to a lease that ends, or ''
 --
 -- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
--- wants, the first messages go into one claim. Everything is read before anything is written.
+-- wants, the first messages go into one claim. Everything is read before anything is written. Of many workers that sleep
+-- two are told of a topic's head, and wake for it: see `watch`.
 --
 -- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
 --           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
 --           P8 the first write needs no memory: a full server still hands out work
--- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX
+-- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX; a publish for each
+--           topic whose watcher has no more room
 
 local BY_NAME_MAX = 50
 -- By moment: how many due lines, and how many lines to come, are looked at before every wanted one is asked for.
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 -- So many bodies are read first, then more at a time: they may be large.
 local CHUNK_FIRST = 4
+-- So many leases are looked at for one that others hold.
+local LAPSES_MAX = 20
 
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local wants = tonumber(ARGV[9])
+local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local wants = tonumber(ARGV[13])
+local limit = leftOver
 local horizon = now + leadMs
 local horizonText = string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 
--- The wanted lines by number (from 1), those of them that are due, and the first moment that is not.
-local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local WANTS_AT = 13
+local TOPICS_AT = WANTS_AT + wants
+local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
+
+-- The wanted lines by number (from 1), those of them that are due, and the first moments that are not.
+local lines, dueLines, heads, isMore = {}, {}, {}, false
+-- By moment: beyond this one nothing was looked at.
+local seenUntil = math.huge
 
 local function note(number, head)
   if head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
-    nextAt = math.min(nextAt, tonumber(head))
+    heads[number] = tonumber(head)
   end
 end
 
 local function askByName()
-  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  local found = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
   for number = 1, 3 * wants do
-    note(number, heads[number])
+    note(number, found[number])
   end
 end
 
@@ -53,7 +68,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[TOPICS_AT + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -66,11 +81,15 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
-      nextAt = tonumber(coming[index + 1])
+    local number = numberOf(coming[index])
+    if number then
+      heads[number] = tonumber(coming[index + 1])
     end
   end
-  if #due == DUE_LINES_MAX or (nextAt == math.huge and #coming == 2 * COMING_LINES_MAX) then
+  if #coming == 2 * COMING_LINES_MAX then
+    seenUntil = tonumber(coming[#coming])
+  end
+  if #due == DUE_LINES_MAX or (seenUntil < math.huge and not next(heads)) then
     return false
   end
   for _, line in ipairs(due) do
@@ -86,10 +105,10 @@ if wants <= BY_NAME_MAX then
   end
   askByName()
 elseif not askByMoment() then
-  nextAt = math.huge
+  heads, seenUntil = {}, math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[TOPICS_AT + want], (number - want) / wants)
   end
   askByName()
 end
@@ -98,6 +117,8 @@ local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
 local held, heldLines = {}, {}
 local room, removals = {}, {}
+-- By want: the first moment of what was taken.
+local tookFrom = {}
 
 -- Whether a payload belongs to the stamped member that led to it. Not after somebody deleted a payload and its id was
 -- used again: the old member must not hand out the new message. The last digits tell; comparing them makes no strings.
@@ -174,6 +195,8 @@ local function take(number, line, size)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
+    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
   end
@@ -182,7 +205,7 @@ end
 
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
+  room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
   local size = math.min(leftOver, room[want])
   if size > 0 and bytes > 0 then
     local before = taken
@@ -205,13 +228,121 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first = left(lines[number])
+  heads[number] = first and tonumber(first)
+  isMore = isMore or (first and heads[number] <= horizon)
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
 end
 
+-- Topics that have a message, or gave one, by want: their first moments, math.huge where none is left.
+local function attendable()
+  local firsts = {}
+  for want in pairs(tookFrom) do
+    firsts[want] = math.huge
+  end
+  for number, head in pairs(heads) do
+    local want = (number - 1) % wants + 1
+    firsts[want] = math.min(firsts[want] or math.huge, head)
+  end
+  return firsts
+end
+
+local function roomLeft(want)
+  local asked = tonumber(ARGV[WANTS_AT + want])
+  local its = room[want] or asked
+  if its == 0 or leftOver == 0 then
+    return 'none'
+  end
+  return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
+end
+
+-- Who can take none now is not counted on.
+local function resignBusy()
+  local topics = { unpack(ARGV, BUSY_AT + 1) }
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  for index, topic in ipairs(topics) do
+    if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
+      local stem = lineOf(topic, '')
+      local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
+      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+    end
+  end
+end
+
+-- Takes its place in the lists of all that it wants. Returns the first moment that it watches, and when it looks again.
+local function stand()
+  local firsts, topics, order = attendable(), {}, {}
+  for want in pairs(firsts) do
+    order[#order + 1] = want
+    topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
+  end
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local lists, places, nextAt = {}, {}, math.huge
+  for index, topic in ipairs(topics) do
+    local want = order[index]
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, firsts[want] < math.huge)
+    if place or isChanged then
+      lists[index], places[index] = list, place
+    end
+    if place and place <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    end
+  end
+  local lookAt = math.ceil(now + fallbackMs)
+  if leftOver == 0 then
+    forgetLook(ARGV[11], sleeper)
+  elseif not isMore then
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for index, list in pairs(lists) do
+    local own = places[index] and list[places[index]]
+    if not own or own.at ~= lookAt then
+      if own then
+        own.at = lookAt
+      end
+      writeWatch(topics[index], list, firsts[order[index]] < math.huge)
+    end
+  end
+  return nextAt, lookAt
+end
+
+-- Those who look within the fallback see to the leases of others that end before their next look, all to those that have.
+local function lapseWithin(lookAt)
+  local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
+  for index = 1, #first, 2 do
+    local at = tonumber(first[index + 1])
+    if at <= now then
+      return '0'
+    elseif at > lookAt or lookAt > now + fallbackMs + 1 then
+      return ''
+    elseif ownerOf((claimIn(first[index]))) ~= ARGV[7] then
+      return waiting(at - now)
+    end
+  end
+  return ''
+end
+
+local nextAt, look, lapse = seenUntil, '', ''
+for _, head in pairs(heads) do
+  nextAt = math.min(nextAt, head)
+end
+if sleeper ~= '' then
+  try('HDEL', PAYLOAD, '')
+  if ARGV[12] ~= ARGV[11] then
+    forgetLook(ARGV[12], sleeper)
+  end
+  resignBusy()
+  if wants > 0 then
+    local lookAt
+    nextAt, lookAt = stand()
+    if not isMore then
+      look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
+    end
+  end
+end
 local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts, look, lapse }

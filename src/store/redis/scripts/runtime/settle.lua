@@ -1,5 +1,5 @@
 -- settle: ends leases: done, again later, back in its place, or dead.
--- uses: base claims lines failures
+-- uses: base claims lines watch failures
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, then groups of one kind and claim, in order, because the first settlement of a lease counts:
@@ -10,7 +10,7 @@
 -- upholds   P4 nothing happens unless the message runs under exactly this token
 --           P6 a release leaves the attempts as they were before the claim
 --           P8 the first write needs no memory: a full server still lets work finish
--- cost      O(1) for each that is done, O(log n) for the others; no body is read; one publish at most
+-- cost      O(1) for each that is done, O(log n) for the others; no body is read; two publishes for each topic, at most 41
 
 local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
@@ -24,7 +24,7 @@ local function await(line, due, member)
 end
 
 -- The owner that gave everything back which others are woken for; '' where the owners should hear it too.
-local giver
+local giver, giverName
 
 local linesOf = {}
 local function lineIn(claim, number)
@@ -56,6 +56,7 @@ local function settle(claim, kind, id, operand)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
+    giverName = nameOf(claim)
     return await(line, due, memberOf(id, stamp))
   end
   giver = ''
@@ -133,5 +134,5 @@ for line, members in pairs(waitingAgain) do
   entered(line, earliest[line])
 end
 writeRunning()
-wake(giver or '')
+wake(giver or '', giver ~= '' and giverName or '')
 return exceptions

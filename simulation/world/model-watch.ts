@@ -1,0 +1,132 @@
+/**
+ * Whom the model tells of a topic's head and wakes for it, and when the others look: what `parts/watch.lua` does on Redis,
+ * as plain as can be. A sleeper hears as long as it listens, as a process hears as long as it is connected.
+ */
+export const LOOK_MS_MAX = 60_000
+/** Where fewer than these look within the fallback, who asks does. */
+export const NEAR_MIN = 4
+const [WATCHERS, KNOWN_MAX, LATE_MS, LYING_MS, APART_MS, EARLY_MS] = [2, 16, 1_000, 20, 250, 50]
+
+type Sleeping = { readonly owner: string; at: number }
+
+/** How much the asker can still take of a topic. */
+export type RoomLeft = 'enough' | 'some' | 'none'
+
+export type Attendance = {
+  readonly topic: string
+  readonly owner: string
+  readonly room: RoomLeft
+  /** How late the first of those was that it was handed. */
+  readonly lateMs: number
+  readonly hasHead: boolean
+}
+
+export type Bells = {
+  /** Whether anybody heard it. */
+  readonly ring: (owner: string) => boolean
+  readonly listens: (owner: string) => boolean
+  readonly ringAll: (but?: string) => void
+}
+
+export class ModelWatch {
+  readonly #bells: Bells
+  readonly #now: () => number
+  readonly #lists = new Map<string, readonly Sleeping[]>()
+  readonly #looks = new Map<string, Map<string, number>>()
+
+  constructor(now: () => number, bells: Bells) {
+    this.#now = now
+    this.#bells = bells
+  }
+
+  /** Something entered before the head of a topic. */
+  wake(topic: string, giver: string | undefined): void {
+    let heard = 0
+    const list = (this.#lists.get(topic) ?? []).filter(({ owner }) => {
+      if (owner === giver || heard === WATCHERS) return true
+      const hears = this.#bells.ring(owner)
+      if (hears) heard += 1
+      return hears
+    })
+    this.#lists.set(topic, list)
+    if (heard === 0) this.#bells.ringAll(giver)
+  }
+
+  /** The asker takes its place, or leaves it. Returns whether it watches the topic now. */
+  attend({ topic, owner, room, lateMs, hasHead }: Attendance): boolean {
+    const before = this.#lists.get(topic) ?? []
+    const isKnown = before.some((one) => one.owner === owner)
+    const isWatching = before.slice(0, WATCHERS).some((one) => one.owner === owner)
+    const isRoomy = room === 'enough' || (room === 'some' && before.length === 0)
+    if (isKnown && room !== 'enough' && (room === 'none' || before.length > 1)) {
+      this.#change(topic, without(before, owner), owner, hasHead)
+      return false
+    }
+    if (isRoomy && !isWatching) {
+      const left = before.filter((one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lateMs))
+      const joins = !isKnown && left.length < KNOWN_MAX
+      const list = joins ? [...left, { owner, at: this.#now() }] : left
+      if (list.length !== before.length || joins) this.#change(topic, list, owner, hasHead)
+    }
+    return this.#watchers(topic).includes(owner)
+  }
+
+  /** It can take none of a topic now. */
+  resign(topic: string, owner: string, hasHead: boolean): void {
+    const list = this.#lists.get(topic) ?? []
+    if (list.some((one) => one.owner === owner)) this.#change(topic, without(list, owner), owner, hasHead)
+  }
+
+  /** When it looks again. Who asks before its moment keeps that. */
+  look(set: string, owner: string, fallbackMs: number, isWatching: boolean): number {
+    const now = this.#now()
+    const looks = this.#looks.get(set) ?? new Map<string, number>()
+    this.#looks.set(set, looks)
+    for (const [other, at] of looks) if (at < now - LATE_MS) looks.delete(other)
+    const own = looks.get(owner)
+    const soonest = now + fallbackMs
+    if (own !== undefined && own > now + EARLY_MS && !(isWatching && own > soonest)) return own
+    looks.delete(owner)
+    const others = [...looks.values()]
+    const isNear = isWatching || others.filter((at) => at >= now && at <= soonest).length < NEAR_MIN
+    const spread = Math.min(Math.max(...others) + APART_MS, now + LOOK_MS_MAX)
+    const at = isNear ? soonest : Math.max(soonest, own === undefined ? spread : now + LOOK_MS_MAX)
+    looks.set(owner, at)
+    return at
+  }
+
+  forgetLooks(owner: string, butOf?: string): void {
+    for (const [set, looks] of this.#looks) if (set !== butOf) looks.delete(owner)
+  }
+
+  /** It will be heard of by then. */
+  expect(owner: string, topics: Iterable<string>, at: number): void {
+    for (const topic of topics)
+      for (const one of this.#lists.get(topic) ?? []) if (one.owner === owner) one.at = at
+  }
+
+  /** Those who come to watch by a change hear of it; with nobody left, all do. */
+  #change(topic: string, list: readonly Sleeping[], asker: string, hasHead: boolean): void {
+    const before = this.#watchers(topic)
+    let [rest, watching] = [list, 0]
+    while (hasHead && watching < Math.min(WATCHERS, rest.length)) {
+      const { owner = '' } = rest[watching] ?? {}
+      if (owner === asker || before.includes(owner) || this.#bells.ring(owner)) watching += 1
+      else rest = without(rest, owner)
+    }
+    this.#lists.set(topic, rest)
+    if (hasHead && rest.length === 0) this.#bells.ringAll()
+  }
+
+  #counts({ owner, at }: Sleeping, lateMs: number): boolean {
+    return lateMs <= LYING_MS && at + LATE_MS >= this.#now() && this.#bells.listens(owner)
+  }
+
+  #watchers(topic: string): readonly string[] {
+    return (this.#lists.get(topic) ?? []).slice(0, WATCHERS).map(({ owner }) => owner)
+  }
+}
+
+function without(list: readonly Sleeping[], owner: string): readonly Sleeping[] {
+  return list.filter((one) => one.owner !== owner)
+}
