@@ -63,7 +63,9 @@ export class ModelWatch {
       return false
     }
     if (isRoomy && !isWatching) {
-      const left = before.filter((one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lateMs))
+      const left = before.filter(
+        (one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lateMs),
+      )
       const joins = !isKnown && left.length < KNOWN_MAX
       const list = joins ? [...left, { owner, at: this.#now() }] : left
       if (list.length !== before.length || joins) this.#change(topic, list, owner, hasHead)

@@ -158,9 +158,9 @@ export class Runtime {
     this.#endWakes?.()
     this.#dispatcher.stop()
     this.#strays.stop()
-    await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
     // Handlers may take their time to end: from now on the store wakes others in our place.
     this.#dispatcher.resign().catch((error: unknown) => this.#parts.events.report('resigning failed', error))
+    await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 
   async settle(): Promise<void> {

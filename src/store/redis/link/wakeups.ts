@@ -32,7 +32,8 @@ export class Wakeups {
 
   /** When a worker looks again, if it was told, and after which time it would on its own. */
   look(lookMs: number | undefined, fallbackMs = Infinity): void {
-    if (lookMs !== undefined) this.#subscription.pingEvery(lookMs <= fallbackMs + 1 ? PING_EVERY_MS : Infinity)
+    if (lookMs !== undefined)
+      this.#subscription.pingEvery(lookMs <= fallbackMs + 1 ? PING_EVERY_MS : Infinity)
   }
 
   /** Each subscription counts on its own, even of the same function. */
