@@ -28,6 +28,8 @@ const load = (file) => import(pathToFileURL(`${DIST}/${file}`).href)
 const { Punctual } = await load('index.js')
 const TOPIC = 'herd'
 const PER_PROCESS = 32
+/** At 2 a second each message finds the queue empty, and is a new head. */
+const DELAY_MS = 300
 /** What workers and producers send once they are open. */
 const COUNTED = new Set(['evalsha', 'eval', 'ping'])
 const pause = (ms) => new Promise((done) => setTimeout(done, ms))
@@ -122,10 +124,14 @@ async function openMeter(port) {
   let number = 0
   const mark = async () => {
     number += 1
-    const seen = new Promise((done) => marks.set(String(number), () => done(counts)))
+    const seen = new Promise((done) => {
+      marks.set(String(number), () => {
+        done(counts)
+        counts = new Map()
+      })
+    })
     const replies = await admin.multi().echo(String(number)).info('commandstats').exec()
     const before = await seen
-    counts = new Map()
     return { before, total: totalOf(replies[1][1]) }
   }
   return {
@@ -162,7 +168,7 @@ async function measureSize(url, meter, crew, size) {
     await pause(12_000)
     const idle = await meter.during(() => pause(seconds * 1000))
     const row = { workers: size, idle: idle.calls / idle.seconds, idleBy: perSecond(idle), phases: [] }
-    for (const delayMs of [1000, 0])
+    for (const delayMs of [DELAY_MS, 0])
       for (const rate of options.rates.split(',').map(Number)) {
         const count = Math.round(rate * Math.min(seconds, 15))
         crew.handled.clear()
@@ -197,9 +203,13 @@ async function produceAndWait(producer, crew, { count, rate, delayMs }) {
     if (crew.handled.get(id).length !== 1) throw new Error(`${id} was handled more than once`)
 }
 
-const perSecond = ({ by, seconds }) =>
-  Object.fromEntries([...by].map(([name, calls]) => [name, round(calls / seconds)]))
-const round = (value) => Math.round(value * 100) / 100
+function perSecond({ by, seconds }) {
+  return Object.fromEntries([...by].map(([name, calls]) => [name, round(calls / seconds)]))
+}
+
+function round(value) {
+  return Math.round(value * 100) / 100
+}
 
 function printTable(rows) {
   const names = rows[0]?.phases.map(({ name }) => name) ?? []

@@ -22,8 +22,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no fallback: a lost wake-up is never made up for',
     file: 'src/core/schedule.ts',
-    find: 'const longest = Math.min(fallbackMs, TIMER_MS_MAX)',
-    replace: 'const longest = TIMER_MS_MAX + 0 * fallbackMs',
+    find: 'const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)',
+    replace: 'const longest = TIMER_MS_MAX + 0 * (lookMs ?? fallbackMs)',
   },
   {
     name: 'no pause after a failure: a store that is away is called without end',
@@ -383,5 +383,53 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/memory/messages.ts',
     find: '    this.leases.restart(now)\n',
     replace: '',
+  },
+  {
+    name: 'watch: who should step in for a watcher that leaves is not woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'before.includes(owner) || this.#bells.ring(owner)) watching += 1',
+    replace: "before.includes(owner) || owner !== '') watching += 1",
+  },
+  {
+    name: 'watch: where nobody hears a wake-up, nobody else is woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'if (heard === 0) this.#bells.ringAll(giver)',
+    replace: 'void giver',
+  },
+  {
+    name: 'watch: the dead and the frozen watch for ever',
+    file: 'simulation/world/model-watch.ts',
+    find: 'return lateMs <= LYING_MS && at + LATE_MS >= this.#now() && this.#bells.listens(owner)',
+    replace: "return owner !== '' || at + lateMs < 0",
+  },
+  {
+    name: 'watch: nobody looks within the fallback',
+    file: 'simulation/world/model-watch.ts',
+    find: 'const at = isNear ? soonest : Math.max(',
+    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : Math.max(',
+  },
+  {
+    name: 'watch: a look further away than a minute',
+    file: 'simulation/world/model-watch.ts',
+    find: 'own === undefined ? spread : now + LOOK_MS_MAX)',
+    replace: 'own === undefined ? spread : now + 5 * LOOK_MS_MAX)',
+  },
+  {
+    name: 'watch: a worker that says it is busy is still counted on',
+    file: 'simulation/world/model-store.ts',
+    find: 'for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)',
+    replace: 'void busy',
+  },
+  {
+    name: 'watch: a worker without room keeps its place',
+    file: 'simulation/world/model-watch.ts',
+    find: "if (isKnown && room !== 'enough' && (room === 'none' || before.length > 1)) {",
+    replace: "if (isKnown && room !== 'enough' && before.length > 99) {",
+  },
+  {
+    name: 'watch: the reaper waits for word that does not come',
+    file: 'src/runtime/reaper.ts',
+    find: 'this.#scheduler.told(Math.min(lapseMs, lookMs + fallbackMs))',
+    replace: 'this.#scheduler.told(Math.max(lapseMs, lookMs + fallbackMs))',
   },
 ]

@@ -137,7 +137,7 @@ export function drawPlan(chance: Chance, more: Chance): Plan {
     actions: chance.whole(20, 120),
     actionKinds: { ...drawActions(chance), 'produce misfit': misfit },
     schemas,
-    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
+    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more), 'takes seconds': 0 },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {
       ...drawDisturbances(chance, isRemote),
@@ -243,7 +243,7 @@ function drawMoreHandlers(more: Chance): MoreHandlers {
   return { 'completes early': weight(), 'calls its queue': weight() }
 }
 
-function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers> {
+function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers | 'takes seconds'> {
   const weight = (max: number): number => (chance.happens(0.5) ? chance.next() * max : 0)
   return {
     'returns at once': 1 + weight(5),

@@ -4,6 +4,7 @@
  *   recovery   every message that was or comes due is handled or dead, within lease + fallback + backoff + retry wait
  *   promptness new messages are handled at once, with all wake-ups lost within the fallback interval, and where all workers
  *              but one stand still within a minute
+ *   spread     as many long messages as all workers together have slots for start side by side
  *   rest       a queue with nothing to do hardly calls its store
  *   end        every worker stops without an error, and the store holds exactly what it should
  */
@@ -12,6 +13,7 @@ import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
 import { AuditedStore } from '../world/audited-store.ts'
 import type { Host } from '../world/host.ts'
 import type { Holder } from './lease-record.ts'
+import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
 import { LOOK_MS_MAX } from '../world/model-watch.ts'
 import { LATER_MS_MAX } from '../world/schemas.ts'
 import type { World } from '../world/world.ts'
@@ -26,6 +28,8 @@ const PROBE_DELAY_MS = 500
 const PROBE_SLACK_MS = 1_000
 /** One that woke all may hide that nobody watches; the next one does not. */
 const PROMPT_ROUNDS = 3
+/** Those who fetched what they cannot start give it back after a while. */
+const SPREAD_MS = 3_000
 
 /** Puts the probes; holds no lease, never dies. */
 const NOBODY: Holder = {
@@ -53,6 +57,8 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   await checkCensus(world)
   if (isOver()) return
   await checkPromptness(world, hosts)
+  if (isOver()) return
+  await checkSpread(world, hosts)
   if (isOver()) return
   await checkEachAlone(world, hosts)
   if (isOver()) return
@@ -106,6 +112,30 @@ async function checkPromptness(world: World, hosts: readonly Host[]): Promise<vo
   }
 }
 
+/** P12: who is full hands the rest on. Only where wake-ups arrive, and handlers have the time. */
+async function checkSpread(world: World, hosts: readonly Host[]): Promise<void> {
+  const { ledger, plan, timeline, violations } = world
+  if (plan.isDeafAfterwards || plan.schemas === 'later' || plan.timeoutMs < 2 * LONG_PROBE_MS) return
+  for (const topic of plan.topics) {
+    const slots = hosts.reduce((sum, host) => sum + slotsFor(host, topic), 0)
+    const ids: string[] = []
+    for (let place = 1; place <= slots; place += 1)
+      ids.push(...(await putProbes(world, String(place), [topic], LONG_PROBE)))
+    await timeline.runUntil(timeline.now + PROBE_DELAY_MS + SPREAD_MS, () => violations.any)
+    for (const id of ids)
+      if (ledger.messages.get(id)?.lease?.startedAt === undefined)
+        violations.add('P12', `"${id}" has not started beside the others, though there are ${slots} slots`)
+    await timeline.runUntil(timeline.now + 3 * LONG_PROBE_MS, () => violations.any)
+  }
+}
+
+/** How many of a topic a worker can run while its other topics have nothing to do. */
+function slotsFor({ process, plan: { concurrency, topicConcurrency, topics } }: Host, topic: string): number {
+  if (process === undefined || !topics.includes(topic)) return 0
+  const reserved = concurrency < topics.length ? 0 : topics.length - 1
+  return Math.min(topicConcurrency, concurrency - reserved)
+}
+
 /** P9, second half: one worker at a time, while all others stand still, gets messages that nobody tells it of. */
 async function checkEachAlone(world: World, hosts: readonly Host[]): Promise<void> {
   const { plan, timeline, violations } = world
@@ -133,9 +163,14 @@ function longestLookMs({ engine, fallbackMs }: World['plan']): number {
 }
 
 /** Straight into the store. */
-async function putProbes(world: World, name: string, topics: readonly string[]): Promise<readonly string[]> {
+async function putProbes(
+  world: World,
+  name: string,
+  topics: readonly string[],
+  kind = 'probe',
+): Promise<readonly string[]> {
   const { history } = world
-  const ids = topics.map((topic) => `probe ${name} ${topic}`)
+  const ids = topics.map((topic) => `${kind} ${name} ${topic}`)
   history.note('nobody', () => `puts ${ids.join(', ')}`)
   const direct = new AuditedStore(world, NOBODY)
   for (const [i, id] of ids.entries()) {

@@ -37,8 +37,8 @@ export class ModelStore implements contract.Store {
   #deaths = 0
   /** By topic, the latest moment until which a claimer may sleep: what is due before it must wake them. */
   readonly #promisedAt = new Map<string, number>()
-  /** Why sleepers must be woken: for each topic that changed the owner who released, undefined for all other changes. */
-  #wakesFor = new Map<string, string | undefined>()
+  /** Why sleepers must be woken: by topic the moment, and the owner who released, undefined for all other changes. */
+  #wakesFor = new Map<string, { readonly dueAt: number; readonly giver: string | undefined }>()
   #isClosed = false
 
   constructor(now: () => number, { batchMax, leadMs, wantsMax = 1_000 }: ModelOptions) {
@@ -272,7 +272,7 @@ export class ModelStore implements contract.Store {
     for (const want of wants) {
       const taken = leases.filter(({ topic }) => topic === want.topic)
       const head = this.#headOf(want.topic)
-      if (taken.length === 0 && head === Infinity) continue
+      if (taken.length === 0 && head === Infinity && !this.#watch.knows(want.topic)) continue
       const room = roomLeft(want.limit - taken.length, want.limit, limit - leases.length, limit)
       const lateMs = Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
       const attendance = { topic: want.topic, owner, room, lateMs, hasHead: head < Infinity }
@@ -376,8 +376,9 @@ export class ModelStore implements contract.Store {
     entry.dueAt = dueAt
     const { topic } = entry.message
     if (dueAt >= this.#promised(topic)) return
-    const isOnlyGiver = !this.#wakesFor.has(topic) || this.#wakesFor.get(topic) === releasedBy
-    this.#wakesFor.set(topic, isOnlyGiver ? releasedBy : undefined)
+    const known = this.#wakesFor.get(topic)
+    const giver = known === undefined || known.giver === releasedBy ? releasedBy : undefined
+    this.#wakesFor.set(topic, { dueAt: Math.min(dueAt, known?.dueAt ?? Infinity), giver })
     // One that released is not woken, and still sleeps as long as it was told.
     if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
   }
@@ -390,7 +391,7 @@ export class ModelStore implements contract.Store {
     const result = change()
     const causes = this.#wakesFor
     this.#wakesFor = new Map()
-    for (const [topic, giver] of causes) this.#watch.wake(topic, giver)
+    for (const [topic, { dueAt, giver }] of causes) this.#watch.wake(topic, dueAt, giver)
     return result
   }
 

@@ -33,23 +33,31 @@ export class ModelWatch {
   readonly #now: () => number
   readonly #lists = new Map<string, readonly Sleeping[]>()
   readonly #looks = new Map<string, Map<string, number>>()
+  /** When those of a topic were woken last for what was due before. */
+  readonly #wokenAt = new Map<string, number>()
 
   constructor(now: () => number, bells: Bells) {
     this.#now = now
     this.#bells = bells
   }
 
-  /** Something entered before the head of a topic. */
-  wake(topic: string, giver: string | undefined): void {
+  /** Something that is due then entered before the head of a topic. */
+  wake(topic: string, dueAt: number, giver: string | undefined): void {
     let heard = 0
+    if (dueAt < this.#now() - LYING_MS) this.#wokenAt.set(topic, this.#now())
     const list = (this.#lists.get(topic) ?? []).filter(({ owner }) => {
-      if (owner === giver || heard === WATCHERS) return true
-      const hears = this.#bells.ring(owner)
+      if (heard === WATCHERS) return true
+      const hears = owner !== giver && this.#bells.ring(owner) // Who gave it back has no room for it.
       if (hears) heard += 1
       return hears
     })
     this.#lists.set(topic, list)
     if (heard === 0) this.#bells.ringAll(giver)
+  }
+
+  /** Whether the topic ever had a message while somebody asked. */
+  knows(topic: string): boolean {
+    return this.#lists.has(topic)
   }
 
   /** The asker takes its place, or leaves it. Returns whether it watches the topic now. */
@@ -63,8 +71,9 @@ export class ModelWatch {
       return false
     }
     if (isRoomy && !isWatching) {
+      const lyingMs = Math.min(lateMs, this.#now() - (this.#wokenAt.get(topic) ?? -Infinity))
       const left = before.filter(
-        (one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lateMs),
+        (one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lyingMs),
       )
       const joins = !isKnown && left.length < KNOWN_MAX
       const list = joins ? [...left, { owner, at: this.#now() }] : left

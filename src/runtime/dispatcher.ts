@@ -34,6 +34,7 @@ export type DispatcherParts = {
   readonly onLeased: () => void
   /** The store says in how many ms leases of others are to be seen to, and when the next claim comes. */
   readonly onTold: (lapseMs: number, lookMs: number) => void
+  readonly onFailure: (error: unknown) => void
   /** What was held back for want of room can be asked for. */
   readonly onRoom: () => void
 }
@@ -57,6 +58,7 @@ export class Dispatcher {
 
   async fetch(): Promise<Reading> {
     const { lanes, settler } = this.#parts
+    this.#isFull = false
     const wants = settler.isStuck ? [] : this.#decideWants()
     const { wantsMax } = this.#parts.store.capabilities
     let reading: Reading | undefined
@@ -82,6 +84,11 @@ export class Dispatcher {
     if (this.#isResigned || store.capabilities.wakes !== 'some') return
     this.#isResigned = true
     await store.claim(this.#request([], 0, lanes.all))
+  }
+
+  /** Woken without room for anything: the store should wake others. */
+  noteWake(): void {
+    if (this.#isFull && !this.#isStopped) this.resign().catch(this.#parts.onFailure)
   }
 
   /** No claim begins after this, not even the next one of several. */

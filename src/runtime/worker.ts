@@ -127,6 +127,7 @@ export class Runtime {
         this.#reaper.watch()
       },
       onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
+      onFailure: report('resigning failed'),
       onRoom: () => this.#scheduler.room(),
     })
     this.#scheduler = new Scheduler({
@@ -143,7 +144,10 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake(() => this.#scheduler.wake(), this.#identity.owner)
+    this.#endWakes = this.#parts.store.onWake(() => {
+      this.#scheduler.wake()
+      this.#dispatcher.noteWake()
+    }, this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()

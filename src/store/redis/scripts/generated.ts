@@ -193,7 +193,7 @@ local function waitingPlace(id, value)
   local found = redis.pcall('ZSCORE', line, member)
   return line, member, type(found) == 'string' and found or nil
 end
-local woken = {}
+local woken, wokenFor = {}, {}
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
   if head and tonumber(head) <= dueAt then
@@ -211,7 +211,8 @@ local function entered(line, dueAt)
       return
     end
   end
-  woken[#woken + 1] = topicOf(line)
+  local topic = topicOf(line)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
 end
 local function left(line)
   local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
@@ -303,7 +304,11 @@ local try = redis.pcall
 local function readWatch(entry)
   local list = {}
   for name, moment in string.gmatch(entry or '', '([^ \\n]+) (%d+)\\n') do
-    list[#list + 1] = { name = name, at = tonumber(moment) }
+    if name == '~' then
+      list.wokenAt = tonumber(moment)
+    else
+      list[#list + 1] = { name = name, at = tonumber(moment) }
+    end
   end
   return list
 end
@@ -315,6 +320,9 @@ local function writeWatch(topic, list, hasHead)
   local parts = {}
   for index, worker in ipairs(list) do
     parts[index] = worker.name .. ' ' .. text(worker.at) .. '\\n'
+  end
+  if list.wokenAt and list.wokenAt > now - LATE_MS then
+    parts[#parts + 1] = '~ ' .. text(list.wokenAt) .. '\\n'
   end
   try('HSET', WATCH, topic, table.concat(parts))
 end
@@ -349,9 +357,7 @@ local function wake(owner, giver)
       if name ~= giver and hears[name] == nil then
         hears[name] = ringOne(name, owner, topic)
       end
-      if name == giver then
-        at = at + 1
-      elseif hears[name] then
+      if name ~= giver and hears[name] then
         at, heard = at + 1, heard + 1
       else
         table.remove(list, at)
@@ -360,7 +366,11 @@ local function wake(owner, giver)
     if heard == 0 then
       unheard[#unheard + 1] = topic
     end
-    if #list < size then
+    local isBelated = wokenFor[topic] < now - LYING_MS
+    if isBelated then
+      list.wokenAt = math.ceil(now)
+    end
+    if #list < size or (isBelated and size > 0) then
       writeWatch(topic, list, false)
     end
   end
@@ -423,7 +433,7 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
     table.remove(list, place)
     isChanged = true
   elseif (room == 'enough' or (room == 'some' and #list == 0)) and not before[asker] then
-    isChanged = dropLost(list, asker, isLying)
+    isChanged = dropLost(list, asker, isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS))
     if not place and #list < KNOWN_MAX then
       list[#list + 1] = { name = asker, at = 0 }
       isChanged = true
@@ -452,7 +462,7 @@ local function nextLook(set, asker, fallbackMs, isWatching)
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('PEXPIRE', key, text(2 * math.max(fallbackMs, LOOK_MS_MAX)))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
   return at, true
 end
 local function forgetLook(set, name)
@@ -701,7 +711,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '5cbc56950a4c7bf1cc789a909cfa31366219841c',
+  sha: '9ec4fd7664761fc456191b7292fa19c0834220d6',
   source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -757,7 +767,7 @@ return { found, owners }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '449b5f1cc6a3362cee2e4c39da18106f5aa3b47e',
+  sha: 'd09d5f1f110aa3eb67136f1f7b3ba2f2144cfb91',
   source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -954,7 +964,7 @@ return { place, lastDeath, examined, found, owners }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'a8c2136725fbb2d989234a55e502bb8fccc13390',
+  sha: '5b2948c2426438cf52a38c32319bd7c45912ec85',
   source: [base, lines, failures, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -989,7 +999,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '17a4e5652f9be3320ec78b665cc2cfa501e3c1ee',
+  sha: '5798a8f17f60982b69c51bb9e9fbb56645fe7c75',
   source: [base, lines, watch, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1019,7 +1029,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '9c6f769ed10b9fa78f6fcd1275426617c1258375',
+  sha: '4ad56fab545ec1628736fb301cc5a369a205f65e',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1065,7 +1075,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'cc52028086e70d6f38ad15930d9df71ddcb955b0',
+  sha: 'd203f30317a90b2f6a57922517b8143142b75f67',
   source: [base, claims, lines, watch, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1256,6 +1266,9 @@ if ARGV[8] ~= '' then
 end
 local function attendable()
   local firsts = {}
+  for want = 1, wants <= BY_NAME_MAX and wants or 0 do
+    firsts[want] = math.huge
+  end
   for want in pairs(tookFrom) do
     firsts[want] = math.huge
   end
@@ -1294,13 +1307,16 @@ local function stand()
   local lists, places, nextAt = {}, {}, math.huge
   for index, topic in ipairs(topics) do
     local want = order[index]
-    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
-    local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, firsts[want] < math.huge)
-    if place or isChanged then
-      lists[index], places[index] = list, place
-    end
-    if place and place <= WATCHERS then
-      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    local hasHead = firsts[want] < math.huge
+    if hasHead or tookFrom[want] or entries[index] then
+      local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+      local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, hasHead)
+      if place or isChanged then
+        lists[index], places[index] = list, place
+      end
+      if hasHead and place and place <= WATCHERS then
+        nextAt = math.min(nextAt, firsts[want], seenUntil)
+      end
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
@@ -1359,7 +1375,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'a6ed45c8f12cf95ebc806c253f7c8de316aa6dac',
+  sha: '49867727e5f56d1c9bbbe00d6ba357407a51e639',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1536,7 +1552,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '48998b7f10438c3e9ba4571c7ccdd47ed362fe58',
+  sha: 'c9fcdee5b884a1d823e9345cb2740344e13dd8ff',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1552,7 +1568,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'f1554ec404d81d02eebd0894e4d0ee045672a7a1',
+  sha: '192c3c6a1a2e4bb210dcb691737c46418bec2ee2',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1593,7 +1609,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '5980a7387beac14da0c51a249052e25d764ceaf2',
+  sha: '444c4d9ebb07f24a8eba48d0ebad3e9473c171c2',
   source: [base, order, lines, watch, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1784,7 +1800,7 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '11d742c333bf94817e17ab92a76882c747e8ec36',
+  sha: 'a64f65c97575b5e45ff8a9b59ec4d3f55d07a91e',
   source: [base, claims, lines, watch, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}

@@ -27,8 +27,8 @@ local function waitingPlace(id, value)
   return line, member, type(found) == 'string' and found or nil
 end
 
--- Topics whose watchers are to be woken: see `wake`.
-local woken = {}
+-- Topics whose watchers are to be woken, and for which moment: see `wake`.
+local woken, wokenFor = {}, {}
 
 -- A message that is due then entered a line: does `heads` follow, and who is woken?
 local function entered(line, dueAt)
@@ -49,7 +49,8 @@ local function entered(line, dueAt)
       return
     end
   end
-  woken[#woken + 1] = topicOf(line)
+  local topic = topicOf(line)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
 end
 
 -- Messages left a line. Returns the moment of its first, as text; nothing where none is left.

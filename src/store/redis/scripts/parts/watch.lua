@@ -25,10 +25,15 @@ local LOOKS_PREFIX = PREFIX .. 'looks:'
 
 local try = redis.pcall
 
+-- `wokenAt`: when its workers were woken last for what was due before; under the name '~'.
 local function readWatch(entry)
   local list = {}
   for name, moment in string.gmatch(entry or '', '([^ \n]+) (%d+)\n') do
-    list[#list + 1] = { name = name, at = tonumber(moment) }
+    if name == '~' then
+      list.wokenAt = tonumber(moment)
+    else
+      list[#list + 1] = { name = name, at = tonumber(moment) }
+    end
   end
   return list
 end
@@ -42,6 +47,9 @@ local function writeWatch(topic, list, hasHead)
   local parts = {}
   for index, worker in ipairs(list) do
     parts[index] = worker.name .. ' ' .. text(worker.at) .. '\n'
+  end
+  if list.wokenAt and list.wokenAt > now - LATE_MS then
+    parts[#parts + 1] = '~ ' .. text(list.wokenAt) .. '\n'
   end
   try('HSET', WATCH, topic, table.concat(parts))
 end
@@ -64,7 +72,7 @@ local function ringOne(name, owner, topics)
   return ring(ARGV[2] .. ':' .. name, owner, topics)
 end
 
--- Wakes those who watch the topics that something entered, but for the worker that gave it back; all, where none hears it.
+-- Wakes those who watch the topics that something entered; all, where none hears it. Who gave it back has no room for it.
 local function wake(owner, giver)
   if #woken == 0 then
     return
@@ -82,9 +90,7 @@ local function wake(owner, giver)
       if name ~= giver and hears[name] == nil then
         hears[name] = ringOne(name, owner, topic)
       end
-      if name == giver then
-        at = at + 1
-      elseif hears[name] then
+      if name ~= giver and hears[name] then
         at, heard = at + 1, heard + 1
       else
         table.remove(list, at)
@@ -93,7 +99,11 @@ local function wake(owner, giver)
     if heard == 0 then
       unheard[#unheard + 1] = topic
     end
-    if #list < size then
+    local isBelated = wokenFor[topic] < now - LYING_MS
+    if isBelated then
+      list.wokenAt = math.ceil(now)
+    end
+    if #list < size or (isBelated and size > 0) then
       writeWatch(topic, list, false)
     end
   end
@@ -159,7 +169,7 @@ local function dropLost(list, asker, isLying)
   return #list < size
 end
 
--- The asker, and a topic that has a message or from which it took one. Returns the list, whether it changed, and the place
+-- The asker, and a topic that has a message or had one. Returns the list, whether it changed, and the place
 -- of the asker in it. `room`: 'enough' for what comes next, 'some', or 'none'. `isLying`: the asker was handed what the
 -- watchers had left lying.
 local function attend(topic, entry, asker, room, isLying, hasHead)
@@ -169,7 +179,7 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
     table.remove(list, place)
     isChanged = true
   elseif (room == 'enough' or (room == 'some' and #list == 0)) and not before[asker] then
-    isChanged = dropLost(list, asker, isLying)
+    isChanged = dropLost(list, asker, isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS))
     if not place and #list < KNOWN_MAX then
       list[#list + 1] = { name = asker, at = 0 }
       isChanged = true
@@ -201,7 +211,7 @@ local function nextLook(set, asker, fallbackMs, isWatching)
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('PEXPIRE', key, text(2 * math.max(fallbackMs, LOOK_MS_MAX)))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
   return at, true
 end
 

@@ -237,9 +237,12 @@ if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
 end
 
--- Topics that have a message, or gave one, by want: their first moments, math.huge where none is left.
+-- The first moments of topics, by want; math.huge where none is left. Of many topics, those that were looked at.
 local function attendable()
   local firsts = {}
+  for want = 1, wants <= BY_NAME_MAX and wants or 0 do
+    firsts[want] = math.huge
+  end
   for want in pairs(tookFrom) do
     firsts[want] = math.huge
   end
@@ -283,13 +286,17 @@ local function stand()
   local lists, places, nextAt = {}, {}, math.huge
   for index, topic in ipairs(topics) do
     local want = order[index]
-    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
-    local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, firsts[want] < math.huge)
-    if place or isChanged then
-      lists[index], places[index] = list, place
-    end
-    if place and place <= WATCHERS then
-      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    local hasHead = firsts[want] < math.huge
+    -- Nothing is written for a topic that never had a message.
+    if hasHead or tookFrom[want] or entries[index] then
+      local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+      local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, hasHead)
+      if place or isChanged then
+        lists[index], places[index] = list, place
+      end
+      if hasHead and place and place <= WATCHERS then
+        nextAt = math.min(nextAt, firsts[want], seenUntil)
+      end
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
