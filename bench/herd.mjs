@@ -46,9 +46,8 @@ async function work(url, count) {
     await queue.start()
   }
   process.on('disconnect', () => process.exit(1))
-  process.on('message', async () => {
-    await Promise.all(queues.map((queue) => queue.stop()))
-    process.exit(0)
+  process.on('message', () => {
+    void Promise.all(queues.map((queue) => queue.stop())).then(() => process.exit(0))
   })
   process.send('ready')
 }
@@ -58,11 +57,14 @@ async function measure() {
   const url = `redis://127.0.0.1:${server.port}`
   const meter = await openMeter(server.port)
   try {
-    const sizes = options.workers.split(',').map(Number)
+    const sizes = options.workers
+      .split(',')
+      .map(Number)
+      .filter((size) => size > 0)
     const rows = []
     for (const size of sizes)
       rows.push(await withWorkers(url, size, (crew) => measureSize(url, meter, crew, size)))
-    printTable(rows)
+    if (rows.length > 0) printTable(rows)
     if (Number(options.rounds) > 0) await measureDeaths(url)
   } finally {
     meter.close()
@@ -108,7 +110,8 @@ async function endChild(child) {
 /** What clients sent between two marks, by MONITOR and by INFO commandstats, which must agree. */
 async function openMeter(port) {
   const admin = new Redis({ port })
-  const monitor = await new Redis({ port }).monitor()
+  const listener = new Redis({ port })
+  const monitor = await listener.monitor()
   const names = new Map(
     Object.values(await load('store/redis/scripts/generated.js')).map(({ sha, name }) => [sha, name]),
   )
@@ -146,8 +149,7 @@ async function openMeter(port) {
       return { calls: seen, by: before, seconds, result }
     },
     close() {
-      admin.disconnect()
-      monitor.disconnect()
+      for (const client of [admin, listener, monitor]) client.disconnect()
     },
   }
 }
@@ -241,7 +243,7 @@ async function deaths(url, crew, signal, delayMs) {
   const producer = open(url)
   const late = []
   try {
-    for (let round = 0; round < Number(options.rounds); round += 1) {
+    for (let i = 0; i < Number(options.rounds); i += 1) {
       await produceAndWait(producer, crew, { count: 4, rate: 4, delayMs: 300 })
       const watcher = [...crew.children].find(({ pid }) => pid === crew.lastPid)
       const id = delayMs > 0 ? await producer.produce(TOPIC, {}, { delay: delayMs }) : undefined

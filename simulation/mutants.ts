@@ -387,8 +387,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'watch: who should step in for a watcher that leaves is not woken',
     file: 'simulation/world/model-watch.ts',
-    find: 'before.includes(owner) || this.#bells.ring(owner)) watching += 1',
-    replace: "before.includes(owner) || owner !== '') watching += 1",
+    find: 'if (informed.includes(owner) || this.#bells.ring(owner)) watching += 1',
+    replace: "if (informed.includes(owner) || owner !== '') watching += 1",
   },
   {
     name: 'watch: where nobody hears a wake-up, nobody else is woken',

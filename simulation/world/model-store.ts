@@ -257,7 +257,7 @@ export class ModelStore implements contract.Store {
   /** A worker that sleeps takes its places, and is told what it watches. */
   #stand(
     { owner, wants, limit, leadMs }: contract.ClaimDue,
-    { fallbackMs, busy }: contract.Sleeper,
+    { fallbackMs, busy }: contract.SleepingAsker,
     leases: readonly contract.Lease[],
     isMore: boolean,
   ): Omit<contract.ClaimReply, 'leases'> {

@@ -119,14 +119,20 @@ export class ModelWatch {
   /** Those who come to watch by a change hear of it; with nobody left, all do. */
   #change(topic: string, list: readonly Sleeping[], asker: string, hasHead: boolean): void {
     const before = this.#watchers(topic)
-    let [rest, watching] = [list, 0]
-    while (hasHead && watching < Math.min(WATCHERS, rest.length)) {
-      const { owner = '' } = rest[watching] ?? {}
-      if (owner === asker || before.includes(owner) || this.#bells.ring(owner)) watching += 1
-      else rest = without(rest, owner)
-    }
+    const rest = hasHead ? this.#callUp(list, [...before, asker]) : list
     this.#lists.set(topic, rest)
     if (hasHead && rest.length === 0) this.#bells.ringAll()
+  }
+
+  /** The list without those who came to the front and do not hear. */
+  #callUp(list: readonly Sleeping[], informed: readonly string[]): readonly Sleeping[] {
+    let [rest, watching] = [list, 0]
+    while (watching < Math.min(WATCHERS, rest.length)) {
+      const { owner = '' } = rest[watching] ?? {}
+      if (informed.includes(owner) || this.#bells.ring(owner)) watching += 1
+      else rest = without(rest, owner)
+    }
+    return rest
   }
 
   #counts({ owner, at }: Sleeping, lateMs: number): boolean {

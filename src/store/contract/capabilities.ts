@@ -8,7 +8,7 @@ export type Capabilities = {
   readonly shared: boolean
   /**
    * `sure`: no wake-up is ever lost, so that an idle worker need not look again on its own. `hint`: one may be. `some`: one
-   * may be, and of many workers only some hear it, so that a worker says when it can take no more (`Sleeper`).
+   * may be, and of many workers only some hear it, so that a worker says when it can take no more (`SleepingAsker`).
    */
   readonly wakes: 'sure' | 'hint' | 'some'
   /** The most entries that one call takes; the engine refuses more with BATCH_TOO_LARGE and trims nothing. */

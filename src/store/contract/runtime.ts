@@ -87,14 +87,14 @@ export type ClaimDue = {
    */
   readonly leadMs: number
   /** Of a worker that now sleeps until it is told or woken. Without it the store tells all, and counts on nothing. */
-  readonly sleeper?: Sleeper
+  readonly sleeper?: SleepingAsker
 }
 
 /**
  * A store may count on its sleepers: then it tells two of them of a topic's head, wakes those two and no others, and lets
  * the others sleep longer than they would (`ClaimReply.lookMs`). A worker that is left without room is passed over.
  */
-export type Sleeper = {
+export type SleepingAsker = {
   /** How long it would sleep at most on its own. */
   readonly fallbackMs: number
   /** Topics that it handles and can take none of now. At most `wantsMax`. */

@@ -94,6 +94,11 @@ async function heardBy(
   return sleepers.filter(({ wakes }, i) => wakes > (before[i] ?? 0)).map(({ owner }) => owner)
 }
 
+async function subscriptionsOf(queue: string): Promise<number> {
+  const clients = String(await server.admin(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
+  return clients.split(`${queue}:wakeups`).length - 1
+}
+
 test('P9: two of many sleepers are told of the head, and woken for a new one', async () => {
   const herd = new Herd()
   const all = await herd.sleepers(5)
@@ -128,11 +133,7 @@ test('P9: a watcher whose connection is gone is passed over: the next in line he
   for (const sleeper of all) await sleeper.claim()
   const [first, ...others] = all
   await first?.store.close()
-  const connections = async () => String(await server.admin(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
-  await until(
-    'the server noticed',
-    async () => (await connections()).split(herd.queue).length - 1 === others.length,
-  )
+  await until('the server noticed', async () => (await subscriptionsOf(herd.queue)) === others.length)
   expect(await heardBy(herd, others, () => producer.put([inMs('b', 3_000)]))).toEqual(['worker2', 'worker3'])
 })
 

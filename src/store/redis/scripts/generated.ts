@@ -333,6 +333,11 @@ local function placeOf(list, name)
     end
   end
 end
+local function isFront(entry, name)
+  local at = entry and string.find(entry, name .. ' ', 1, true)
+  local ends = at and string.find(entry, '\\n', 1, true)
+  return ends and (at < ends or at < (string.find(entry, '\\n', ends + 1, true) or 0))
+end
 local function ring(channel, owner, topics)
   local heard = try('PUBLISH', channel, owner .. '\\n' .. topics)
   return type(heard) == 'number' and heard > 0
@@ -999,7 +1004,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '5798a8f17f60982b69c51bb9e9fbb56645fe7c75',
+  sha: '2e3bb3ee890e784debeddbb2f1a701d8509205b7',
   source: [base, lines, watch, failures, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1029,7 +1034,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '4ad56fab545ec1628736fb301cc5a369a205f65e',
+  sha: 'b44dbbaa0f5bed318dce6ef59dd436d1e373310a',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1075,7 +1080,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'd203f30317a90b2f6a57922517b8143142b75f67',
+  sha: 'e603814aaf6f371e1076a0df96dc457771092cd4',
   source: [base, claims, lines, watch, failures, workers, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1304,19 +1309,21 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, nextAt = {}, {}, math.huge
+  local lists, places, fronts, nextAt = {}, {}, {}, math.huge
   for index, topic in ipairs(topics) do
-    local want = order[index]
+    local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
-    if hasHead or tookFrom[want] or entries[index] then
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' then
+      fronts[#fronts + 1], places[index] = index, 1
+    elseif hasHead or tookFrom[want] or entry then
       local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
-      local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, hasHead)
+      local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
       if place or isChanged then
         lists[index], places[index] = list, place
       end
-      if hasHead and place and place <= WATCHERS then
-        nextAt = math.min(nextAt, firsts[want], seenUntil)
-      end
+    end
+    if hasHead and places[index] and places[index] <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
@@ -1324,6 +1331,12 @@ local function stand()
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
     lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for _, index in ipairs(fronts) do
+    if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\\n', 1, true) then
+      lists[index] = readWatch(entries[index])
+      places[index] = placeOf(lists[index], sleeper)
+    end
   end
   for index, list in pairs(lists) do
     local own = places[index] and list[places[index]]
@@ -1552,7 +1565,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'c9fcdee5b884a1d823e9345cb2740344e13dd8ff',
+  sha: '9753986072ef1d58c5a9f2ed55bd0cfa5bb44da0',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1609,7 +1622,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '444c4d9ebb07f24a8eba48d0ebad3e9473c171c2',
+  sha: 'a9679fa49d8cf47a0513e16fe4385db1e220a000',
   source: [base, order, lines, watch, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
@@ -1800,7 +1813,7 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'a64f65c97575b5e45ff8a9b59ec4d3f55d07a91e',
+  sha: 'a0a4872c904768773180fea558d8bc23ad41f58e',
   source: [base, claims, lines, watch, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
 local exceptions, place, at = {}, 0, 3
 local waitingAgain, earliest = {}, {}

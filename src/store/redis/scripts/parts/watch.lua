@@ -62,6 +62,13 @@ local function placeOf(list, name)
   end
 end
 
+-- Whether a name is among those who watch, without taking the entry apart.
+local function isFront(entry, name)
+  local at = entry and string.find(entry, name .. ' ', 1, true)
+  local ends = at and string.find(entry, '\n', 1, true)
+  return ends and (at < ends or at < (string.find(entry, '\n', ends + 1, true) or 0))
+end
+
 -- Whether anybody heard it. A wake-up names the owner that need not hear it and the topics that it is about; none are all.
 local function ring(channel, owner, topics)
   local heard = try('PUBLISH', channel, owner .. '\n' .. topics)

@@ -283,20 +283,22 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, nextAt = {}, {}, math.huge
+  local lists, places, fronts, nextAt = {}, {}, {}, math.huge
   for index, topic in ipairs(topics) do
-    local want = order[index]
+    local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
-    -- Nothing is written for a topic that never had a message.
-    if hasHead or tookFrom[want] or entries[index] then
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' then
+      fronts[#fronts + 1], places[index] = index, 1
+    elseif hasHead or tookFrom[want] or entry then
+      -- Nothing is written for a topic that never had a message.
       local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
-      local list, isChanged, place = attend(topic, entries[index], sleeper, roomLeft(want), isLying, hasHead)
+      local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
       if place or isChanged then
         lists[index], places[index] = list, place
       end
-      if hasHead and place and place <= WATCHERS then
-        nextAt = math.min(nextAt, firsts[want], seenUntil)
-      end
+    end
+    if hasHead and places[index] and places[index] <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
@@ -304,6 +306,12 @@ local function stand()
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
     lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for _, index in ipairs(fronts) do
+    if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\n', 1, true) then
+      lists[index] = readWatch(entries[index])
+      places[index] = placeOf(lists[index], sleeper)
+    end
   end
   for index, list in pairs(lists) do
     local own = places[index] and list[places[index]]
