@@ -5,7 +5,14 @@
  * What a call that got no answer did is unknown for good: a server that slept may do it minutes later. So everything that
  * such a call may have done, at any time after it was made, is legal.
  */
-import { anyTrouble, faultFor, hasJustThawed, reasonForRepeat, type RepeatReason } from './excuses.ts'
+import {
+  anyTrouble,
+  faultFor,
+  hasJustThawed,
+  reasonForRepeat,
+  wasDoubted,
+  type RepeatReason,
+} from './excuses.ts'
 import { fateOf, isPerhapsTaken, mayActAfter, mayHaveWorked, type Fate } from './fate.ts'
 import type { StartLine } from './lines.ts'
 import { NEVER, type Identity, type Message, type Move, type Stories } from './stories.ts'
@@ -172,8 +179,9 @@ function findBadAttempts(message: Message, stories: Stories): Finding[] {
     findings.push(finding('P6', message, `attempt ${beyond.attempt} of at most ${asked.limit + 1}`))
   for (const [before, after] of pairs(starts)) {
     if (after.attempt > before.attempt) continue
-    // Only a stop gives an attempt back.
-    if (reasonForRepeat(message, before, after, stories) !== 'its worker was stopped')
+    // A stop gives an attempt back, and so does a worker that doubted its lease: both are not the message's doing.
+    const isReturned = after.attempt === before.attempt && wasDoubted(message, before, after)
+    if (!isReturned && reasonForRepeat(message, before, after, stories) !== 'its worker was stopped')
       findings.push(finding('P6', message, `attempt ${after.attempt} came after attempt ${before.attempt}`))
   }
   let last = 0

@@ -24,19 +24,29 @@ export function reasonForRepeat(
   after: StartLine,
   stories: Stories,
 ): RepeatReason | undefined {
-  const isOfBefore = ({ who, attempt }: { who: string; attempt: number }): boolean =>
-    who === before.who && attempt === before.attempt
-  const end = message.ends.find((line) => isOfBefore(line) && line.at <= after.at)
+  const end = message.ends.find((line) => isSameAttempt(line, before) && line.at <= after.at)
   if (end !== undefined && end.how !== 'done' && end.how !== 'dies') return 'its handler failed'
   const process = stories.processes.get(before.who)
   if (end?.how === 'dies' || diedBetween(before, after.at, stories)) return 'its worker was killed'
   if (process?.stoppingAt !== undefined && process.stoppingAt <= after.at) return 'its worker was stopped'
-  if (message.events.some((line) => line.what === 'lost' && isOfBefore(line))) return 'its lease was lost'
+  if (message.events.some((line) => line.what === 'lost' && isSameAttempt(line, before)))
+    return 'its lease was lost'
   // It would have said that the lease was lost, had it lived to hear of it.
   const isDead = process?.exit?.signal === 'SIGKILL'
   if (isDead && faultFor(before.who, before.at, after.at, stories) !== undefined)
     return 'its worker was cut off, then killed'
   return undefined
+}
+
+/** Whether the worker of an attempt reported its lease as lost, or as in doubt, before the next attempt began. */
+export function wasDoubted({ events }: Message, before: StartLine, after: StartLine): boolean {
+  return events.some((line) => line.what === 'lost' && isSameAttempt(line, before) && line.at <= after.at)
+}
+
+type Named = { readonly who: string; readonly attempt: number }
+
+function isSameAttempt(a: Named, b: Named): boolean {
+  return a.who === b.who && a.attempt === b.attempt
 }
 
 function diedBetween({ who, at }: StartLine, until: number, { processes, faults }: Stories): boolean {

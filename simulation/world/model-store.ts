@@ -5,14 +5,15 @@
  */
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
-import { admitClaim, admitEntries } from '../../src/store/shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { byTurn, freshEntry, storedMessage, type ModelEntry } from './model-entry.ts'
+import { byTurn, freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 import { ModelWatch, type RoomLeft } from './model-watch.ts'
 
@@ -28,7 +29,12 @@ export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
-  readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  /** What is done and remembered, by id. */
+  readonly #remembered = new Map<string, contract.StoredMessage>()
+  readonly #listeners = new Set<{
+    readonly call: (wake: contract.WakeUp) => void
+    readonly owner: string | undefined
+  }>()
   readonly #watch: ModelWatch
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
@@ -57,7 +63,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
   }
 
@@ -78,6 +84,9 @@ export class ModelStore implements contract.Store {
     return ids.map((id) => {
       const entry = this.#entries.get(id)
       if (entry?.place === 'running') return 'running'
+      const isRemembered = this.#isRemembered(id)
+      this.#remembered.delete(id)
+      if (isRemembered && from === 'dead') return 'removed'
       if (entry?.place !== from) return 'missing'
       this.#entries.delete(id)
       return 'removed'
@@ -132,6 +141,7 @@ export class ModelStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
+    admitSettlements(settlements, this.capabilities.batchMax)
     return this.#changing(() => settlements.map((settlement) => this.#settleOne(settlement)))
   }
 
@@ -146,6 +156,7 @@ export class ModelStore implements contract.Store {
       id: message.id,
       token: held.token,
       topic: message.topic,
+      isTakenOver: held.isTakenOver,
     }))
     return rest.length === page.length ? { leases } : { leases, cursor: String(page.at(-1)?.entry.order) }
   }
@@ -178,8 +189,13 @@ export class ModelStore implements contract.Store {
       return modelPage(this.#entries.values(), query, { now, deaths: this.#deaths })
     }
     this.#admit(query.ids.length)
-    const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
-    return { items: found.map((entry) => storedMessage(entry, now)), scanned: query.ids.length }
+    const items = query.ids.flatMap((id) => {
+      const entry = this.#entries.get(id)
+      if (entry !== undefined) return [storedMessage(entry, now)]
+      const remembered = this.#isRemembered(id) ? this.#remembered.get(id) : undefined
+      return remembered === undefined ? [] : [remembered]
+    })
+    return { items, scanned: query.ids.length }
   }
 
   async count(): Promise<contract.Counts> {
@@ -205,7 +221,7 @@ export class ModelStore implements contract.Store {
     return unsupported('model', 'backup', 'a model lives as long as its test')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const entry = { call: listener, owner }
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
@@ -213,8 +229,11 @@ export class ModelStore implements contract.Store {
 
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
-    if (existing !== undefined && message.ifExists === 'keep') return 'duplicate'
-    if (existing?.place === 'running') return 'running'
+    if (message.ifBody !== undefined && existing?.message.body !== message.ifBody) return 'duplicate'
+    const isTaken = existing !== undefined || this.#isRemembered(message.id)
+    if (isTaken && message.ifExists === 'keep') return 'duplicate'
+    if (existing?.place === 'running' && message.ifExists !== 'seize') return 'running'
+    this.#remembered.delete(message.id)
     const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
     this.#entries.set(message.id, entry)
@@ -318,12 +337,12 @@ export class ModelStore implements contract.Store {
     return isOwnLapsed ? { leases, next, isOwnLapsed } : { leases, next }
   }
 
-  #lease(entry: ModelEntry, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #lease(entry: ModelEntry, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { id, topic, body, meta, priority } = entry.message
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
-    entry.held = { token, owner, endsAt: now + leaseMs }
+    entry.held = { token, owner, since: now, isTakenOver: from === 'lapsed', endsAt: now + leaseMs }
     const latenessMs = now - dueAt
     return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }
@@ -331,12 +350,29 @@ export class ModelStore implements contract.Store {
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
     const entry = this.#heldBy(settlement)
     if (entry === undefined) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    const followUps = followUpsOf(settlement)
+    const runs = ({ id, ifExists }: contract.NewMessage): boolean =>
+      ifExists === 'replace' && id !== settlement.id && this.#entries.get(id)?.place === 'running'
+    if (!isStorable(settlement) || followUps.some(runs)) return 'refused'
+    this.#settleHeld(entry, settlement)
+    for (const message of followUps) this.#putOne(message)
+    return 'settled'
+  }
+
+  #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {
     const owner = entry.held?.owner
     entry.held = undefined
     switch (settlement.kind) {
       case 'ack':
         this.#entries.delete(settlement.id)
+        if (settlement.remember !== undefined)
+          this.#remembered.set(settlement.id, rememberedMessage(entry, settlement.remember, this.#now()))
+        break
+      case 'again':
+        entry.attempt -= 1
+        entry.lapses = 0
+        entry.message = { ...entry.message, ...settlement.content }
+        this.#setMoment(entry, dueAtOf(settlement.when, this.#now()))
         break
       case 'retry':
         entry.error = settlement.error
@@ -361,9 +397,12 @@ export class ModelStore implements contract.Store {
         this.#deaths += 1
         break
       default:
-        return assertNever(settlement)
+        assertNever(settlement)
     }
-    return 'settled'
+  }
+
+  #isRemembered(id: string): boolean {
+    return (this.#remembered.get(id)?.until ?? 0) > this.#now()
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {
@@ -398,7 +437,7 @@ export class ModelStore implements contract.Store {
   /** Returns whether anybody heard it. */
   #ring(isMeant: (owner: string | undefined) => boolean): boolean {
     const meant = [...this.#listeners].filter(({ owner }) => isMeant(owner))
-    for (const { call } of meant) call()
+    for (const { call } of meant) call({ kind: 'due' })
     return meant.length > 0
   }
 

@@ -55,6 +55,8 @@ export class SimulatedProcess implements Holder {
   readonly #handledSince = new Map<string, number>()
   /** Simulated time since when nothing of a topic runs or waits here; absent before it has a handler. */
   readonly #idleSince = new Map<string, number>()
+  /** Topics whose handler was added when others had taken the slots: each waits for one to end. */
+  readonly #latecomers = new Set<string>()
 
   constructor(world: World, plan: HostPlan, life: number) {
     this.#world = world
@@ -124,6 +126,7 @@ export class SimulatedProcess implements Holder {
     if (lease.from !== 'due') return
     this.#unstarted.set(key, lease)
     this.#idleSince.set(lease.topic, Infinity)
+    this.#latecomers.delete(lease.topic)
     this.#world.fairness.delivered(lease, this)
   }
 
@@ -149,8 +152,16 @@ export class SimulatedProcess implements Holder {
 
   #noteIdle(topic: string): void {
     if (!this.#idleSince.has(topic)) return // It settles what others left behind.
+    const { now } = this.#world.timeline
     const isBusy = [...this.#unstarted.values(), ...this.#running].some((lease) => lease.topic === topic)
-    if (!isBusy) this.#idleSince.set(topic, this.#world.timeline.now)
+    if (!isBusy && !this.#latecomers.has(topic)) this.#idleSince.set(topic, now)
+    if (this.#freeSlots < this.#latecomers.size) return
+    for (const latecomer of this.#latecomers) this.#idleSince.set(latecomer, now)
+    this.#latecomers.clear()
+  }
+
+  get #freeSlots(): number {
+    return this.#plan.concurrency - this.held
   }
 
   #makeQueue(plan: HostPlan): Queue {
@@ -176,7 +187,9 @@ export class SimulatedProcess implements Holder {
       const handle = (): void => {
         if (this.stopBeganAt !== undefined) return
         queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
-        this.#idleSince.set(topic, this.#world.timeline.now)
+        const hasSlot = this.#freeSlots > this.#latecomers.size
+        if (!hasSlot) this.#latecomers.add(topic)
+        this.#idleSince.set(topic, hasSlot ? this.#world.timeline.now : Infinity)
         this.#handledSince.set(topic, this.#world.timeline.now)
       }
       // Some are added to a queue that already runs.

@@ -94,6 +94,7 @@ const LET_GO: RunEffect = { kind: 'let go' }
 
 const BECOMES_DUE: RunStep = [QUEUED, [LEAVE_HOLDING, { kind: 'enqueue' }]]
 const STARTS: RunStep = [RUNNING, [LEAVE_LINE, { kind: 'call' }]]
+const RETURNS: RunStep = [SETTLING, [ENDED, COMPLETE]]
 const IS_ANSWERED: RunStep = [OVER, [LET_GO]]
 
 export function step(state: RunState, event: RunEvent): RunStep {
@@ -147,7 +148,9 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      return [SETTLING, [ENDED, isComplete ? COMPLETE : { kind: 'conclude', ending: event.ending }]]
+      if (isComplete) return [SETTLING, [ENDED, completed(event.ending)]]
+      if (event.ending.kind === 'returned' && event.ending.result === undefined) return RETURNS
+      return [SETTLING, [ENDED, { kind: 'conclude', ending: event.ending }]]
     case 'deadline':
       return abort('timeout', isComplete)
     case 'stop':
@@ -169,7 +172,7 @@ function stepAborting(state: Aborting, why: Exclude<AbortCause, 'lost'>, event: 
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      return [SETTLING, [ENDED, isComplete ? COMPLETE : verdict(why, event)]]
+      return [SETTLING, [ENDED, isComplete ? completed(event.ending) : verdict(why, event)]]
     case 'deadline':
       if (why === 'doubt') return abort('timeout', isComplete)
       return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]
@@ -205,10 +208,15 @@ function abort(why: AbortCause, isComplete: boolean, ...before: readonly RunEffe
   return [{ name: 'aborting', why, isComplete }, [...before, { kind: 'abort', why }]]
 }
 
+/** It has completed, however it ended; what it returned is still worth keeping. */
+function completed(ending: Ending): RunEffect {
+  return ending.kind === 'returned' ? { kind: 'conclude', ending } : COMPLETE
+}
+
 function verdict(
   why: 'timeout' | 'stop' | 'doubt',
   { ending, hasSeenSignal }: Extract<RunEvent, { kind: 'ended' }>,
 ): RunEffect {
   if (why === 'timeout') return TIME_OUT
-  return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE
+  return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE
 }

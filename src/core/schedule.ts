@@ -27,6 +27,15 @@ export type NextAnswer =
   | { readonly state: 'WAITING'; readonly ms: number }
   | { readonly state: 'EXPIRED' }
 
+/**
+ * Why a sleeper is woken. An engine that has lost count, as after a broken connection, says `controls`: it covers the rest.
+ *
+ *   due       something may be due sooner than the last answer said
+ *   controls  a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
+ */
+export const WAKE_KINDS = ['due', 'controls'] as const
+export type WakeUp = { readonly kind: (typeof WAKE_KINDS)[number] }
+
 export type ScheduleState =
   | { readonly name: 'idle' }
   | { readonly name: 'reading'; readonly woken: boolean; readonly failures: number; readonly barren: number }
@@ -114,9 +123,9 @@ function endsWaiting({ kind }: ScheduleEvent): boolean {
   return kind === 'wake' || kind === 'room' || kind === 'timer'
 }
 
-type Reading = Extract<ScheduleState, { name: 'reading' }>
+type ReadingState = Extract<ScheduleState, { name: 'reading' }>
 
-function stepReading(state: Reading, event: ScheduleEvent, limits: ScheduleLimits): Step {
+function stepReading(state: ReadingState, event: ScheduleEvent, limits: ScheduleLimits): Step {
   switch (event.kind) {
     case 'wake':
     case 'room':
@@ -142,7 +151,7 @@ function stepReading(state: Reading, event: ScheduleEvent, limits: ScheduleLimit
 }
 
 function stepAnswer(
-  state: Reading,
+  state: ReadingState,
   event: Extract<ScheduleEvent, { kind: 'answer' }>,
   limits: ScheduleLimits,
 ): Step {
@@ -152,7 +161,7 @@ function stepAnswer(
   return [{ name: 'waiting' }, { kind: 'wait', ms: waitMs(event, limits) }]
 }
 
-function stepExpired(state: Reading, got: number): Step {
+function stepExpired(state: ReadingState, got: number): Step {
   if (got > 0) return [FRESH_READING, READ]
   const barren = state.barren + 1
   if (barren <= BARREN_FREE) return [{ name: 'reading', woken: false, failures: 0, barren }, READ]

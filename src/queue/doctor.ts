@@ -6,7 +6,7 @@ import type { Finding, Store } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
-import { readWorkersIfKept } from './workers.ts'
+import { readWorkers } from './workers.ts'
 
 /** Beyond what P9 allows even when many workers die in the same moment. */
 const PROBLEM_AFTER_MS = 60_000
@@ -23,7 +23,7 @@ async function examineOverdue(store: Store, now: number): Promise<Finding[]> {
   for await (const page of allTopics(store)) {
     for (const [topic, counts] of Object.entries(page)) gathered.look(topic, counts)
   }
-  const overdue = await gathered.sorted(() => readWorkersIfKept(store))
+  const overdue = await gathered.sorted(() => readWorkers(store))
   if (overdue.length === 0) return []
   const told = await Promise.all(overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, topic, now)))
   const [next] = overdue.slice(TOLD_MAX)
@@ -43,7 +43,7 @@ async function findingOf(
 ): Promise<Finding> {
   const due = await countDueBefore(store, topic, now)
   const name = `topic ${describe(topic)}`
-  const count = due === undefined ? '' : `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
+  const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
   const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
   const level = levelOf(oldestDueAt, now)
   if (workers === undefined) {

@@ -50,13 +50,12 @@ async function countBetween(
   return { counts, isExact }
 }
 
-/** How many messages of a topic are due before `at`; undefined where the engine cannot tell. */
+/** How many messages of a topic are due before `at`. */
 export async function countDueBefore(
   store: Store,
   topic: string,
   at: number,
-): Promise<{ readonly count: number; readonly isExact: boolean } | undefined> {
-  if (!store.capabilities.features.includes('forecast')) return undefined
+): Promise<{ readonly count: number; readonly isExact: boolean }> {
   if (at <= 0) return { count: 0, isExact: true }
   const { counts, isExact } = await store.forecast({ edges: [0, at], topic })
   return { count: counts[0] ?? 0, isExact }

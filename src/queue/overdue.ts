@@ -35,7 +35,7 @@ export class OverdueTopics {
   }
 
   /** Longest first. The workers are only asked for when there is something to say about them. */
-  async sorted(readWorkers: () => Promise<readonly FoundWorker[] | undefined>): Promise<OverdueTopic[]> {
+  async sorted(readWorkers: () => Promise<readonly FoundWorker[]>): Promise<OverdueTopic[]> {
     const found = this.#found.sorted()
     if (found.length === 0) return []
     const workers = await readWorkers()

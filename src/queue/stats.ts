@@ -12,7 +12,7 @@ import type {
   TopicsPage,
 } from '../store/contract/store.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
-import { readWorkersIfKept } from './workers.ts'
+import { readWorkers } from './workers.ts'
 
 export type Stats = {
   readonly counts: StateCounts
@@ -27,11 +27,11 @@ export type Stats = {
   readonly overdue: readonly OverdueTopic[]
   /** The earliest moment among delayed and ready messages, in epoch milliseconds. */
   readonly nextDueAt?: number
-  /** What ended lately in all processes. Absent on an engine that keeps no figures. */
-  readonly recent?: RecentFigures
+  /** What ended lately in all processes. */
+  readonly recent: RecentFigures
   /**
-   * Of what was started lately, to about 4 %: in all processes, where the engine keeps figures, else in this one. Absent
-   * when that is nothing.
+   * Of what was started lately, to about 4 %: in all processes, or in this one while the store has no figures yet.
+   * Absent when that is nothing.
    */
   readonly latenessMs?: LatenessPercentiles
 }
@@ -67,14 +67,14 @@ export async function readStats(store: Store, asked: StatsQuestion): Promise<Sta
     countTopics(store, asked),
     readRecent(store, asked),
   ])
-  const latenessMs = ended?.latenessMs ?? asked.latenessMs
+  const latenessMs = ended.latenessMs ?? asked.latenessMs
   return {
     counts: states,
     topics: Object.fromEntries(counted.topics),
     moreTopics: counted.isMore,
-    overdue: await counted.overdue.sorted(() => readWorkersIfKept(store)),
+    overdue: await counted.overdue.sorted(() => readWorkers(store)),
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
-    ...(ended === undefined ? {} : { recent: ended.recent }),
+    recent: ended.recent,
     ...(latenessMs === undefined ? {} : { latenessMs }),
   }
 }
@@ -131,8 +131,7 @@ const MINUTES_BEFORE = 4
 
 type Recent = { readonly recent: RecentFigures; readonly latenessMs: LatenessPercentiles | undefined }
 
-async function readRecent(store: Store, { now, topics }: StatsQuestion): Promise<Recent | undefined> {
-  if (!store.capabilities.features.includes('figures')) return undefined
+async function readRecent(store: Store, { now, topics }: StatsQuestion): Promise<Recent> {
   const since = (Math.floor(now / MINUTE_MS) - MINUTES_BEFORE) * MINUTE_MS
   const wanted = topics === undefined ? undefined : new Set(topics)
   const byTopic = new Map<string, EndedTotals>()

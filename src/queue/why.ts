@@ -1,8 +1,9 @@
 /** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
 import { assertNever } from '../core/errors.ts'
+import type { RememberedOutcome } from '../core/message.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
-import { handlersOf, living, readWorkersIfKept, type FoundWorker } from './workers.ts'
+import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
 
 /** Newer versions may know more kinds (paused, limited...): give a `switch` a default. */
 export type Why =
@@ -21,15 +22,21 @@ export type Why =
   /** It is due, and others of its topic that are due before it still wait. */
   | (WhyAbout & {
       readonly kind: 'in-line'
-      /** Absent on an engine without a forecast. */
-      readonly before?: number
-      readonly isExact?: boolean
+      readonly before: number
+      readonly isExact: boolean
       readonly handlers?: TopicHandlers
     })
-  | (WhyAbout & WhyBy & { readonly kind: 'running'; readonly leaseEndsAt: number })
+  /** Since when: epoch milliseconds. */
+  | (WhyAbout & WhyBy & { readonly kind: 'running'; readonly since: number; readonly leaseEndsAt: number })
   /** Its lease ended without an answer of its worker: another worker takes it over. */
   | (WhyAbout &
-      WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers?: number })
+      WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers: number })
+  /** It is done, and its id is remembered until then. */
+  | (WhyAbout & {
+      readonly kind: 'completed'
+      readonly outcome: RememberedOutcome
+      readonly rememberedUntil: number
+    })
   | (WhyAbout & {
       readonly kind: 'dead'
       readonly reason: string
@@ -46,8 +53,8 @@ export type WhyAbout = {
   readonly attempt: number
 }
 
-/** Who has it. Absent on an engine that does not know; `worker` also when it has been gone for an hour. */
-export type WhyBy = { readonly owner?: string; readonly worker?: FoundWorker }
+/** Who has it; `worker` unless it has been gone for an hour. */
+export type WhyBy = { readonly owner: string; readonly worker?: FoundWorker }
 
 /** The living workers that handle the topic, and what they ran when they last told. */
 export type TopicHandlers = { readonly workers: number; readonly running: number; readonly slots: number }
@@ -60,6 +67,8 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
   switch (state) {
     case 'dead':
       return { kind: 'dead', ...about, reason, error, diedAt: until }
+    case 'completed':
+      return { kind: 'completed', ...about, outcome: found.outcome ?? 'completed', rememberedUntil: until }
     case 'running':
       return whyRunning(store, about, found, now)
     case 'delayed':
@@ -72,40 +81,33 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
 }
 
 async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {
-  const handlers = summary(handlersOf(about.topic, await readWorkersIfKept(store)))
+  const handlers = summary(handlersOf(about.topic, await readWorkers(store)))
   if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...handlers }
   return { kind: 'retry', ...about, error, lapses, ...handlers }
 }
 
 async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
-  const workers = await readWorkersIfKept(store)
+  const workers = await readWorkers(store)
   const handlers = handlersOf(about.topic, workers)
-  if (workers !== undefined && handlers?.length === 0) {
+  if (handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }
-  const due = await countDueBefore(store, about.topic, about.dueAt)
-  return {
-    kind: 'in-line',
-    ...about,
-    ...(due === undefined ? {} : { before: due.count, isExact: due.isExact }),
-    ...summary(handlers),
-  }
+  const { count, isExact } = await countDueBefore(store, about.topic, about.dueAt)
+  return { kind: 'in-line', ...about, before: count, isExact, ...summary(handlers) }
 }
 
 async function whyRunning(
   store: Store,
   about: WhyAbout,
-  { owner, until }: StoredMessage,
+  { owner, leasedAt, until }: StoredMessage,
   now: number,
 ): Promise<Why> {
-  const workers = await readWorkersIfKept(store)
-  const worker = workers?.find((candidate) => candidate.owner === owner)
-  const by = { ...(owner === '' ? {} : { owner }), ...(worker === undefined ? {} : { worker }) }
-  if (until <= now) {
-    const alive = workers === undefined ? {} : { livingWorkers: living(workers).length }
-    return { kind: 'lapsed', ...about, ...by, leaseEndedAt: until, ...alive }
-  }
-  return { kind: 'running', ...about, leaseEndsAt: until, ...by }
+  const workers = await readWorkers(store)
+  const worker = workers.find((candidate) => candidate.owner === owner)
+  const by = { owner, ...(worker === undefined ? {} : { worker }) }
+  if (until <= now)
+    return { kind: 'lapsed', ...about, ...by, leaseEndedAt: until, livingWorkers: living(workers).length }
+  return { kind: 'running', ...about, ...by, since: leasedAt, leaseEndsAt: until }
 }
 
 function summary(handlers: readonly FoundWorker[] | undefined): { handlers?: TopicHandlers } {

@@ -34,11 +34,6 @@ export async function readWorkers(store: Store): Promise<FoundWorker[]> {
     .filter(({ state, lastSeenAt }) => state !== 'silent' || now - lastSeenAt < SILENT_SHOWN_MS)
 }
 
-/** The same where the engine keeps a list of workers; else undefined. */
-export async function readWorkersIfKept(store: Store): Promise<readonly FoundWorker[] | undefined> {
-  return store.capabilities.features.includes('workers') ? readWorkers(store) : undefined
-}
-
 function present(record: WorkerRecord, silentBefore: number): FoundWorker {
   const { owner, firstSeenAt, lastSeenAt, goneAt } = record
   const facts = decodeFacts(record.facts)
@@ -59,9 +54,8 @@ export function living(workers: readonly FoundWorker[]): readonly FoundWorker[] 
 /** The living workers that handle a topic. Undefined: none says so, and not all of them tell all of their topics. */
 export function handlersOf(
   topic: string,
-  workers: readonly FoundWorker[] | undefined,
+  workers: readonly FoundWorker[],
 ): readonly FoundWorker[] | undefined {
-  if (workers === undefined) return undefined
   const alive = living(workers)
   const handling = alive.filter(({ facts }) => facts?.topics.includes(topic))
   return handling.length > 0 || alive.every(tellsAll) ? handling : undefined

@@ -39,6 +39,10 @@ const UNREADABLE: Outcome = {
   error: 'the stored policy of the message cannot be read',
 }
 
+/** What nearly every run goes through is not made anew for each. */
+const START: RunEvent = { kind: 'start' }
+const ANSWERED: RunEvent = { kind: 'answered' }
+
 export type ConsumersParts = {
   readonly clock: Clock
   readonly random: Random
@@ -82,7 +86,7 @@ export class Consumers {
     }
     this.#settlements = new Settlements({
       ...parts,
-      onAnswered: (run) => this.#feed(run, { kind: 'answered' }),
+      onAnswered: (run) => this.#feed(run, ANSWERED),
     })
     this.#holding = new Holding(parts.clock, (runs) => this.#becomeDue(runs))
     this.#pump = new Pump({
@@ -203,7 +207,7 @@ export class Consumers {
     const outcome = this.#refusal(run)
     if (outcome === undefined) {
       run.startedAt = now
-      this.#feed(run, { kind: 'start' })
+      this.#feed(run, START)
     } else this.#feed(run, { kind: 'refuse', outcome })
   }
 

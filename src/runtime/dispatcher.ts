@@ -13,7 +13,7 @@ import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/
 import type { Consumers } from './consumers.ts'
 import type { Identity } from './identity.ts'
 import { AHEAD_BYTES_MAX, type Lane, type Lanes } from './runs/lanes.ts'
-import type { Reading } from './scheduler.ts'
+import type { ClaimReading } from './scheduler.ts'
 import type { Settler } from './settler.ts'
 import type { Strays } from './strays.ts'
 
@@ -39,7 +39,7 @@ export type DispatcherParts = {
   readonly onRoom: () => void
 }
 
-const FULL: Reading = { next: { state: 'NO_TASK' }, got: 0, room: false }
+const FULL: ClaimReading = { next: { state: 'NO_TASK' }, got: 0, room: false }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -56,12 +56,12 @@ export class Dispatcher {
     this.#parts = parts
   }
 
-  async fetch(): Promise<Reading> {
+  async fetch(): Promise<ClaimReading> {
     const { lanes, settler } = this.#parts
     this.#isFull = false
     const wants = settler.isStuck ? [] : this.#decideWants()
     const { wantsMax } = this.#parts.store.capabilities
-    let reading: Reading | undefined
+    let reading: ClaimReading | undefined
     for (let from = 0; from < wants.length && !this.#isStopped; from += wantsMax) {
       const limit = this.#limit()
       if (limit === 0) {
@@ -181,7 +181,7 @@ export class Dispatcher {
 }
 
 /** What several claims brought, as one. */
-function joined(reading: Reading | undefined, { leases, next, lookMs }: ClaimReply): Reading {
+function joined(reading: ClaimReading | undefined, { leases, next, lookMs }: ClaimReply): ClaimReading {
   const looks = [reading?.lookMs, lookMs].filter((ms) => ms !== undefined)
   return {
     next: sooner(reading?.next, next),

@@ -20,19 +20,18 @@ export type FiguresParts = {
 
 export class Figures {
   readonly #parts: FiguresParts
-  #isKept: boolean
+  #isEnded = false
   #topics = new Map<string, EndedTally>()
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
 
   constructor(parts: FiguresParts) {
     this.#parts = parts
-    this.#isKept = parts.store.capabilities.features.includes('figures')
   }
 
   /** `latenessMs` of one that was started. */
   add(topic: string, kind: EndKind, latenessMs: number | undefined): void {
-    if (!this.#isKept) return
+    if (this.#isEnded) return
     let tally = this.#topics.get(topic)
     if (tally === undefined) {
       tally = { completed: 0, failed: 0, dead: 0, lateness: new Map() }
@@ -58,7 +57,7 @@ export class Figures {
 
   /** What comes after this, from answers that arrive late, is dropped. */
   end(): void {
-    this.#isKept = false
+    this.#isEnded = true
     this.#timer?.cancel()
     this.#timer = undefined
   }

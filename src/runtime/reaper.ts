@@ -10,7 +10,7 @@
  *
  * If we die here: our own lease on it lapses in turn, and the next reaper finds it with the same attempt.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import { decideLapse, type Outcome } from '../core/outcome.ts'
 import { decodePolicy } from '../core/encoding/codec.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
@@ -18,8 +18,8 @@ import type { Random } from '../random.ts'
 import type { Lease, LeaseRef, Settlement, Store } from '../store/contract/store.ts'
 import type { Reports } from './reports.ts'
 import type { Lanes } from './runs/lanes.ts'
-import { Scheduler, type Reading } from './scheduler.ts'
-import { settlementFor, type Entry, type SettleAnswer, type Settler } from './settler.ts'
+import { Scheduler, type ClaimReading } from './scheduler.ts'
+import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from './settler.ts'
 import type { Strays } from './strays.ts'
 
 const REAP_MAX = 100
@@ -45,8 +45,8 @@ export class Reaper {
   readonly #scheduler: Scheduler
   /** Taken over, and not yet settled. */
   readonly #held = new Set<LeaseRef>()
-  /** No lease lives, as far as the store knows: nothing to look for until one is handed out. */
-  #isQuiet = false
+  #look: Timer | undefined
+  #isStopped = false
   /** Monotonic: until then the store's answers to claims say when to look; -Infinity where no store ever did. */
   #toldUntil = -Infinity
 
@@ -71,6 +71,8 @@ export class Reaper {
   }
 
   stop(): Promise<void> {
+    this.#isStopped = true
+    this.#look?.cancel()
     return this.#scheduler.stop()
   }
 
@@ -81,14 +83,19 @@ export class Reaper {
     this.#scheduler.told(Math.min(lapseMs, lookMs + fallbackMs))
   }
 
-  /** Leases were handed out here. */
+  /**
+   * Leases were handed out here. The store speaks only of those of others; ours are worth a look when the first of them
+   * may have ended, not before: every claim would ask twice.
+   */
   watch(): void {
-    if (!this.#isQuiet || this.#toldUntil > -Infinity) return
-    this.#isQuiet = false
-    this.#scheduler.wake()
+    if (this.#isStopped) return
+    this.#look ??= this.#parts.clock.schedule(this.#parts.leaseMs, () => {
+      this.#look = undefined
+      this.#scheduler.wake()
+    })
   }
 
-  async #reap(): Promise<Reading> {
+  async #reap(): Promise<ClaimReading> {
     const { clock, leaseMs, owner, settler, store, strays } = this.#parts
     settler.flush() // What has ended is told before anybody asks what was left behind.
     const limit = Math.min(REAP_MAX, store.capabilities.batchMax)
@@ -99,7 +106,6 @@ export class Reaper {
         for (const lease of reply.leases) this.#settle(lease, givesUpAt)
       },
     )
-    this.#isQuiet = next.state === 'NO_TASK'
     if (isOwnLapsed === true) {
       this.#parts.onOwnLapsed()
       await strays.sweep()
@@ -132,7 +138,7 @@ type LapseParts = {
   readonly onAnswered: () => void
 }
 
-class LapseSettlement implements Entry {
+class LapseSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
   readonly #parts: LapseParts

@@ -5,6 +5,7 @@ import type { Events } from './events.ts'
 import type { Figures } from './figures.ts'
 import type { Notices } from './notices.ts'
 
+/** What is told of a message; more that it may have is not. */
 export type SettledMessage = { readonly id: string; readonly topic: string; readonly attempt: number }
 
 /** Of an attempt that was started. */
@@ -23,15 +24,20 @@ export class Reports {
     this.#parts = parts
   }
 
-  settled(settlement: Settlement, message: SettledMessage, times: AttemptTimes | undefined): void {
+  settled(
+    settlement: Settlement,
+    { id, topic, attempt }: SettledMessage,
+    times: AttemptTimes | undefined,
+  ): void {
     const { events, figures, notices } = this.#parts
-    const { topic } = message
     switch (settlement.kind) {
       case 'ack':
         figures.add(topic, 'completed', times?.latenessMs)
         if (events.hears('completed'))
           events.emit('completed', {
-            ...message,
+            id,
+            topic,
+            attempt,
             latenessMs: times?.latenessMs ?? 0,
             durationMs: times?.durationMs ?? 0,
           })
@@ -41,17 +47,18 @@ export class Reports {
         const delayMs = settlement.kind === 'retry' ? settlement.delayMs : 0
         const { error } = settlement
         figures.add(topic, 'failed', times?.latenessMs)
-        notices.retried({ ...message, error }, delayMs)
-        events.emit('retrying', { ...message, delayMs, error })
+        notices.retried({ id, topic, attempt, error }, delayMs)
+        events.emit('retrying', { id, topic, attempt, delayMs, error })
         return
       }
       case 'dead': {
         const { error, reason } = settlement
         figures.add(topic, 'dead', times?.latenessMs)
-        notices.dead({ ...message, error }, reason)
-        events.emit('dead', { ...message, reason, error })
+        notices.dead({ id, topic, attempt, error }, reason)
+        events.emit('dead', { id, topic, attempt, reason, error })
         return
       }
+      case 'again':
       case 'release':
         return
       default:

@@ -15,7 +15,7 @@ import {
 import { assertNever } from '../core/errors.ts'
 import type { Random } from '../random.ts'
 
-export type Reading = {
+export type ClaimReading = {
   readonly next: NextAnswer
   /** How many messages came. */
   readonly got: number
@@ -29,7 +29,7 @@ export type SchedulerParts = {
   readonly clock: Clock
   readonly random: Random
   readonly limits: ScheduleLimits
-  readonly read: () => Promise<Reading>
+  readonly read: () => Promise<ClaimReading>
   readonly onFailure: (error: unknown) => void
 }
 

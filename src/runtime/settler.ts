@@ -16,7 +16,7 @@ import { assertNever, isUnavailable } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { cutBatches, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
-import { sizeOfSettlement } from '../store/contract/sizes.ts'
+import { entriesOfSettlement, sizeOfSettlement } from '../store/contract/sizes.ts'
 import type { LeaseRef, SettleResult, Settlement, Store } from '../store/contract/store.ts'
 
 const PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 2_000, jitter: 0.3 }
@@ -28,7 +28,7 @@ const GATHER_MS = 5
 export type SettleAnswer = SettleResult | 'maybe' | 'gave up'
 
 /** One settlement on its way. */
-export interface Entry {
+export interface SettleEntry {
   readonly settlement: Settlement
   tries: number
   /** Monotonic: from when on it is no longer worth trying, unless the store is away. */
@@ -47,10 +47,10 @@ export type SettlerParts = {
 
 export class Settler {
   readonly #parts: SettlerParts
-  readonly #limits: BatchLimits<Entry>
+  readonly #limits: BatchLimits<SettleEntry>
   readonly #gatherMs: number
   readonly #ending = new AbortController()
-  #waiting: Entry[] = []
+  #waiting: SettleEntry[] = []
   #isTurnPlanned = false
   #timer: Timer | undefined
   readonly #underWay = new Set<Promise<void>>()
@@ -63,6 +63,7 @@ export class Settler {
       entriesMax: batchMax,
       bytesMax: batchBytesMax,
       sizeOf: ({ settlement }) => sizeOfSettlement(settlement),
+      entriesOf: ({ settlement }) => entriesOfSettlement(settlement),
     }
     this.#gatherMs = leadMs > 0 ? GATHER_MS : 0
     // As many batches may be waiting for their next try as there are handlers; Node warns of a leak from eleven on.
@@ -74,7 +75,7 @@ export class Settler {
     return this.#stuck > 0
   }
 
-  add(entry: Entry): void {
+  add(entry: SettleEntry): void {
     this.#waiting.push(entry)
     if (this.#isTurnPlanned) return
     this.#isTurnPlanned = true
@@ -121,13 +122,13 @@ export class Settler {
   }
 
   /** Never rejects. */
-  async #send(batch: readonly Entry[]): Promise<void> {
+  async #send(batch: readonly SettleEntry[]): Promise<void> {
     let left = batch
     let isStuck = false
     for (let failures = 0; left.length > 0;) {
       try {
         const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
-        for (const [i, entry] of left.entries()) entry.answered(answerFor(entry, results[i] ?? 'lost'))
+        left.forEach((entry, i) => entry.answered(answerFor(entry, results[i] ?? 'lost')))
         left = []
       } catch (error) {
         failures += 1
@@ -151,7 +152,7 @@ export class Settler {
   }
 
   /** What is worth another try; the rest hears that we gave up. */
-  #retryable(batch: readonly Entry[], isOutage: boolean): readonly Entry[] {
+  #retryable(batch: readonly SettleEntry[], isOutage: boolean): readonly SettleEntry[] {
     const now = this.#parts.clock.monotonic()
     return batch.filter((entry) => {
       entry.tries += 1
@@ -162,15 +163,15 @@ export class Settler {
   }
 }
 
-function answerFor(entry: Entry, result: SettleResult): SettleAnswer {
+function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
   return result === 'lost' && entry.tries > 0 ? 'maybe' : result
 }
 
 export function settlementFor({ id, token, topic }: LeaseRef, outcome: Outcome): Settlement {
   switch (outcome.kind) {
-    case 'ack':
     case 'release':
       return { kind: outcome.kind, id, token, topic }
+    case 'ack':
     case 'retry':
     case 'lapse':
     case 'dead':

@@ -144,9 +144,9 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake(() => {
+    this.#endWakes = this.#parts.store.onWake(({ kind }) => {
       this.#scheduler.wake()
-      this.#dispatcher.noteWake()
+      if (kind === 'due') this.#dispatcher.noteWake()
     }, this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
@@ -189,7 +189,6 @@ export class Runtime {
   /** Says that it is gone; one that cannot is seen to be gone later. */
   async #leave(): Promise<void> {
     const { events, store } = this.#parts
-    if (!store.capabilities.features.includes('workers')) return
     try {
       await store.leave(this.#identity.owner)
     } catch (error) {

@@ -8,9 +8,9 @@
  *
  * To the caller, `refuse` and `lose` look alike: that is the point. Wake-ups can be switched off too.
  */
-import { sleep, type Clock } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { UnavailableError, assertNever } from '../core/errors.ts'
-import type { Capabilities, Store } from '../store/contract/store.ts'
+import type { Capabilities, Store, WakeUp } from '../store/contract/store.ts'
 import { StoreWrapper, type StoreVerb } from '../store/contract/verbs.ts'
 
 export type { StoreVerb } from '../store/contract/verbs.ts'
@@ -26,7 +26,6 @@ export type Fate = (verb: StoreVerb, argument: unknown) => Fault | undefined
 
 export class FaultyStore extends StoreWrapper {
   readonly #clock: Clock
-  readonly #never = new AbortController().signal
   #fate: Fate = () => undefined
   #isDeaf = false
   readonly #calls: StoreVerb[] = []
@@ -52,9 +51,9 @@ export class FaultyStore extends StoreWrapper {
     return this.#calls
   }
 
-  override onWake(listener: () => void, owner?: string): () => void {
-    return super.onWake(() => {
-      if (!this.#isDeaf) listener()
+  override onWake(listener: (wake: WakeUp) => void, owner?: string): () => void {
+    return super.onWake((wake) => {
+      if (!this.#isDeaf) listener(wake)
     }, owner)
   }
 
@@ -75,7 +74,7 @@ export class FaultyStore extends StoreWrapper {
         throw unavailable(verb)
       case 'delay': {
         const reply = await call()
-        await sleep(this.#clock, fault.ms, this.#never)
+        await new Promise<void>((resolve) => this.#clock.schedule(fault.ms, resolve))
         return reply
       }
       case 'duplicate':

@@ -244,7 +244,23 @@ describe('the auditor: repeats', () => {
     expect(attempts(1, 3)).toEqual([expect.stringMatching(/^P6 .*no process was in trouble/)])
     expect(attempts(4, 5)).toContainEqual(expect.stringMatching(/^P6 .*attempt 5 of at most 4/))
   })
+
+  it('P6: an attempt given back by a worker that doubted its lease comes again, under the same number only', () => {
+    expect(doubted(1, 1)).toEqual([])
+    expect(doubted(2, 1)).toContainEqual(expect.stringMatching(/^P6 .*attempt 1 came after attempt 2/))
+  })
 })
+
+function doubted(first: number, second: number): readonly string[] {
+  return findingsIn(
+    produced()
+      .started(first, { at: 110 })
+      .heard('lost', first, { at: 150 })
+      .ended(first, 'threw', { at: 151 })
+      .started(second, { at: 200 })
+      .ended(second, 'done', { at: 201 }),
+  )
+}
 
 describe('the auditor: attempts that nobody started', () => {
   it.each<[string, (history: History) => History]>([

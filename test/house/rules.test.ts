@@ -14,15 +14,6 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 /** Every folder of `store/` with a registration is an engine. */
 const ENGINES = files.flatMap(({ path }) => /^store\/(\w+)\/engine\.ts$/.exec(path)?.[1] ?? [])
 
-/** Types that still share their name with another; each is to be renamed with the rewriting of its folder. */
-const SHARED_TYPE_NAMES: readonly string[] = [
-  'runtime/scheduler.ts Reading',
-  'runtime/settler.ts Entry',
-  'store/redis/link/link.ts Call',
-  'store/redis/open.ts Target',
-  'store/redis/sentinel/sentinels.ts Place',
-]
-
 /** Arrows point one way: a room may use those on its right, and itself. */
 const MAY_USE: Record<string, readonly string[]> = {
   core: [],
@@ -193,21 +184,11 @@ describe('house rules', () => {
       for (const [, name = ''] of text.matchAll(
         /^(?:export )?(?:declare )?(?:abstract )?(?:type|interface|class) (\w+)/gm,
       )) {
-        if (!SHARED_TYPE_NAMES.includes(`${path} ${name}`))
-          places.set(name, [...(places.get(name) ?? []), path])
+        places.set(name, [...(places.get(name) ?? []), path])
       }
     }
     const shared = [...places].filter(([, paths]) => paths.length > 1)
     expect(Object.fromEntries(shared)).toEqual({})
-  })
-
-  it('the list of type names that are still shared only shrinks', () => {
-    const stale = SHARED_TYPE_NAMES.filter((entry) => {
-      const [path, name] = entry.split(' ')
-      const pattern = new RegExp(`^(?:export )?(?:abstract )?(?:type|interface|class) ${name}\\b`, 'm')
-      return !files.some((file) => file.path === path && pattern.test(file.text))
-    })
-    expect(stale).toEqual([])
   })
 
   it('the version in the source is that of the package', () => {

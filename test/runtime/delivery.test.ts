@@ -117,6 +117,24 @@ describe('delivery', () => {
     expect(ran).toBe(1)
   })
 
+  it('a drain does not ask after lapsed leases with every claim', async () => {
+    const { clock, store, queue: make } = makeWorld({ wakes: 'hint', shared: true })
+    const queue = make()
+    let ran = 0
+    queue.handle('t', () => void (ran += 1))
+    await queue.produceMany(Array.from({ length: 5_000 }, () => ({ topic: 't', payload: 1 })))
+    const asked = { due: 0, lapsed: 0 }
+    store.fate = (verb, request) => {
+      if (verb === 'claim') asked[(request as { from: 'due' | 'lapsed' }).from] += 1
+      return undefined
+    }
+    await queue.start()
+    await clock.settle()
+    expect(ran).toBe(5_000)
+    expect(asked.due).toBeGreaterThan(5)
+    expect(asked.lapsed).toBe(1)
+  })
+
   it('idle, it does nothing but look at the fallback interval, and on a sure store not even that', async () => {
     for (const [capabilities, most] of [
       [{ wakes: 'hint', shared: true }, 30],

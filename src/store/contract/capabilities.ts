@@ -29,11 +29,4 @@ export type Capabilities = {
   readonly features: readonly Feature[]
 }
 
-/**
- *   owners    leases remember who holds them: `owned`, and `claim lapsed` leaves out the asker's own
- *   workers   `workers`, `leave`
- *   forecast  `forecast`
- *   figures   `record`, `figures`
- *   backup    `backup`
- */
-export type Feature = 'owners' | 'workers' | 'forecast' | 'figures' | 'backup'
+export type Feature = 'backup'

@@ -8,11 +8,13 @@
  * started.
  *
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
- * what the store thinks an owner holds; the worker releases what it does not.
+ * what the store thinks an owner holds; the worker gives back what it does not know.
  */
 import type { EndedCounts } from '../../core/figures.ts'
-import type { PriorityRank } from '../../core/message.ts'
-import type { NextAnswer } from '../../core/schedule.ts'
+import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
+import type { NextAnswer, WakeUp } from '../../core/schedule.ts'
+
+export type { WakeUp } from '../../core/schedule.ts'
 
 export interface RuntimeVerbs {
   /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */
@@ -38,7 +40,7 @@ export interface RuntimeVerbs {
    * it. A hint: it may be lost, late or repeated; a store may wake only some of those who could take it. What `owner`
    * itself released need not wake it. Returns the function that ends the subscription.
    */
-  onWake(listener: () => void, owner?: string): () => void
+  onWake(listener: (wake: WakeUp) => void, owner?: string): () => void
 }
 
 /** When a message is due: so long from the store's now, or at a moment. */
@@ -53,14 +55,25 @@ export type NewMessage = {
   readonly meta: string
   readonly priority: PriorityRank
   readonly when: DueTime
-  /** `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. */
-  readonly ifExists: 'keep' | 'replace'
+  /** What it belongs to: at most 4, none twice, short texts without control characters. Absent for most. */
+  readonly tags?: readonly string[]
+  /**
+   * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. A remembered id is
+   * a duplicate for both; `replace` stores anew, and what was remembered is forgotten. `seize` is for messages of our own
+   * (`core/control`): it replaces also one that runs, whose lease is then lost.
+   */
+  readonly ifExists: 'keep' | 'replace' | 'seize'
+  /** With `seize`: stored only if a message is there that has this body, else `duplicate`. */
+  readonly ifBody?: string
 }
 
 /** `running`: asked to replace, but a worker has the message. */
 export type PutResult = 'stored' | 'duplicate' | 'replaced' | 'running'
 export type ExtendResult = 'extended' | 'lost'
-/** `refused`: this entry cannot be stored; its neighbours were. The message still runs under its lease. */
+/**
+ * `refused`: this entry, or a message that it carries, cannot be stored; nothing of it was applied, its neighbours were.
+ * The message still runs under its lease.
+ */
 export type SettleResult = 'settled' | 'lost' | 'refused'
 
 export type Want = { readonly topic: string; readonly limit: number }
@@ -150,11 +163,24 @@ export type Lease = LeaseRef & {
   readonly latenessMs: number
 }
 
-export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
+export type OwnedPage = { readonly leases: readonly OwnedLease[]; readonly cursor?: string }
+
+/** `isTakenOver`: by `claim lapsed`. Its attempt is that of the worker before, and must be counted. */
+export type OwnedLease = LeaseRef & { readonly isTakenOver: boolean }
 
 export type Settlement =
-  /** Done: the message is gone. */
-  | (LeaseRef & { readonly kind: 'ack' })
+  /** Done: the message is gone; its id stays taken for a while if there is something to remember. */
+  | (LeaseRef & FollowUps & { readonly kind: 'ack'; readonly remember?: Remember })
+  /**
+   * Due again at a moment that is then its own (`firstDueAt`), this attempt not counted, lapses 0; perhaps with another
+   * content.
+   */
+  | (LeaseRef &
+      FollowUps & {
+        readonly kind: 'again'
+        readonly when: DueTime
+        readonly content?: { readonly body: string; readonly meta: string }
+      })
   /** Due again `delayMs` from the store's now. `isLapse`: the lease had lapsed, and the store counts that. */
   | (LeaseRef & {
       readonly kind: 'retry'
@@ -167,6 +193,24 @@ export type Settlement =
   /** Given back unharmed: in its place, due as before, this attempt not counted. It wakes others. */
   | (LeaseRef & { readonly kind: 'release' })
   | (LeaseRef & { readonly kind: 'dead'; readonly reason: string; readonly error: string })
+
+/**
+ * Messages that are stored in the same step: all of them if this entry is settled, else none. The message itself leaves
+ * first, so that one of them may take its id. At most FOLLOW_UPS_MAX; each counts as an entry of the call. None seizes,
+ * and one that would replace a message that another worker runs makes the entry `refused`.
+ */
+export type FollowUps = { readonly followUps?: readonly NewMessage[] }
+
+/**
+ * What stays of a message that is done, for `ms` from the store's now: its id is taken, and `inspect` by id shows how it
+ * ended. No list and no count shows it. It leaves by itself.
+ */
+export type Remember = {
+  readonly ms: number
+  readonly outcome: RememberedOutcome
+  /** What its handler returned, encoded; '' for nothing. Opaque to the engine. */
+  readonly result: string
+}
 
 /** What ended, of one topic. */
 export type TopicFigures = EndedCounts & { readonly topic: string }

@@ -3,17 +3,22 @@
  * its lease always change together.
  */
 import { assertNever } from '../../core/errors.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { dueAtOf, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
+import { RememberedIds } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
 import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
+import { TagIndex } from './tags.ts'
 import type { Topic, Topics } from './topics.ts'
 import { Waiting } from './waiting.ts'
 
 export class Messages {
   readonly table = new MessageTable()
   readonly sleepers = new Sleepers()
+  readonly tags = new TagIndex()
+  readonly remembered = new RememberedIds()
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
@@ -34,23 +39,32 @@ export class Messages {
     return this.topics.numbered(this.table.topic[slot] as number)
   }
 
+  /** Places one new message: of a `put`, or one that a settlement carries. */
   put(message: contract.NewMessage, now: number): contract.PutResult {
     const existing = this.table.slotOf(message.id)
+    const { ifBody } = message
+    if (ifBody !== undefined && (existing === undefined || this.table.body(existing) !== ifBody))
+      return 'duplicate'
     if (existing !== undefined) {
       if (message.ifExists === 'keep') return 'duplicate'
-      if (this.table.state(existing) === RUNNING) return 'running'
-      this.#discard(existing)
+      if (this.table.state(existing) !== RUNNING) this.#discard(existing)
+      else if (message.ifExists === 'seize') this.#finish(existing)
+      else return 'running'
+    } else if (message.ifExists === 'keep' && this.remembered.find(message.id, now) !== undefined) {
+      return 'duplicate'
     }
+    this.remembered.delete(message.id)
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
+    this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
     this.topics.enter(topic, 'waiting')
     this.waiting.enter(slot)
     return existing === undefined ? 'stored' : 'replaced'
   }
 
-  remove(id: string, from: 'waiting' | 'dead'): contract.RemoveResult {
+  remove(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
     const slot = this.table.slotOf(id)
-    if (slot === undefined) return 'missing'
+    if (slot === undefined) return this.#forget(id, from, now)
     const state = this.table.state(slot)
     if (state === RUNNING) return 'running'
     if (state !== (from === 'waiting' ? WAITING : DEAD)) return 'missing'
@@ -105,13 +119,28 @@ export class Messages {
   settle(settlement: contract.Settlement, now: number): contract.SettleResult {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
-    const owner = this.leases.ownerOf(slot)
+    const followUps = followUpsOf(settlement)
+    if (!isStorable(settlement) || followUps.some((message) => this.#cannotPlace(message, slot)))
+      return 'refused'
+    this.#settleHeld(slot, settlement, now)
+    for (const message of followUps) this.put(message, now)
+    return 'settled'
+  }
+
+  #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
+    if (settlement.kind === 'ack') {
+      if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
+      return this.#finish(slot)
+    }
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
-      case 'ack':
-        this.topics.leave(this.topicOf(slot), 'running')
-        this.table.drop(slot)
+      case 'again':
+        this.table.addAttempt(slot, -1)
+        this.table.setLapses(slot, 0)
+        this.table.setMoment(slot, dueAtOf(settlement.when, now))
+        if (settlement.content !== undefined) this.table.setContent(slot, settlement.content)
+        this.#wait(slot, 'running')
         break
       case 'retry':
         this.table.setError(slot, settlement.error)
@@ -126,7 +155,7 @@ export class Messages {
         break
       case 'release':
         this.table.addAttempt(slot, -1)
-        this.#wait(slot, 'running', owner)
+        this.#wait(slot, 'running', giver)
         break
       case 'dead':
         this.table.setError(slot, settlement.error)
@@ -135,17 +164,20 @@ export class Messages {
         this.topics.leave(this.topicOf(slot), 'running')
         break
       default:
-        return assertNever(settlement)
+        assertNever(settlement)
     }
-    return 'settled'
   }
 
-  #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #grant(slot: number, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { table } = this
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, now + leaseMs),
+      token: this.leases.grant(slot, owner, {
+        since: now,
+        endsAt: now + leaseMs,
+        isTakenOver: from === 'lapsed',
+      }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),
@@ -166,11 +198,61 @@ export class Messages {
     this.waiting.enter(slot, releasedBy)
   }
 
+  /** Whether it would replace another that runs. */
+  #cannotPlace({ id, ifExists }: contract.NewMessage, parent: number): boolean {
+    const slot = this.table.slotOf(id)
+    if (slot === undefined || slot === parent || ifExists !== 'replace') return false
+    return this.table.state(slot) === RUNNING
+  }
+
+  /** A running one leaves for good. */
+  #finish(slot: number): void {
+    this.leases.end(slot)
+    this.topics.leave(this.topicOf(slot), 'running')
+    this.#drop(slot)
+  }
+
   /** A waiting or dead one leaves for good. Its ghost in a line is recognised there. */
   #discard(slot: number): void {
     const isDead = this.table.state(slot) === DEAD
     if (!isDead) this.waiting.leave(slot)
     this.topics.leave(this.topicOf(slot), isDead ? 'dead' : 'waiting')
+    this.#drop(slot)
+  }
+
+  #remember(slot: number, { ms, outcome, result }: contract.Remember, now: number): void {
+    const { table } = this
+    this.remembered.add({
+      id: table.id(slot),
+      topic: this.topicOf(slot).name,
+      body: '',
+      meta: '',
+      tags: [],
+      priority: table.priority(slot),
+      state: 'completed',
+      dueAt: table.dueAt[slot] as number,
+      firstDueAt: table.firstDueAt(slot),
+      producedAt: table.producedAt[slot] as number,
+      attempt: table.attempt[slot] as number,
+      lapses: 0,
+      error: '',
+      reason: '',
+      until: now + ms,
+      owner: '',
+      leasedAt: 0,
+      outcome,
+      result,
+    })
+  }
+
+  #forget(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
+    const isKnown = this.remembered.find(id, now) !== undefined
+    this.remembered.delete(id)
+    return isKnown && from === 'dead' ? 'removed' : 'missing'
+  }
+
+  #drop(slot: number): void {
+    this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)
     this.table.drop(slot)
   }
 

@@ -10,7 +10,7 @@ import type { Clock } from '../../clock.ts'
 import { UnavailableError, assertNever } from '../../core/errors.ts'
 import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WorkerList } from '../shared/worker-list.ts'
@@ -36,7 +36,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['owners', 'workers', 'forecast', 'figures'],
+    features: [],
   }
 
   readonly #clock: Clock
@@ -65,8 +65,8 @@ export class MemoryStore implements contract.Store {
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    this.#admit(ids.length)
-    return ids.map((id) => this.#messages.remove(id, from))
+    const now = this.#admit(ids.length)
+    return ids.map((id) => this.#messages.remove(id, from, now))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -100,6 +100,7 @@ export class MemoryStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     const now = this.#admit(settlements.length)
+    admitSettlements(settlements, BATCH_MAX)
     return this.#waking(settlements.map((settlement) => this.#messages.settle(settlement, now)))
   }
 
@@ -152,7 +153,7 @@ export class MemoryStore implements contract.Store {
     return unsupported('memory', 'backup', 'use the file engine')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#messages.sleepers.add(listener, owner)
   }
 
@@ -174,6 +175,7 @@ export class MemoryStore implements contract.Store {
     const now = Math.floor(this.#clock.now())
     if (now < this.#latest) this.#messages.restart(now)
     this.#latest = now
+    this.#messages.remembered.prune(now)
     return now
   }
 }

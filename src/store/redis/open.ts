@@ -14,7 +14,7 @@ import { RedisStore } from './store.ts'
 import { readTimeouts, type RedisSettings, type Timeouts } from './address/options.ts'
 import { describeAddress, parseRedisUrl } from './address/url.ts'
 
-type Target = {
+type RedisTarget = {
   readonly server: string
   readonly settings: RedisSettings
   readonly reach: (timeouts: Timeouts, context: QueuesContext) => Reach
@@ -58,11 +58,11 @@ export type ServerLink = {
   readonly close: () => void
 }
 
-function locate(target: string | ExistingClient): Target {
+function locate(target: string | ExistingClient): RedisTarget {
   return typeof target === 'string' ? fromUrl(target) : fromClient(target)
 }
 
-function fromUrl(url: string): Target {
+function fromUrl(url: string): RedisTarget {
   if (!isSentinelUrl(url)) {
     const { address, settings } = parseRedisUrl(url)
     return { server: describeAddress(address), settings, reach: () => ({ connect: connectTo(address) }) }
@@ -76,7 +76,7 @@ function fromUrl(url: string): Target {
   return { server: describeGroup(group), settings, reach }
 }
 
-function fromClient(client: ExistingClient): Target {
+function fromClient(client: ExistingClient): RedisTarget {
   const { server, ...endpoint } = endpointLike(client)
   return { server, settings: {}, reach: () => ({ connect: connectBy(endpoint) }) }
 }

@@ -16,7 +16,7 @@ import type { Random } from '../../random.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -34,7 +34,7 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, ownedLeases } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases } from './wire/claim.ts'
 import type { Claimed, Standing } from './wire/claim.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
@@ -105,7 +105,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['owners', 'workers', 'forecast', 'figures'],
+      features: [],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -124,8 +124,8 @@ export class RedisStore implements contract.Store {
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
-    const { all, types, oldPayload } = this.#keys
-    const asked = [...all, oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    const { types, oldPayload } = this.#keys
+    const asked = [...types.map(([key]) => key), oldPayload].map((key) => this.#link.call(['TYPE', key]))
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     if (found.pop() !== 'none') {
@@ -135,12 +135,13 @@ export class RedisStore implements contract.Store {
         { value: oldPayload },
       )
     }
-    for (const [index, type] of found.entries()) {
-      if (type === 'none' || type === types[index]) continue
+    for (const [index, [key, expected]] of types.entries()) {
+      const type = found[index]
+      if (type === 'none' || type === expected) continue
       throw new UsageError(
         'STORE_REFUSED',
-        `the key ${all[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
-        { value: all[index] },
+        `the key ${key} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
+        { value: key },
       )
     }
     await this.#confirmed?.open()
@@ -183,7 +184,7 @@ export class RedisStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     admitClaim(request, this.capabilities)
-    const token = this.#newToken(request.owner)
+    const token = this.#newToken(request)
     if (request.from === 'due') {
       const call = claimDueCall(this.#keys, request, token, this.#standing(request))
       const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
@@ -207,10 +208,13 @@ export class RedisStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
+    admitSettlements(settlements, BATCH_MAX)
     const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
-    const call = settleCall(this.#keys, storable)
-    const results = settleResults(call, await this.#write(scripts.SETTLE_SCRIPT, call))
+    const isNewCarried = storable.some((one) => 'followUps' in one)
+    const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
+    const call = settleCall(this.#keys, storable, now)
+    const results = settleResults(call, await this.#write(call.script, call))
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
@@ -270,8 +274,8 @@ export class RedisStore implements contract.Store {
     return worstFirst([...agreement, ...server])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
-    return this.#wakeups.listen(listener, (message) => this.#wanted.isConcerned(owner, message))
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
   }
 
   async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
@@ -305,9 +309,9 @@ export class RedisStore implements contract.Store {
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
-  #newToken(owner: string): string {
+  #newToken({ owner, from }: contract.ClaimRequest): string {
     this.#claims += 1
-    return `${owner}/${this.#nonce}-${this.#claims.toString(36)}`
+    return makeToken(owner, `${this.#nonce}-${this.#claims.toString(36)}`, from === 'lapsed')
   }
 
   #claimed({ orphans, now, ...reply }: Claimed): contract.ClaimReply {

@@ -3,10 +3,6 @@ import { UsageError } from '../../core/errors.ts'
 import type { Feature } from '../contract/store.ts'
 
 const WHAT: Readonly<Record<Feature, string>> = {
-  owners: 'leases with owners',
-  workers: 'list of workers',
-  forecast: 'forecast',
-  figures: 'figures per minute',
   backup: 'backup of its own',
 }
 

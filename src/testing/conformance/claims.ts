@@ -14,7 +14,7 @@ import {
   lapsedReply,
   message,
 } from './stand.ts'
-import { test, testWith, type ConformanceTest } from './test.ts'
+import { test, type ConformanceTest } from './test.ts'
 
 /** `['a0', 'b1', 'c2', 'a3', …]`, all with one moment; the first letter is the topic. */
 function interleaved(topics: readonly string[], count: number): NewMessage[] {
@@ -188,24 +188,20 @@ export const claimTests: readonly ConformanceTest[] = [
     assert.deepEqual(idsOf(leases).toSorted(), ['a', 'z'])
   }),
 
-  testWith(
-    'owners',
-    'P10: as many wants as allowed are served, and one more is refused',
-    async ({ store }) => {
-      const { wantsMax, batchMax } = store.capabilities
-      const topics = Array.from({ length: wantsMax + 1 }, (_, i) => `topic ${i}`)
-      const limit = Math.min(5, batchMax)
-      await store.put([message('a', { topic: topics[wantsMax - 1] ?? '' })])
-      await assert.rejects(claim(store, { topics, limit }), { code: 'BATCH_TOO_LARGE' })
-      const { leases } = await claim(store, { topics: topics.slice(0, wantsMax), limit })
-      assert.deepEqual(
-        leases.map(({ id, attempt }) => [id, attempt]),
-        [['a', 1]],
-      )
-    },
-  ),
+  test('P10: as many wants as allowed are served, and one more is refused', async ({ store }) => {
+    const { wantsMax, batchMax } = store.capabilities
+    const topics = Array.from({ length: wantsMax + 1 }, (_, i) => `topic ${i}`)
+    const limit = Math.min(5, batchMax)
+    await store.put([message('a', { topic: topics[wantsMax - 1] ?? '' })])
+    await assert.rejects(claim(store, { topics, limit }), { code: 'BATCH_TOO_LARGE' })
+    const { leases } = await claim(store, { topics: topics.slice(0, wantsMax), limit })
+    assert.deepEqual(
+      leases.map(({ id, attempt }) => [id, attempt]),
+      [['a', 1]],
+    )
+  }),
 
-  testWith('owners', 'P10: a limit above the maximum is refused, not trimmed', async ({ store }) => {
+  test('P10: a limit above the maximum is refused, not trimmed', async ({ store }) => {
     const limit = store.capabilities.batchMax + 1
     await store.put([message('a')])
     await assert.rejects(claim(store, { limit }), { code: 'BATCH_TOO_LARGE' })
@@ -215,7 +211,7 @@ export const claimTests: readonly ConformanceTest[] = [
     assert.equal((await claimOne(store)).attempt, 1)
   }),
 
-  testWith('owners', 'next: speaks of wanted topics only', async ({ store, advance }) => {
+  test('next: speaks of wanted topics only', async ({ store, advance }) => {
     await store.put([
       message('x', { topic: 'others', when: { delayMs: 1000 } }),
       message('y', { topic: 'others', when: { delayMs: 2000 } }),

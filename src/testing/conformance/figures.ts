@@ -15,7 +15,7 @@ import type {
   TopicFigures,
 } from '../../store/contract/store.ts'
 import { TOPIC, claim, claimDue, claimOne, dead, message, stored } from './stand.ts'
-import { test, testWith, type ConformanceTest } from './test.ts'
+import { test, type ConformanceTest } from './test.ts'
 
 const EVER: FiguresQuery = { from: 0, until: 8e15 }
 
@@ -62,50 +62,45 @@ async function everyTopic(store: Store, limit: number): Promise<[string, TopicCo
 }
 
 export const figureTests: readonly ConformanceTest[] = [
-  testWith(
-    'forecast',
-    'forecast: what waits, by bar; a bar holds its first edge and not its last',
-    async ({ store, advance }) => {
-      const now = await nowOf(store)
-      const moments = [-5000, -1, 0, 999, 1000, 1001, 1999, 2000, 2999, 3000, 60_000]
-      await store.put(moments.map((ms, i) => message(`m${i}`, { when: { at: now + ms } })))
-      const edges = [-1, 0, 1000, 2000, 3000].map((ms) => now + ms)
-      assert.deepEqual(await store.forecast({ edges }), { counts: [1, 2, 3, 2], isExact: true })
-      const whole = { edges: [now - 10_000, now + 100_000] }
-      assert.deepEqual((await store.forecast(whole)).counts, [moments.length])
-      assert.deepEqual((await store.forecast({ edges: [now + 100_000, now + 200_000] })).counts, [0])
-      await advance(2500)
-      assert.deepEqual((await store.forecast({ edges })).counts, [1, 2, 3, 2], 'ready ones count too')
-      assert.deepEqual((await store.forecast(whole)).counts, [moments.length])
-    },
-  ),
+  test('forecast: what waits, by bar; a bar holds its first edge and not its last', async ({
+    store,
+    advance,
+  }) => {
+    const now = await nowOf(store)
+    const moments = [-5000, -1, 0, 999, 1000, 1001, 1999, 2000, 2999, 3000, 60_000]
+    await store.put(moments.map((ms, i) => message(`m${i}`, { when: { at: now + ms } })))
+    const edges = [-1, 0, 1000, 2000, 3000].map((ms) => now + ms)
+    assert.deepEqual(await store.forecast({ edges }), { counts: [1, 2, 3, 2], isExact: true })
+    const whole = { edges: [now - 10_000, now + 100_000] }
+    assert.deepEqual((await store.forecast(whole)).counts, [moments.length])
+    assert.deepEqual((await store.forecast({ edges: [now + 100_000, now + 200_000] })).counts, [0])
+    await advance(2500)
+    assert.deepEqual((await store.forecast({ edges })).counts, [1, 2, 3, 2], 'ready ones count too')
+    assert.deepEqual((await store.forecast(whole)).counts, [moments.length])
+  }),
 
-  testWith(
-    'forecast',
-    'forecast: of one topic; without what runs, is dead or was cancelled',
-    async ({ store }) => {
-      const now = await nowOf(store)
-      await store.put([
-        message('a1', { topic: 'a', when: { at: now + 500 } }),
-        message('a2', { topic: 'a', when: { at: now + 1500 } }),
-        message('b1', { topic: 'b', when: { at: now + 500 } }),
-        message('runs', { topic: 'b', when: { at: now } }),
-        message('dies', { topic: 'b', when: { at: now } }),
-      ])
-      const edges = [now, now + 1000, now + 2000]
-      assert.deepEqual((await store.forecast({ edges })).counts, [4, 1])
-      assert.deepEqual((await store.forecast({ edges, topic: 'a' })).counts, [1, 1])
-      assert.deepEqual((await store.forecast({ edges, topic: 'nobody' })).counts, [0, 0])
-      await claimOne(store, ['b'])
-      await store.settle([dead(await claimOne(store, ['b']))])
-      assert.deepEqual((await store.forecast({ edges, topic: 'b' })).counts, [1, 0])
-      await store.remove(['b1'], 'waiting')
-      await store.reschedule([{ id: 'a1', when: { at: now + 1999 } }])
-      assert.deepEqual((await store.forecast({ edges })).counts, [0, 2])
-    },
-  ),
+  test('forecast: of one topic; without what runs, is dead or was cancelled', async ({ store }) => {
+    const now = await nowOf(store)
+    await store.put([
+      message('a1', { topic: 'a', when: { at: now + 500 } }),
+      message('a2', { topic: 'a', when: { at: now + 1500 } }),
+      message('b1', { topic: 'b', when: { at: now + 500 } }),
+      message('runs', { topic: 'b', when: { at: now } }),
+      message('dies', { topic: 'b', when: { at: now } }),
+    ])
+    const edges = [now, now + 1000, now + 2000]
+    assert.deepEqual((await store.forecast({ edges })).counts, [4, 1])
+    assert.deepEqual((await store.forecast({ edges, topic: 'a' })).counts, [1, 1])
+    assert.deepEqual((await store.forecast({ edges, topic: 'nobody' })).counts, [0, 0])
+    await claimOne(store, ['b'])
+    await store.settle([dead(await claimOne(store, ['b']))])
+    assert.deepEqual((await store.forecast({ edges, topic: 'b' })).counts, [1, 0])
+    await store.remove(['b1'], 'waiting')
+    await store.reschedule([{ id: 'a1', when: { at: now + 1999 } }])
+    assert.deepEqual((await store.forecast({ edges })).counts, [0, 2])
+  }),
 
-  testWith('forecast', 'forecast: a thousand bars, even and uneven', async ({ store }) => {
+  test('forecast: a thousand bars, even and uneven', async ({ store }) => {
     const now = await nowOf(store)
     const size = Math.min(300, store.capabilities.batchMax)
     await store.put(
@@ -125,66 +120,58 @@ export const figureTests: readonly ConformanceTest[] = [
     }
   }),
 
-  testWith(
-    'forecast',
-    'P10: a forecast with too few, too many or unordered edges is refused',
-    async ({ store }) => {
-      const tooMany = Array.from({ length: 1_002 }, (_, i) => i)
-      for (const edges of [[], [1], [2, 1], [1, NaN], [0, 1, Infinity], tooMany])
-        await assert.rejects(store.forecast({ edges }), { code: 'OPTION_INVALID' })
-    },
-  ),
+  test('P10: a forecast with too few, too many or unordered edges is refused', async ({ store }) => {
+    const tooMany = Array.from({ length: 1_002 }, (_, i) => i)
+    for (const edges of [[], [1], [2, 1], [1, NaN], [0, 1, Infinity], tooMany])
+      await assert.rejects(store.forecast({ edges }), { code: 'OPTION_INVALID' })
+  }),
 
-  testWith(
-    'figures',
-    'figures: what is recorded adds up by topic and minute',
-    async ({ store, advance, another }) => {
-      const first = await nextMinute(store, advance)
-      const other = (await another?.()) ?? store
-      await store.record([
-        ended('a', { completed: 2, failed: 1, lateness: [[3, 2]] }),
-        ended('b', { dead: 1, skipped: 4 }),
-      ])
-      await advance(MINUTE_MS - 1)
-      await other.record([
-        ended('a', {
-          completed: 5,
-          lateness: [
-            [1, 1],
-            [3, 4],
-          ],
-        }),
-      ])
-      await advance(1)
-      await store.record([ended('a')])
-      assert.deepEqual(await everyRow(store), [
-        {
-          minuteAt: first,
-          topic: 'a',
-          completed: 7,
-          failed: 1,
-          dead: 0,
-          skipped: 0,
-          lateness: [
-            [1, 1],
-            [3, 6],
-          ],
-        },
-        { minuteAt: first, topic: 'b', completed: 1, failed: 0, dead: 1, skipped: 4, lateness: [] },
-        {
-          minuteAt: first + MINUTE_MS,
-          topic: 'a',
-          completed: 1,
-          failed: 0,
-          dead: 0,
-          skipped: 0,
-          lateness: [],
-        },
-      ])
-    },
-  ),
+  test('figures: what is recorded adds up by topic and minute', async ({ store, advance, another }) => {
+    const first = await nextMinute(store, advance)
+    const other = (await another?.()) ?? store
+    await store.record([
+      ended('a', { completed: 2, failed: 1, lateness: [[3, 2]] }),
+      ended('b', { dead: 1, skipped: 4 }),
+    ])
+    await advance(MINUTE_MS - 1)
+    await other.record([
+      ended('a', {
+        completed: 5,
+        lateness: [
+          [1, 1],
+          [3, 4],
+        ],
+      }),
+    ])
+    await advance(1)
+    await store.record([ended('a')])
+    assert.deepEqual(await everyRow(store), [
+      {
+        minuteAt: first,
+        topic: 'a',
+        completed: 7,
+        failed: 1,
+        dead: 0,
+        skipped: 0,
+        lateness: [
+          [1, 1],
+          [3, 6],
+        ],
+      },
+      { minuteAt: first, topic: 'b', completed: 1, failed: 0, dead: 1, skipped: 4, lateness: [] },
+      {
+        minuteAt: first + MINUTE_MS,
+        topic: 'a',
+        completed: 1,
+        failed: 0,
+        dead: 0,
+        skipped: 0,
+        lateness: [],
+      },
+    ])
+  }),
 
-  testWith('figures', 'figures: by topic, and minutes that begin in between', async ({ store, advance }) => {
+  test('figures: by topic, and minutes that begin in between', async ({ store, advance }) => {
     const first = await nextMinute(store, advance)
     for (let i = 0; i < 4; i += 1) {
       await store.record([ended('a'), ended('b')])
@@ -202,32 +189,28 @@ export const figureTests: readonly ConformanceTest[] = [
     assert.deepEqual(await everyRow(store, { from: until, until: from }), [])
   }),
 
-  testWith(
-    'figures',
-    'P10: so many topics of a minute are kept by name, the rest together',
-    async ({ store, advance }) => {
-      await nextMinute(store, advance)
-      const size = Math.min(FIGURE_TOPICS_MAX + 50, store.capabilities.batchMax)
-      const names = Array.from({ length: size }, (_, i) => `topic ${i}`)
-      await store.record(names.map((name) => ended(name, { lateness: [[5, 1]] })))
-      await store.record(names.map((name) => ended(name, { failed: 1, lateness: [[6, 1]] })))
-      const rows = await everyRow(store)
-      assert.equal(rows.length, Math.min(size, FIGURE_TOPICS_MAX + 1))
-      const sum = rows.reduce((total, { completed }) => total + completed, 0)
-      assert.equal(sum, 2 * size, 'nothing is left out of the sum')
-      const others = rows.find(({ topic }) => topic === OTHER_TOPICS)
-      if (size > FIGURE_TOPICS_MAX) {
-        const beyond = size - FIGURE_TOPICS_MAX
-        assert.deepEqual([others?.completed, others?.failed], [2 * beyond, beyond])
-        assert.deepEqual(others?.lateness, [
-          [5, beyond],
-          [6, beyond],
-        ])
-      }
-    },
-  ),
+  test('P10: so many topics of a minute are kept by name, the rest together', async ({ store, advance }) => {
+    await nextMinute(store, advance)
+    const size = Math.min(FIGURE_TOPICS_MAX + 50, store.capabilities.batchMax)
+    const names = Array.from({ length: size }, (_, i) => `topic ${i}`)
+    await store.record(names.map((name) => ended(name, { lateness: [[5, 1]] })))
+    await store.record(names.map((name) => ended(name, { failed: 1, lateness: [[6, 1]] })))
+    const rows = await everyRow(store)
+    assert.equal(rows.length, Math.min(size, FIGURE_TOPICS_MAX + 1))
+    const sum = rows.reduce((total, { completed }) => total + completed, 0)
+    assert.equal(sum, 2 * size, 'nothing is left out of the sum')
+    const others = rows.find(({ topic }) => topic === OTHER_TOPICS)
+    if (size > FIGURE_TOPICS_MAX) {
+      const beyond = size - FIGURE_TOPICS_MAX
+      assert.deepEqual([others?.completed, others?.failed], [2 * beyond, beyond])
+      assert.deepEqual(others?.lateness, [
+        [5, beyond],
+        [6, beyond],
+      ])
+    }
+  }),
 
-  testWith('figures', 'P10: many rows come page by page, each once', async ({ store, advance }) => {
+  test('P10: many rows come page by page, each once', async ({ store, advance }) => {
     await nextMinute(store, advance)
     const size = Math.min(FIGURE_TOPICS_MAX, store.capabilities.batchMax)
     const names = Array.from({ length: size }, (_, i) => `topic ${i}`)
@@ -242,7 +225,7 @@ export const figureTests: readonly ConformanceTest[] = [
     assert.ok(first.rows.length <= 10_000, 'a page is bounded')
   }),
 
-  testWith('figures', 'figures are kept for 48 hours', async ({ store, advance }) => {
+  test('figures are kept for 48 hours', async ({ store, advance }) => {
     await nextMinute(store, advance)
     await store.record([ended('a')])
     await advance(FIGURES_KEPT_MS - MINUTE_MS)
@@ -285,7 +268,7 @@ export const figureTests: readonly ConformanceTest[] = [
     ])
   }),
 
-  testWith('owners', 'counts by topic tell the earliest moment of each', async ({ store, advance }) => {
+  test('counts by topic tell the earliest moment of each', async ({ store, advance }) => {
     const now = await nowOf(store)
     await store.put([
       message('a', { topic: 'a', when: { at: now + 5000 } }),

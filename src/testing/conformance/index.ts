@@ -8,17 +8,21 @@
  */
 import { byteTests } from './bytes.ts'
 import { claimTests } from './claims.ts'
+import { controlTests } from './control.ts'
 import { figureTests } from './figures.ts'
+import { followUpTests } from './follow-ups.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
+import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
-import type { ConformanceTest } from './test.ts'
+import { tagTests } from './tags.ts'
+import { featureTests, type ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
 import { workerTests } from './workers.ts'
 
@@ -44,6 +48,11 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...listTests,
   ...figureTests,
   ...workerTests,
+  ...tagTests,
+  ...rememberTests,
+  ...followUpTests,
+  ...controlTests,
+  ...featureTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

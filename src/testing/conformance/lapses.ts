@@ -16,7 +16,7 @@ import {
   stored,
   type ConformanceSubject,
 } from './stand.ts'
-import { testWith, type ConformanceTest } from './test.ts'
+import { test, type ConformanceTest } from './test.ts'
 
 function retryAsLapse({ id, token, topic }: LeaseRef, delayMs: number): Settlement {
   return { kind: 'retry', id, token, topic, delayMs, error: 'lapsed', isLapse: true }
@@ -32,69 +32,57 @@ async function lapsedLease({ store, advance }: ConformanceSubject): Promise<Leas
 }
 
 export const lapseTests: readonly ConformanceTest[] = [
-  testWith(
-    'owners',
-    'P6: a lapse goes back with its moment unchanged, its attempt and the lapse counted',
-    async (subject) => {
-      const { store } = subject
-      await store.put([message('a')])
-      const before = await stored(store, 'a')
-      const lease = await lapsedLease(subject)
-      assert.deepEqual(await store.settle([lapse(lease, 'the worker died')]), ['settled'])
-      const after = await stored(store, 'a')
-      assert.deepEqual(
-        [after.state, after.dueAt, after.firstDueAt, after.attempt, after.lapses, after.error],
-        ['ready', before.dueAt, before.firstDueAt, 1, 1, 'the worker died'],
-      )
-      assert.deepEqual([after.owner, after.until], ['', 0])
-      const again = await claimOne(store)
-      assert.deepEqual([again.attempt, again.lapses, again.dueAt], [2, 1, before.dueAt])
-      assert.ok(again.latenessMs >= LEASE_MS && again.latenessMs < LEASE_MS + 1)
-    },
-  ),
+  test('P6: a lapse goes back with its moment unchanged, its attempt and the lapse counted', async (subject) => {
+    const { store } = subject
+    await store.put([message('a')])
+    const before = await stored(store, 'a')
+    const lease = await lapsedLease(subject)
+    assert.deepEqual(await store.settle([lapse(lease, 'the worker died')]), ['settled'])
+    const after = await stored(store, 'a')
+    assert.deepEqual(
+      [after.state, after.dueAt, after.firstDueAt, after.attempt, after.lapses, after.error],
+      ['ready', before.dueAt, before.firstDueAt, 1, 1, 'the worker died'],
+    )
+    assert.deepEqual([after.owner, after.until], ['', 0])
+    const again = await claimOne(store)
+    assert.deepEqual([again.attempt, again.lapses, again.dueAt], [2, 1, before.dueAt])
+    assert.ok(again.latenessMs >= LEASE_MS && again.latenessMs < LEASE_MS + 1)
+  }),
 
-  testWith(
-    'owners',
-    'P7: a lapsed message goes back to its place in the line',
-    async ({ store, advance }) => {
-      for (const id of ['1', '2', '3']) {
-        await store.put([message(id)])
-        await advance(1)
-      }
-      await claimDue(store, 2)
-      await advance(LEASE_MS)
-      const [first, second] = await claimLapsed(store)
-      assert.ok(first !== undefined && second !== undefined)
-      await store.settle([lapse(second), lapse(first)])
-      assert.deepEqual(idsOf(await claimDue(store)), ['1', '2', '3'])
-    },
-  ),
+  test('P7: a lapsed message goes back to its place in the line', async ({ store, advance }) => {
+    for (const id of ['1', '2', '3']) {
+      await store.put([message(id)])
+      await advance(1)
+    }
+    await claimDue(store, 2)
+    await advance(LEASE_MS)
+    const [first, second] = await claimLapsed(store)
+    assert.ok(first !== undefined && second !== undefined)
+    await store.settle([lapse(second), lapse(first)])
+    assert.deepEqual(idsOf(await claimDue(store)), ['1', '2', '3'])
+  }),
 
-  testWith(
-    'owners',
-    'P6: lapses are counted in a row: a release leaves them, a retry sets them to 0',
-    async (subject) => {
-      const { store, advance } = subject
-      await store.put([message('a')])
-      await store.settle([lapse(await lapsedLease(subject))])
-      await store.settle([lapse(await lapsedLease(subject))])
-      const third = await lapsedLease(subject)
-      assert.equal(third.lapses, 2)
-      await store.settle([retryAsLapse(third, 5000)])
-      assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [3, 3])
-      assert.deepEqual(await claimDue(store), [], 'a retry waits, also after a lapse')
-      await advance(5000)
-      await store.settle([release(await claimOne(store))])
-      assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [3, 3])
-      const last = await claimOne(store)
-      assert.equal(last.lapses, 3)
-      await store.settle([retry(last, 0)])
-      assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [0, 4])
-      assert.equal((await claimOne(store)).lapses, 0)
-    },
-  ),
+  test('P6: lapses are counted in a row: a release leaves them, a retry sets them to 0', async (subject) => {
+    const { store, advance } = subject
+    await store.put([message('a')])
+    await store.settle([lapse(await lapsedLease(subject))])
+    await store.settle([lapse(await lapsedLease(subject))])
+    const third = await lapsedLease(subject)
+    assert.equal(third.lapses, 2)
+    await store.settle([retryAsLapse(third, 5000)])
+    assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [3, 3])
+    assert.deepEqual(await claimDue(store), [], 'a retry waits, also after a lapse')
+    await advance(5000)
+    await store.settle([release(await claimOne(store))])
+    assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [3, 3])
+    const last = await claimOne(store)
+    assert.equal(last.lapses, 3)
+    await store.settle([retry(last, 0)])
+    assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [0, 4])
+    assert.equal((await claimOne(store)).lapses, 0)
+  }),
 
-  testWith('owners', 'P6: a revived message has no lapses', async (subject) => {
+  test('P6: a revived message has no lapses', async (subject) => {
     const { store } = subject
     await store.put([message('a')])
     await store.settle([lapse(await lapsedLease(subject))])
@@ -104,7 +92,7 @@ export const lapseTests: readonly ConformanceTest[] = [
     assert.equal((await claimOne(store)).lapses, 0)
   }),
 
-  testWith('owners', 'P6: a reschedule leaves attempts and lapses', async (subject) => {
+  test('P6: a reschedule leaves attempts and lapses', async (subject) => {
     const { store } = subject
     await store.put([message('a')])
     await store.settle([lapse(await lapsedLease(subject))])
@@ -113,7 +101,7 @@ export const lapseTests: readonly ConformanceTest[] = [
     assert.deepEqual([lease.attempt, lease.lapses], [2, 1])
   }),
 
-  testWith('owners', 'P5: what replaces a message has no lapses, and moments of its own', async (subject) => {
+  test('P5: what replaces a message has no lapses, and moments of its own', async (subject) => {
     const { store, advance } = subject
     await store.put([message('a')])
     await store.settle([lapse(await lapsedLease(subject))])
@@ -126,7 +114,7 @@ export const lapseTests: readonly ConformanceTest[] = [
     assert.deepEqual([fresh.dueAt, fresh.firstDueAt], [fresh.producedAt + 5000, fresh.producedAt + 5000])
   }),
 
-  testWith('owners', 'the first moment: a retry moves dueAt only', async ({ store, advance }) => {
+  test('the first moment: a retry moves dueAt only', async ({ store, advance }) => {
     await store.put([message('a', { when: { delayMs: 5000 } })])
     const { dueAt, firstDueAt } = await stored(store, 'a')
     assert.equal(firstDueAt, dueAt)
@@ -148,29 +136,25 @@ export const lapseTests: readonly ConformanceTest[] = [
     assert.deepEqual([released.dueAt, released.firstDueAt], [dueAt + 61_000, dueAt])
   }),
 
-  testWith(
-    'owners',
-    'the first moment: a reschedule and a revival set it anew',
-    async ({ store, advance }) => {
-      await store.put([message('a')])
-      const { producedAt } = await stored(store, 'a')
-      await store.settle([retry(await claimOne(store), 1000)])
-      await store.reschedule([{ id: 'a', when: { delayMs: 7000 } }])
-      const moved = await stored(store, 'a')
-      assert.deepEqual([moved.dueAt, moved.firstDueAt], [producedAt + 7000, producedAt + 7000])
-      await advance(7000)
-      await store.settle([retry(await claimOne(store), 1000)])
-      await advance(1000)
-      await store.settle([dead(await claimOne(store))])
-      assert.equal((await stored(store, 'a')).firstDueAt, producedAt + 7000)
-      await advance(500)
-      await store.revive(['a'])
-      const revived = await stored(store, 'a')
-      assert.deepEqual([revived.dueAt, revived.firstDueAt], [producedAt + 8500, producedAt + 8500])
-    },
-  ),
+  test('the first moment: a reschedule and a revival set it anew', async ({ store, advance }) => {
+    await store.put([message('a')])
+    const { producedAt } = await stored(store, 'a')
+    await store.settle([retry(await claimOne(store), 1000)])
+    await store.reschedule([{ id: 'a', when: { delayMs: 7000 } }])
+    const moved = await stored(store, 'a')
+    assert.deepEqual([moved.dueAt, moved.firstDueAt], [producedAt + 7000, producedAt + 7000])
+    await advance(7000)
+    await store.settle([retry(await claimOne(store), 1000)])
+    await advance(1000)
+    await store.settle([dead(await claimOne(store))])
+    assert.equal((await stored(store, 'a')).firstDueAt, producedAt + 7000)
+    await advance(500)
+    await store.revive(['a'])
+    const revived = await stored(store, 'a')
+    assert.deepEqual([revived.dueAt, revived.firstDueAt], [producedAt + 8500, producedAt + 8500])
+  }),
 
-  testWith('owners', 'producedAt is the store’s moment of the put, and stays', async ({ store, advance }) => {
+  test('producedAt is the store’s moment of the put, and stays', async ({ store, advance }) => {
     await store.put([message('now'), message('later', { when: { delayMs: 5000 } })])
     const { dueAt: now } = await stored(store, 'now')
     assert.equal((await stored(store, 'now')).producedAt, now)

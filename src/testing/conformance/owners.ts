@@ -1,6 +1,6 @@
 /** Who holds what: leases remember their owner, and nobody takes over from itself (P3, P6). */
 import assert from 'node:assert/strict'
-import type { LeaseRef, Store } from '../../store/contract/store.ts'
+import type { LeaseRef, OwnedLease, Store } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
   REAPER,
@@ -16,10 +16,10 @@ import {
   retry,
   stored,
 } from './stand.ts'
-import { testWith, type ConformanceTest } from './test.ts'
+import { test, type ConformanceTest } from './test.ts'
 
-async function everyOwned(store: Store, owner: string): Promise<LeaseRef[]> {
-  const all: LeaseRef[] = []
+async function everyOwned(store: Store, owner: string): Promise<OwnedLease[]> {
+  const all: OwnedLease[] = []
   let cursor: string | undefined
   do {
     const page = await store.owned(owner, cursor)
@@ -38,28 +38,44 @@ function refs(leases: readonly LeaseRef[]): LeaseRef[] {
 const WAITS_MS_MIN = 900
 
 export const ownerTests: readonly ConformanceTest[] = [
-  testWith(
-    'owners',
-    'P3: a lease that lapsed is not handed to its own holder, who is told',
-    async ({ store, advance }) => {
-      await store.put([message('a')])
-      await claim(store, { owner: 'A' })
-      const early = await lapsedReply(store, 'A')
-      assert.deepEqual([early.leases, early.isOwnLapsed ?? false], [[], false])
-      await advance(LEASE_MS)
-      for (let i = 0; i < 2; i += 1) {
-        const own = await lapsedReply(store, 'A')
-        assert.deepEqual([own.leases, own.isOwnLapsed], [[], true])
-        assert.deepEqual(own.next, { state: 'NO_TASK' }, 'its own leases do not count')
-      }
-      const other = await lapsedReply(store, 'B')
-      assert.deepEqual([idsOf(other.leases), other.isOwnLapsed ?? false], [['a'], false])
-      const after = await lapsedReply(store, 'A')
-      assert.deepEqual([after.leases, after.isOwnLapsed ?? false], [[], false])
-    },
-  ),
+  test('a running message tells when it was handed out, also after an extension; others do not', async ({
+    store,
+    advance,
+  }) => {
+    await store.put([message('a'), message('b'), message('c', { when: { delayMs: 60_000 } })])
+    const [lease] = (await claim(store, { owner: 'A', limit: 1 })).leases
+    assert.ok(lease !== undefined)
+    const since = async (): Promise<number[]> =>
+      (await store.inspect({ ids: ['a', 'b', 'c'] })).items.map(({ leasedAt }) => leasedAt)
+    const [first = 0, ...rest] = await since()
+    const { dueAt, latenessMs } = lease
+    assert.ok(Math.abs(first - (dueAt + latenessMs)) <= 1, `${first} is the moment of the claim`)
+    assert.deepEqual(rest, [0, 0])
+    await advance(LEASE_MS / 2)
+    await store.extend([lease], LEASE_MS)
+    assert.deepEqual(await since(), [first, 0, 0])
+    await store.settle([{ ...lease, kind: 'release' }])
+    assert.deepEqual(await since(), [0, 0, 0])
+  }),
 
-  testWith('owners', 'P3: what was taken over belongs to the one who took it', async ({ store, advance }) => {
+  test('P3: a lease that lapsed is not handed to its own holder, who is told', async ({ store, advance }) => {
+    await store.put([message('a')])
+    await claim(store, { owner: 'A' })
+    const early = await lapsedReply(store, 'A')
+    assert.deepEqual([early.leases, early.isOwnLapsed ?? false], [[], false])
+    await advance(LEASE_MS)
+    for (let i = 0; i < 2; i += 1) {
+      const own = await lapsedReply(store, 'A')
+      assert.deepEqual([own.leases, own.isOwnLapsed], [[], true])
+      assert.deepEqual(own.next, { state: 'NO_TASK' }, 'its own leases do not count')
+    }
+    const other = await lapsedReply(store, 'B')
+    assert.deepEqual([idsOf(other.leases), other.isOwnLapsed ?? false], [['a'], false])
+    const after = await lapsedReply(store, 'A')
+    assert.deepEqual([after.leases, after.isOwnLapsed ?? false], [[], false])
+  }),
+
+  test('P3: what was taken over belongs to the one who took it', async ({ store, advance }) => {
     await store.put([message('a')])
     const first = only((await claim(store, { owner: 'A' })).leases)
     await advance(LEASE_MS)
@@ -72,136 +88,130 @@ export const ownerTests: readonly ConformanceTest[] = [
     assert.deepEqual(await store.settle([ack(first), ack(second)]), ['lost', 'lost'])
   }),
 
-  testWith(
-    'owners',
-    'P3: two holders whose leases lapsed take over from each other',
-    async ({ store, advance }) => {
-      await store.put([message('a'), message('b')])
-      await claim(store, { owner: 'A', limit: 1 })
-      await claim(store, { owner: 'B', limit: 1 })
-      await advance(LEASE_MS)
-      const [byA, byB] = [await lapsedReply(store, 'A'), await lapsedReply(store, 'B')]
-      assert.deepEqual([idsOf(byA.leases), byA.isOwnLapsed], [['b'], true])
-      assert.deepEqual([idsOf(byB.leases), byB.isOwnLapsed ?? false], [['a'], false])
-    },
-  ),
+  test('P3: two holders whose leases lapsed take over from each other', async ({ store, advance }) => {
+    await store.put([message('a'), message('b')])
+    await claim(store, { owner: 'A', limit: 1 })
+    await claim(store, { owner: 'B', limit: 1 })
+    await advance(LEASE_MS)
+    const [byA, byB] = [await lapsedReply(store, 'A'), await lapsedReply(store, 'B')]
+    assert.deepEqual([idsOf(byA.leases), byA.isOwnLapsed], [['b'], true])
+    assert.deepEqual([idsOf(byB.leases), byB.isOwnLapsed ?? false], [['a'], false])
+  }),
 
-  testWith(
-    'owners',
-    'P8: lapsed leases of the asker’s own do not stand before those of others',
-    async ({ store, advance }) => {
-      await store.put(['a1', 'a2', 'a3', 'b1', 'b2', 'b3'].map((id) => message(id)))
-      await claim(store, { owner: 'A', limit: 3 })
-      await advance(5)
-      await claim(store, { owner: 'B', limit: 3 })
-      await advance(LEASE_MS)
-      const reply = await lapsedReply(store, 'A', 2)
-      assert.deepEqual([idsOf(reply.leases), reply.next.state], [['b1', 'b2'], 'EXPIRED'])
-      const rest = await lapsedReply(store, 'A', 2)
-      assert.deepEqual([idsOf(rest.leases), rest.isOwnLapsed, rest.next.state], [['b3'], true, 'NO_TASK'])
-      assert.deepEqual(idsOf(await claimLapsed(store, 10, 'C')), ['a1', 'a2', 'a3'])
-    },
-  ),
+  test('P8: lapsed leases of the asker’s own do not stand before those of others', async ({
+    store,
+    advance,
+  }) => {
+    await store.put(['a1', 'a2', 'a3', 'b1', 'b2', 'b3'].map((id) => message(id)))
+    await claim(store, { owner: 'A', limit: 3 })
+    await advance(5)
+    await claim(store, { owner: 'B', limit: 3 })
+    await advance(LEASE_MS)
+    const reply = await lapsedReply(store, 'A', 2)
+    assert.deepEqual([idsOf(reply.leases), reply.next.state], [['b1', 'b2'], 'EXPIRED'])
+    const rest = await lapsedReply(store, 'A', 2)
+    assert.deepEqual([idsOf(rest.leases), rest.isOwnLapsed, rest.next.state], [['b3'], true, 'NO_TASK'])
+    assert.deepEqual(idsOf(await claimLapsed(store, 10, 'C')), ['a1', 'a2', 'a3'])
+  }),
 
-  testWith(
-    'owners',
-    'next: of lapsed leases, until the first of another holder ends',
-    async ({ store, advance }) => {
-      await store.put([message('a'), message('b')])
-      await claim(store, { owner: 'A', limit: 1 })
-      await advance(10_000)
-      await claim(store, { owner: 'B', limit: 1 })
-      const byA = (await lapsedReply(store, 'A')).next
-      assert.ok(byA.state === 'WAITING' && byA.ms >= WAITS_MS_MIN && byA.ms <= LEASE_MS, JSON.stringify(byA))
-      const byB = (await lapsedReply(store, 'B')).next
-      assert.ok(byB.state === 'WAITING' && byB.ms >= WAITS_MS_MIN && byB.ms <= LEASE_MS - 10_000)
-      await advance(LEASE_MS - 10_000)
-      assert.deepEqual(idsOf(await claimLapsed(store, 10, 'B')), ['a'])
-    },
-  ),
+  test('next: of lapsed leases, until the first of another holder ends', async ({ store, advance }) => {
+    await store.put([message('a'), message('b')])
+    await claim(store, { owner: 'A', limit: 1 })
+    await advance(10_000)
+    await claim(store, { owner: 'B', limit: 1 })
+    const byA = (await lapsedReply(store, 'A')).next
+    assert.ok(byA.state === 'WAITING' && byA.ms >= WAITS_MS_MIN && byA.ms <= LEASE_MS, JSON.stringify(byA))
+    const byB = (await lapsedReply(store, 'B')).next
+    assert.ok(byB.state === 'WAITING' && byB.ms >= WAITS_MS_MIN && byB.ms <= LEASE_MS - 10_000)
+    await advance(LEASE_MS - 10_000)
+    assert.deepEqual(idsOf(await claimLapsed(store, 10, 'B')), ['a'])
+  }),
 
-  testWith(
-    'owners',
-    'the owner of a running message can be seen, and only while it runs',
-    async ({ store, advance }) => {
-      await store.put([message('a')])
-      assert.equal((await stored(store, 'a')).owner, '')
-      const lease = only((await claim(store, { owner: 'A' })).leases)
-      assert.equal((await stored(store, 'a')).owner, 'A')
-      const listed = await store.inspect({ state: 'running', limit: 10 })
-      assert.deepEqual(
-        listed.items.map(({ owner }) => owner),
-        ['A'],
-      )
-      await store.extend([lease], LEASE_MS)
-      await advance(LEASE_MS)
-      const taken = only(await claimLapsed(store, 10, 'B'))
-      assert.equal((await stored(store, 'a')).owner, 'B')
-      await store.settle([release(taken)])
-      assert.equal((await stored(store, 'a')).owner, '')
-    },
-  ),
+  test('the owner of a running message can be seen, and only while it runs', async ({ store, advance }) => {
+    await store.put([message('a')])
+    assert.equal((await stored(store, 'a')).owner, '')
+    const lease = only((await claim(store, { owner: 'A' })).leases)
+    assert.equal((await stored(store, 'a')).owner, 'A')
+    const listed = await store.inspect({ state: 'running', limit: 10 })
+    assert.deepEqual(
+      listed.items.map(({ owner }) => owner),
+      ['A'],
+    )
+    await store.extend([lease], LEASE_MS)
+    await advance(LEASE_MS)
+    const taken = only(await claimLapsed(store, 10, 'B'))
+    assert.equal((await stored(store, 'a')).owner, 'B')
+    await store.settle([release(taken)])
+    assert.equal((await stored(store, 'a')).owner, '')
+  }),
 
-  testWith(
-    'owners',
-    'owned: every lease of one owner, lapsed ones included, and no other',
-    async ({ store, advance }) => {
-      const size = Math.min(40, store.capabilities.batchMax)
-      await store.put(Array.from({ length: size }, (_, i) => message(`a${i}`, { topic: `t${i % 3}` })))
-      const topics = ['t0', 't1', 't2']
-      const held: LeaseRef[] = []
-      while (held.length < size) held.push(...(await claim(store, { owner: 'A', limit: 7, topics })).leases)
-      await store.put([message('b')])
-      const foreign = (await claim(store, { owner: 'B' })).leases
-      assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held))
-      assert.deepEqual(refs(await everyOwned(store, 'B')), refs(foreign))
-      assert.deepEqual(await everyOwned(store, 'nobody'), [])
-      await advance(LEASE_MS)
-      assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held), 'lapsed ones included')
-      const [first, second, third, ...rest] = held
-      assert.ok(first !== undefined && second !== undefined && third !== undefined)
-      await store.settle([ack(first), retry(second, 0), release(third)])
-      assert.deepEqual(refs(await everyOwned(store, 'A')), refs(rest), 'settled ones are gone')
-    },
-  ),
+  test('owned: every lease of one owner, lapsed ones included, and no other', async ({ store, advance }) => {
+    const size = Math.min(40, store.capabilities.batchMax)
+    await store.put(Array.from({ length: size }, (_, i) => message(`a${i}`, { topic: `t${i % 3}` })))
+    const topics = ['t0', 't1', 't2']
+    const held: LeaseRef[] = []
+    while (held.length < size) held.push(...(await claim(store, { owner: 'A', limit: 7, topics })).leases)
+    await store.put([message('b')])
+    const foreign = (await claim(store, { owner: 'B' })).leases
+    assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held))
+    assert.deepEqual(refs(await everyOwned(store, 'B')), refs(foreign))
+    assert.deepEqual(await everyOwned(store, 'nobody'), [])
+    await advance(LEASE_MS)
+    assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held), 'lapsed ones included')
+    const [first, second, third, ...rest] = held
+    assert.ok(first !== undefined && second !== undefined && third !== undefined)
+    await store.settle([ack(first), retry(second, 0), release(third)])
+    assert.deepEqual(refs(await everyOwned(store, 'A')), refs(rest), 'settled ones are gone')
+  }),
 
-  testWith(
-    'owners',
-    'P6: what a lost answer handed out is found by its owner and given back uncounted',
-    async ({ store }) => {
-      await store.put([message('a'), message('b')])
-      await claim(store, { owner: 'A' }) // The answer is lost on its way.
-      const strays = await everyOwned(store, 'A')
-      assert.deepEqual(idsOf(strays).toSorted(), ['a', 'b'])
-      assert.deepEqual(await store.settle(strays.map(release)), ['settled', 'settled'])
-      assert.deepEqual(await everyOwned(store, 'A'), [])
-      const again = (await claim(store, { owner: 'B' })).leases
-      assert.deepEqual(
-        again.map(({ id, attempt }) => [id, attempt]),
-        [
-          ['a', 1],
-          ['b', 1],
-        ],
-      )
-    },
-  ),
+  test('P6: owned tells what was taken over from another, whose attempt must be counted', async ({
+    store,
+    advance,
+  }) => {
+    await store.put([message('a')])
+    await claim(store, { owner: 'A' })
+    await advance(LEASE_MS)
+    await lapsedReply(store, 'B') // The answer is lost on its way.
+    await store.put([message('b')])
+    await claim(store, { owner: 'B' })
+    const owned = (await everyOwned(store, 'B')).map(({ id, isTakenOver }) => [id, isTakenOver])
+    assert.deepEqual(Object.fromEntries(owned), { a: true, b: false })
+  }),
 
-  testWith(
-    'owners',
-    'P4: the holder extends what lapsed, under the same token, while nobody took it',
-    async ({ store, advance }) => {
-      await store.put([message('a')])
-      const lease = only((await claim(store, { owner: 'A' })).leases)
-      await advance(LEASE_MS + 5000)
-      assert.equal((await lapsedReply(store, 'A')).isOwnLapsed, true)
-      assert.deepEqual(await store.extend([lease], LEASE_MS), ['extended'])
-      assert.equal((await lapsedReply(store, 'A')).isOwnLapsed ?? false, false)
-      assert.deepEqual(await claimLapsed(store, 10, REAPER), [])
-      assert.deepEqual(await store.settle([ack(lease)]), ['settled'])
-    },
-  ),
+  test('P6: what a lost answer handed out is found by its owner and given back uncounted', async ({
+    store,
+  }) => {
+    await store.put([message('a'), message('b')])
+    await claim(store, { owner: 'A' }) // The answer is lost on its way.
+    const strays = await everyOwned(store, 'A')
+    assert.deepEqual(idsOf(strays).toSorted(), ['a', 'b'])
+    assert.deepEqual(await store.settle(strays.map(release)), ['settled', 'settled'])
+    assert.deepEqual(await everyOwned(store, 'A'), [])
+    const again = (await claim(store, { owner: 'B' })).leases
+    assert.deepEqual(
+      again.map(({ id, attempt }) => [id, attempt]),
+      [
+        ['a', 1],
+        ['b', 1],
+      ],
+    )
+  }),
 
-  testWith('owners', 'P4: what an extension leaves out keeps its old end', async ({ store, advance }) => {
+  test('P4: the holder extends what lapsed, under the same token, while nobody took it', async ({
+    store,
+    advance,
+  }) => {
+    await store.put([message('a')])
+    const lease = only((await claim(store, { owner: 'A' })).leases)
+    await advance(LEASE_MS + 5000)
+    assert.equal((await lapsedReply(store, 'A')).isOwnLapsed, true)
+    assert.deepEqual(await store.extend([lease], LEASE_MS), ['extended'])
+    assert.equal((await lapsedReply(store, 'A')).isOwnLapsed ?? false, false)
+    assert.deepEqual(await claimLapsed(store, 10, REAPER), [])
+    assert.deepEqual(await store.settle([ack(lease)]), ['settled'])
+  }),
+
+  test('P4: what an extension leaves out keeps its old end', async ({ store, advance }) => {
     await store.put([message('a'), message('b'), message('c')])
     const [a, , c] = (await claim(store, { owner: 'A' })).leases
     assert.ok(a !== undefined && c !== undefined)
@@ -212,7 +222,7 @@ export const ownerTests: readonly ConformanceTest[] = [
     assert.deepEqual(await store.settle([ack(a), ack(c)]), ['settled', 'settled'])
   }),
 
-  testWith('owners', 'P4: an extension moves the end that can be seen', async ({ store, advance }) => {
+  test('P4: an extension moves the end that can be seen', async ({ store, advance }) => {
     await store.put([message('a')])
     const lease = await claimOne(store)
     const before = (await stored(store, 'a')).until

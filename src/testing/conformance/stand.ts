@@ -1,9 +1,10 @@
 /** What an engine author hands to the conformance suite, and the small vocabulary its tests are written in. */
 import assert from 'node:assert/strict'
-import type { MessageState } from '../../core/message.ts'
+import type { ShownState } from '../../core/message.ts'
 import type {
   ClaimDue,
   ClaimReply,
+  DueTime,
   Lease,
   LeaseRef,
   NewMessage,
@@ -98,6 +99,17 @@ export function ack({ id, token, topic }: LeaseRef): Settlement {
   return { kind: 'ack', id, token, topic }
 }
 
+export function ackThen({ id, token, topic }: LeaseRef, followUps: readonly NewMessage[]): Settlement {
+  return { kind: 'ack', id, token, topic, followUps }
+}
+
+/** What `again` may say besides when. */
+export type AgainParts = Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content'>
+
+export function again({ id, token, topic }: LeaseRef, when: DueTime, parts: AgainParts = {}): Settlement {
+  return { kind: 'again', id, token, topic, when, ...parts }
+}
+
 export function retry({ id, token, topic }: LeaseRef, delayMs: number, error = 'boom'): Settlement {
   return { kind: 'retry', id, token, topic, delayMs, error }
 }
@@ -124,7 +136,7 @@ export async function stored(store: Store, id: string): Promise<StoredMessage> {
   return found
 }
 
-export async function placeOf(store: Store, id: string): Promise<MessageState | 'gone'> {
+export async function placeOf(store: Store, id: string): Promise<ShownState | 'gone'> {
   return (await find(store, id))?.state ?? 'gone'
 }
 

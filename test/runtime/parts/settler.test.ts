@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { InvariantError, UnavailableError } from '../../../src/core/errors.ts'
-import { Settler, type Entry, type SettleAnswer } from '../../../src/runtime/settler.ts'
+import { Settler, type SettleEntry, type SettleAnswer } from '../../../src/runtime/settler.ts'
 import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import type { Capabilities, SettleResult, Settlement } from '../../../src/store/contract/store.ts'
@@ -31,7 +31,7 @@ function makeSettler(capabilities: Partial<Capabilities> = {}) {
   })
   const answers: [string, SettleAnswer][] = []
   const add = (id: string, givesUpAt = 1_000, error = ''): void => {
-    const entry: Entry = {
+    const entry: SettleEntry = {
       settlement: { kind: 'retry', id, token: '', topic: 't', delayMs: 0, error },
       tries: 0,
       givesUpAt: () => givesUpAt,

@@ -70,7 +70,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       ]
     case 'running':
       return [
-        `${id} runs: attempt ${reason.attempt}, ${byText(reason)}`,
+        `${id} has been running for ${ago(reason.since)}: attempt ${reason.attempt}, ${byText(reason)}`,
         `Its lease ends ${formatDistance(reason.leaseEndsAt, now)} unless its worker extends it.`,
         ...workerLine(reason.worker, now),
       ]
@@ -80,6 +80,11 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         `Attempt ${reason.attempt}, run ${byText(reason)}, ended without an answer.`,
         ...workerLine(reason.worker, now),
         ...(reason.livingWorkers === 0 ? ['No worker is alive that could: start one.'] : []),
+      ]
+    case 'completed':
+      return [
+        `${id} is done: ${reason.outcome}`,
+        `Its id stays taken until ${when(reason.rememberedUntil)}; "punctual purge ID" frees it.`,
       ]
     case 'dead':
       return [
@@ -93,9 +98,8 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
 }
 
 function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' }>): string {
-  if (before === undefined) return `waits for a slot of a worker that handles ${describe(topic)}`
   if (before === 0) return `is the next of ${describe(topic)}`
-  const about = isExact === true ? '' : 'about '
+  const about = isExact ? '' : 'about '
   return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`
 }
 

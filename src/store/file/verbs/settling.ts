@@ -1,23 +1,28 @@
 /** The verbs under a lease: extend and settle. Each acts only if the message runs under exactly this token (P4). */
 import { assertNever } from '../../../core/errors.ts'
-import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
-import { isStorable } from '../../shared/moments.ts'
+import type { ExtendResult, LeaseRef, NewMessage, SettleResult, Settlement } from '../../contract/store.ts'
+import { followUpsOf } from '../../contract/sizes.ts'
+import { dueAtOf, isStorable } from '../../shared/moments.ts'
 import {
   AMONG,
   ROW,
   checksumAfter,
   deleteMessages,
+  setContent,
   setFailure,
   type MessageRow,
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { cannotPlace, putOne } from './placing.ts'
+import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
-type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large'>
+type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large' | 'is_tagged'>
 
-const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large FROM message WHERE ${AMONG} AND state = 1`
+const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged
+  FROM message WHERE ${AMONG} AND state = 1`
 const WHOLE = `SELECT ${ROW} FROM message WHERE seq = ?`
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const EXTEND = `UPDATE message SET until = ? WHERE ${AMONG}`
@@ -37,25 +42,43 @@ export function extend(scene: Scene, leases: readonly LeaseRef[], leaseMs: numbe
 export function settle(scene: Scene, settlements: readonly Settlement[]): SettleResult[] {
   const held = heldBy(scene, settlements)
   const settled = new Set<number>()
-  const done: HeldRow[] = []
+  let done: HeldRow[] = []
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
+    const followUps = followUpsOf(settlement)
+    if (followUps.length > 0) {
+      // What they replace or find taken may be among those that are done.
+      deleteMessages(scene.db, done)
+      done = []
+    }
     if (row === undefined || settled.has(row.seq)) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    if (!isStorable(settlement) || !hasRoomFor(scene, followUps, row.seq)) return 'refused'
     settled.add(row.seq)
     scene.ledger.take(row.topic, RUNNING)
-    if (settlement.kind === 'ack') done.push(row)
-    else goOn(scene, row.seq, settlement)
+    if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
+    else if (settlement.remember !== undefined) remember(scene, wholeRow(scene, row.seq), settlement.remember)
+    else if (followUps.length === 0) done.push(row)
+    else deleteMessages(scene.db, [row])
+    for (const message of followUps) putOne(scene, message)
     return 'settled'
   })
   deleteMessages(scene.db, done)
   return results
 }
 
-function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
-  const { db, ledger, now } = scene
+function hasRoomFor(scene: Scene, followUps: readonly NewMessage[], parent: number): boolean {
+  if (followUps.length === 0) return true
+  return scene.hasRoomFor(followUps) && !followUps.some((message) => cannotPlace(scene, message, parent))
+}
+
+function wholeRow({ db }: Scene, seq: number): MessageRow {
   const row = db.get<MessageRow>(WHOLE, seq)
   if (row === undefined) throw corrupt(`message ${seq} is in an index and not in its table`)
+  return row
+}
+
+function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
+  const { db, ledger, now } = scene
   switch (settlement.kind) {
     case 'retry': {
       const changes = {
@@ -69,6 +92,13 @@ function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind:
     case 'lapse': {
       const checksum = wait(scene, row, { lapses: row.lapses + 1 })
       setFailure(db, row.seq, checksum, { error: settlement.error, reason: '' })
+      break
+    }
+    case 'again': {
+      const due_at = Math.floor(dueAtOf(settlement.when, now))
+      const changes = { due_at, first_due_at: null, attempt: row.attempt - 1, lapses: 0 }
+      const checksum = wait(scene, row, changes)
+      if (settlement.content !== undefined) setContent(db, row, checksum, settlement.content)
       break
     }
     case 'release':

@@ -53,7 +53,7 @@ type State =
 /** A connection in the making: given up by whoever is first, the deadline or `close`. */
 type Attempt = { abandoned: boolean; readonly connection: Connection }
 
-type Call = {
+type LinkCall = {
   readonly command: readonly string[]
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
@@ -63,7 +63,7 @@ type Call = {
 
 export class Link {
   readonly #options: LinkOptions
-  readonly #calls = new Set<Call>()
+  readonly #calls = new Set<LinkCall>()
   #state: State = { name: 'resting' }
   #failures = 0
   #lastError: PunctualError | undefined
@@ -84,7 +84,7 @@ export class Link {
     this.start()
     return new Promise((resolve, reject) => {
       const deadline = startDeadline(this.#options.clock, timeoutMs, () => this.#expire(call, timeoutMs))
-      const call: Call = { command, resolve, reject, deadline }
+      const call: LinkCall = { command, resolve, reject, deadline }
       this.#calls.add(call)
       if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
     })
@@ -167,7 +167,7 @@ export class Link {
     this.#state = { name: 'pausing', timer: clock.schedule(pauseMs, () => this.#attempt()) }
   }
 
-  #send(call: Call, connection: Connection): void {
+  #send(call: LinkCall, connection: Connection): void {
     call.sentOn = connection
     connection.send(call.command).then(
       (reply) => this.#answered(call, reply),
@@ -175,7 +175,7 @@ export class Link {
     )
   }
 
-  #answered(call: Call, reply: unknown): void {
+  #answered(call: LinkCall, reply: unknown): void {
     if (this.#failures > 0)
       this.#options.logger.info?.(`${this.#options.name}: ${this.#options.server} is back`)
     this.#failures = 0
@@ -183,7 +183,7 @@ export class Link {
     if (this.#finish(call)) call.resolve(reply)
   }
 
-  #refused(call: Call, connection: Connection, error: unknown): void {
+  #refused(call: LinkCall, connection: Connection, error: unknown): void {
     const word = refusalWord(error)
     this.#fail(
       call,
@@ -194,7 +194,7 @@ export class Link {
     if (word === '' || DEMOTED.has(word)) this.#lost(connection, error)
   }
 
-  #expire(call: Call, timeoutMs: number): void {
+  #expire(call: LinkCall, timeoutMs: number): void {
     const { sentOn } = call
     if (sentOn === undefined) {
       this.#fail(call, this.#inVain(`still not connected after ${timeoutMs} ms`))
@@ -205,11 +205,11 @@ export class Link {
     this.#lost(sentOn, error)
   }
 
-  #fail(call: Call, error: unknown): void {
+  #fail(call: LinkCall, error: unknown): void {
     if (this.#finish(call)) call.reject(error)
   }
 
-  #finish(call: Call): boolean {
+  #finish(call: LinkCall): boolean {
     call.deadline.cancel()
     return this.#calls.delete(call)
   }

@@ -4,7 +4,7 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS, WATCH = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
@@ -78,13 +78,16 @@ local function linesIn(record)
   return lines
 end
 local function makeRecord(lines)
-  return table.concat(lines, '\\n') .. '\\n' .. FILLING
+  return table.concat(lines, '\\n') .. '\\n' .. text(math.floor(now)) .. FILLING
+end
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
 end
 local function nameOf(claim)
-  return string.match(claim, '/([^/-]*)-[^/]*$') or ''
+  return string.match(claim, '/%+?([^/-]*)-[^/]*$') or ''
 end
 local function claimIn(entry)
   local claim, ownEnd = string.match(entry, '^(.*)!(%d+)$')
@@ -114,14 +117,35 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end`
 
+const control = `local CONTROL_TOPICS = { '\\1schedules' }
+local CONTROL_BYTE = 1
+local function isControlLine(line)
+  return byte(line, #LINE_PREFIX + 1) == CONTROL_BYTE
+end
+local function countControl()
+  local waiting, running, dead = 0, 0, 0
+  for _, topic in ipairs(CONTROL_TOPICS) do
+    for priority = 0, 2 do
+      waiting = waiting + call('ZCARD', lineOf(topic, priority))
+    end
+    running = running + math.max(0, tonumber(call('HGET', RUNNING, topic) or 0) or 0)
+    dead = dead + math.max(0, tonumber(call('HGET', DIED, topic) or 0) or 0)
+  end
+  return waiting, running, dead
+end
+local AFTER_CONTROL = LINE_PREFIX .. '\\2'
+local CONTROL_LINES = 3 * #CONTROL_TOPICS`
+
 const describe = `local ROW = 10
-local found, owners = {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -132,11 +156,46 @@ local function showDead(id, value, diedAt)
   local attempts, lapses, firstDueAt, dueAt, reason, message = failureOf(id)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
+local recordOf = {}
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
+end`
+
+const extras = `local anyExtras
+local function hasExtras()
+  if anyExtras == nil then
+    anyExtras = call('EXISTS', EXTRAS) == 1
+  end
+  return anyExtras
+end
+local function tagKey(tag)
+  return PREFIX .. 'tag:' .. tag
+end
+local function setTags(id, tags)
+  anyExtras = true
+  call('HSET', EXTRAS, id, tags)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end
+end
+local function dropExtras(id, extras)
+  call('HDEL', EXTRAS, id)
+  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+    redis.pcall('ZREM', tagKey(tag), id)
+  end
+end
+local function forgetExtras(id)
+  local extras = hasExtras() and call('HGET', EXTRAS, id)
+  if extras then
+    dropExtras(id, extras)
+  end
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -171,6 +230,62 @@ local function countDied(line, by)
   local count = redis.pcall('HINCRBY', DIED, topic, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
+  end
+end`
+
+const holders = `local LOOK_MAX = 100000
+local function claimsOf(ids)
+  local holderOf, looks, first = {}, LOOK_MAX, 0
+  while looks > 0 and #ids > 0 do
+    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
+    for index = 1, #page, 2 do
+      local claim = page[index]
+      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
+      if held and not held.err then
+        for place, id in ipairs(ids) do
+          if held[place] then
+            holderOf[id] = { claim, held[place], page[index + 1] }
+          end
+        end
+      end
+      looks = looks - #ids
+    end
+    if #page < 200 then
+      break
+    end
+    first = first + 100
+  end
+  return holderOf
+end
+local function showAll(ids)
+  local values, running = {}, {}
+  for _, id in ipairs(ids) do
+    local value = values[id] == nil and call('HGET', PAYLOAD, id)
+    if value and isRemembered(value) then
+      values[id] = { value }
+    elseif value then
+      local _, _, due = waitingPlace(id, value)
+      values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
+      if not due and not values[id][3] then
+        running[#running + 1] = id
+      end
+    end
+  end
+  local holderOf = claimsOf(running)
+  for _, id in ipairs(ids) do
+    local known = values[id]
+    if known and isRemembered(known[1]) then
+      if untilOf(known[1]) > now then
+        addRow(id, known[1], 'completed', '0', '0', 0, 0, '', '', '0')
+      end
+    elseif known and known[2] then
+      showWaiting(id, known[1], known[2])
+    elseif known and known[3] then
+      showDead(id, known[1], known[3])
+    elseif known then
+      local holder = holderOf[id] or { '', '0', '0' }
+      showRunning(id, known[1], holder[1], holder[2], holder[3])
+    end
   end
 end`
 
@@ -254,10 +369,13 @@ local function upperText(value)
   end
   return digits
 end
-local greatest = call('GET', ORDER)
-local upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
-if not upper or upper / BASE > now + ASTRAY_MS then
-  greatest, upper = nil, nil
+local greatest, upper
+local function readGreatest()
+  greatest = call('GET', ORDER)
+  upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
+  if not upper or upper / BASE > now + ASTRAY_MS then
+    greatest, upper = nil, nil
+  end
 end
 local function sortsBehind(first, last)
   local itsUpper = upperOf(first)
@@ -273,7 +391,7 @@ local function sortsBehind(first, last)
   return isBefore(#greatest == STAMP_LENGTH and greatest .. MARK or greatest, first)
 end
 local stampUpper, stampUpperText, stampDigit
-local function reserveStamps(count)
+local function reserveStamps(count, write)
   if upper then
     stampUpper, stampDigit = upper, digitOf(byte(greatest, STAMP_LENGTH))
   else
@@ -282,7 +400,7 @@ local function reserveStamps(count)
   stampUpperText = upperText(stampUpper)
   local last = stampDigit + count
   local lastDigit = last % BASE
-  call('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
+  return write('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
 end
 local function nextStamp()
   stampDigit = stampDigit + 1
@@ -293,13 +411,277 @@ local function nextStamp()
   return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
 end`
 
+const placing = `local SEIZE_LOOKS_MAX = 100000
+local function seize(id, line)
+  local first = 0
+  while first < SEIZE_LOOKS_MAX do
+    local page = call('ZRANGE', CLAIMS, first, first + 99)
+    for _, claim in ipairs(page) do
+      if not string.find(claim, '!%d+$') and redis.pcall('HDEL', claim, id) == 1 then
+        close(claim)
+        countRunning(line, -1)
+        return true
+      end
+    end
+    if #page < 100 then
+      return false
+    end
+    first = first + 100
+  end
+  return false
+end
+local function bodyOf(value)
+  local at = string.find(value, '[\\n\\t]') or 0
+  local size = byte(value, at) == 9 and string.match(value, '^(%d+):', at + 1)
+  return sub(value, at + 1 + (size and #size + 1 + tonumber(size) or 0))
+end
+local function discard(id, isSeized)
+  local value = call('HGET', PAYLOAD, id)
+  local line, member, due = waitingPlace(id, value)
+  if due then
+    call('ZREM', line, member)
+    left(line)
+  elseif call('ZREM', DEAD, id) == 1 then
+    countDied(line, -1)
+  elseif not isSeized or not seize(id, line) then
+    return false
+  end
+  forget(id)
+  forgetExtras(id)
+  return true
+end
+local function isTakenStill(id)
+  if call('HEXISTS', PAYLOAD, id) == 0 then
+    return false
+  end
+  local value = rememberedOf(id)
+  return not value or untilOf(value) > now
+end
+local function placeOne(line, ifExists, dueAt, id, payload, tags)
+  local isTaken = isTakenStill(id)
+  local isSeized = sub(ifExists, 1, 5) == 'seize'
+  local expected = isSeized and #ifExists > 5 and sub(ifExists, 7)
+  if (isTaken and ifExists == 'keep') or (expected and not (isTaken and bodyOf(call('HGET', PAYLOAD, id)) == expected)) then
+    return 'duplicate'
+  end
+  if rememberedOf(id) then
+    forgetRemembered(id)
+    isTaken = false
+  end
+  if isTaken and not discard(id, isSeized) then
+    return 'running'
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tags ~= '' then
+    setTags(id, tags)
+  end
+  entered(line, dueAt)
+  return isTaken and 'replaced' or nil
+end`
+
+const remembered = `local REMEMBERED = PREFIX .. 'remembered'
+local REMEMBERED_BYTE = 61
+local PRUNED_MAX = 100
+local function isRemembered(value)
+  return byte(value, 1) == REMEMBERED_BYTE
+end
+local function untilOf(value)
+  return tonumber(string.match(value, '^=(%d+) ')) or 0
+end
+local anyRemembered
+local function hasRemembered()
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  return anyRemembered
+end
+local function rememberedOf(id)
+  local value = hasRemembered() and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and value
+end
+local function forgetRemembered(id)
+  call('HDEL', PAYLOAD, id)
+  call('ZREM', REMEMBERED, id)
+end
+local function pruneRemembered()
+  local over = redis.pcall('ZRANGEBYSCORE', REMEMBERED, '-inf', string.format('%.3f', now), 'LIMIT', 0, PRUNED_MAX)
+  for index = 1, over.err and 0 or #over do
+    local value = call('HGET', PAYLOAD, over[index])
+    if value and isRemembered(value) then
+      call('HDEL', PAYLOAD, over[index])
+    end
+    call('ZREM', REMEMBERED, over[index])
+  end
+end`
+
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
+local exceptions, place = {}, 0
+local waitingAgain, earliest = {}, {}
+local function await(line, due, member)
+  local into = waitingAgain[line] or {}
+  waitingAgain[line] = into
+  into[#into + 1], into[#into + 2] = due, member
+  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+end
+local function enterAgain()
+  for line, members in pairs(waitingAgain) do
+    call('ZADD', line, unpack(members))
+    entered(line, earliest[line])
+  end
+end
+local giver, giverName
+local linesOf = {}
+local function lineIn(claim, number)
+  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
+  return linesOf[claim][number]
+end
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  anyRemembered = true
+  pruneRemembered()
+end
+local canCarry, carry
+local function settle(claim, kind, id, operand)
+  local entry = call('HGET', claim, id)
+  if not entry then
+    exceptions[#exceptions + 1] = place
+    return
+  end
+  local isMoved = kind == 'retry' or kind == 'again'
+  local newDue = isMoved and dueOf(ARGV[operand])
+  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+    exceptions[#exceptions + 1] = -place
+    return
+  end
+  local due, number, stamp = readEntry(entry)
+  local line = lineIn(claim, number)
+  if not line then
+    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
+  end
+  call('HDEL', claim, id)
+  countRunning(line, -1)
+  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+    if kind == 'remember' then
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    else
+      call('HDEL', PAYLOAD, id)
+    end
+    forgetExtras(id)
+    return forget(id)
+  elseif kind == 'release' then
+    local owner = ownerOf(claim)
+    giver = (giver == nil or giver == owner) and owner or ''
+    giverName = nameOf(claim)
+    return await(line, due, memberOf(id, stamp))
+  end
+  giver = ''
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
+  if kind == 'lapse' then
+    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
+    await(line, due, memberOf(id, stamp))
+  elseif kind == 'retry' then
+    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
+    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
+    await(line, text(newDue), memberOf(id, stamp))
+  elseif kind == 'again' then
+    if attempts > 0 then
+      writeFailure(id, attempts, 0, 0, 0, '', message)
+    end
+    if ARGV[operand + 1] ~= '' then
+      local value = call('HGET', PAYLOAD, id) or ''
+      local ends = string.find(value, '[\\n\\t]') or #value + 1
+      call('HSET', PAYLOAD, id, sub(value, 1, ends - 1) .. ARGV[operand + 1])
+    end
+    await(line, text(newDue), memberOf(id, stamp))
+  else
+    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
+    call('ZADD', DEAD, text(math.floor(now)), id)
+    countDied(line, 1)
+  end
+end
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
+local function settleAll(at)
+  while at <= #ARGV do
+    local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+    at = at + 3
+    if kind == 'ack' then
+      acknowledge(claim, at + 1, count)
+      at = at + 1 + count
+    else
+      for _ = 1, count do
+        place = place + 1
+        local refusals = #exceptions
+        settle(claim, kind, ARGV[at], at + 1)
+        if carry and #exceptions == refusals then
+          carry()
+        end
+        at = at + OPERANDS[kind]
+      end
+    end
+    close(claim)
+  end
+  enterAgain()
+  writeRunning()
+  wake(giver or '', giver ~= '' and giverName or '')
+  return exceptions
+end`
+
 const watch = `local WATCHERS, KNOWN_MAX = 2, 16
 local LATE_MS = 1000
 local LYING_MS = 20
 local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
 local EARLY_MS = 50
 local TOPICS_NAMED_MAX = 20
-local LOOKS_PREFIX = PREFIX .. 'looks:'
+local WATCH, LOOKS_PREFIX = PREFIX .. 'watch', PREFIX .. 'looks:'
 local try = redis.pcall
 local function readWatch(entry)
   local list = {}
@@ -502,8 +884,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '139ed78a0abe441b154213f3185bb55a58f84d21',
-  source: [base, `local LOOK_MAX = 1000
+  sha: '360ce90b1124117a4a66a4ada4e958a84c265b0e',
+  source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -525,7 +907,7 @@ for _, claim in ipairs(claims) do
   running = running + (type(size) == 'number' and math.max(0, size - 1) or 0)
 end
 return {
-  call('HLEN', PAYLOAD),
+  call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED),
   waiting,
   running,
   call('ZCARD', DEAD),
@@ -541,32 +923,38 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'c2778ecd610538509a0fc4d848b4094ec3e632da',
-  source: [base, `local LINES_MAX = 500
+  sha: '45de9192213d4b44f388fa1afff308d43c4d5af4',
+  source: [base, control, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
 end
+local ourWaiting, ourRunning, ourDead = countControl()
 local dead = call('ZCARD', DEAD)
 local nowText = string.format('%.3f', now)
 local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
-  ready = ready + call('ZCOUNT', line, '-inf', nowText)
+  ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local messages = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED)
+local waiting = math.max(ready, messages - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
 end
-local first = call('ZRANGE', HEADS, 0, 0, 'WITHSCORES')[2]
-return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 }
+local first = ''
+local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
+for index = #heads - 1, 1, -2 do
+  first = isControlLine(heads[index]) and first or heads[index + 1]
+end
+return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
 `].join('\n'),
 }
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '35b5ac7a4ef6f2ceb3058d0135b0ecc81e9587b1',
-  source: [base, `local stage = ARGV[3]
+  sha: '8395c70ffe8334709975f4170d6f98648a98d03e',
+  source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
   local size = #rows
@@ -600,7 +988,7 @@ if stage == 'named' then
 end
 local place, size = ARGV[4], tonumber(ARGV[5])
 if stage == 'lines' then
-  local lines = call('ZRANGEBYLEX', LINES, place == '' and '-' or '(' .. place, '+', 'LIMIT', 0, size)
+  local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
@@ -610,7 +998,7 @@ local key = stage == 'running' and RUNNING or DIED
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = stage == 'died' and call('HEXISTS', RUNNING, topic) == 1
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end
@@ -624,7 +1012,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'be3b658d7c4d64006d058c408a7cec596f6ac6c4',
+  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -651,8 +1039,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: 'aed565bd05b0fca4901499f1b379faa5491fad73',
-  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: '84b83b74b31517d772546968b3af931da8aa906c',
+  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -662,14 +1050,15 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD)
+  total = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
 end
 local sizes, seen = {}, 0
 for _, line in ipairs(lines) do
-  sizes[line] = call('ZCARD', line)
+  local isHidden = topic == '' and isControlLine(line)
+  sizes[line] = isHidden and 0 or call('ZCARD', line)
   seen = seen + sizes[line]
 end
 total = math.max(total, seen)
@@ -716,64 +1105,20 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '9ec4fd7664761fc456191b7292fa19c0834220d6',
-  source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
-local function claimsOf(ids)
-  local holderOf, looks, first = {}, LOOK_MAX, 0
-  while looks > 0 and #ids > 0 do
-    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      local claim = page[index]
-      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
-      if held and not held.err then
-        for place, id in ipairs(ids) do
-          if held[place] then
-            holderOf[id] = { claim, held[place], page[index + 1] }
-          end
-        end
-      end
-      looks = looks - #ids
-    end
-    if #page < 200 then
-      break
-    end
-    first = first + 100
-  end
-  return holderOf
-end
-local values, running = {}, {}
+  sha: '87107604b4e19a3c99ad555bf39f33e1009b01c2',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
-  local id = ARGV[index]
-  local value = values[id] == nil and call('HGET', PAYLOAD, id)
-  if value then
-    local _, _, due = waitingPlace(id, value)
-    values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
-    if not due and not values[id][3] then
-      running[#running + 1] = id
-    end
-  end
+  ids[index - 2] = ARGV[index]
 end
-local holderOf = claimsOf(running)
-for index = 3, #ARGV do
-  local id = ARGV[index]
-  local known = values[id]
-  if known and known[2] then
-    showWaiting(id, known[1], known[2])
-  elseif known and known[3] then
-    showDead(id, known[1], known[3])
-  elseif known then
-    local holder = holderOf[id] or { '', '0', '0' }
-    showRunning(id, known[1], holder[1], holder[2], holder[3])
-  end
-end
-return { found, owners }
+showAll(ids)
+return shown
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'd09d5f1f110aa3eb67136f1f7b3ba2f2144cfb91',
-  source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '3e4075900c23245e8d46ea8cdb20c63b599006fb',
+  source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -806,7 +1151,7 @@ local function wantedValue(id, dueAt)
   end
   bytes = bytes - #value
   local line = headOf(value)
-  if wanted ~= '' and topicOf(line) ~= wanted then
+  if wanted == '' and isControlLine(line) or wanted ~= '' and topicOf(line) ~= wanted then
     return nil
   end
   if textWanted ~= '' then
@@ -878,7 +1223,7 @@ local function showWaitingState()
     end
     return true
   end
-  local from = placeSet == '' and '-' or '[' .. placeSet
+  local from = '[' .. (placeSet == '' and AFTER_CONTROL or placeSet)
   while true do
     local lines = call('ZRANGEBYLEX', LINES, from, '+', 'LIMIT', 0, 100)
     for _, line in ipairs(lines) do
@@ -963,18 +1308,41 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners }
+return { place, lastDeath, examined, shown, string.format('%.3f', now) }
+`].join('\n'),
+}
+
+export const INSPECT_TAG_SCRIPT: Script = {
+  name: 'inspect_tag',
+  sha: 'ca0e6c8d5d1e6f3f40acda058572a0b6ea186769',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+local bytes, ids = READ_BYTES_MAX, {}
+local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
+page = page.err and {} or page
+for _, id in ipairs(page) do
+  if bytes > 0 then
+    ids[#ids + 1] = id
+    bytes = bytes - call('HSTRLEN', PAYLOAD, id)
+  end
+end
+showAll(ids)
+local isEnd = #ids == #page and #page < limit
+return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '5b2948c2426438cf52a38c32319bd7c45912ec85',
-  source: [base, lines, failures, `local from = ARGV[3]
+  sha: 'cd1f1bee76ce951ff21b2f54768a010dd84d2eeb',
+  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
+  end
+  if isRemembered(value) then
+    forgetRemembered(id)
+    return from == 'dead' and untilOf(value) > now and 'removed' or 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
@@ -992,6 +1360,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 local words = {}
@@ -1004,10 +1373,10 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '2e3bb3ee890e784debeddbb2f1a701d8509205b7',
-  source: [base, lines, watch, failures, `local function reschedule(id, dueAt)
+  sha: 'b585c9dbe9e36423dc4d00a2227e3b08b77d2291',
+  source: [base, lines, watch, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
-  if not value then
+  if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
@@ -1034,7 +1403,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'b44dbbaa0f5bed318dce6ef59dd436d1e373310a',
+  sha: 'f1a6e2c16e0e53c29675dcb4fb17c257a3c90695',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1062,7 +1431,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: '042bc0da1d402ae202e75ebc5f480548ec32b9a5',
+  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1080,8 +1449,8 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'e603814aaf6f371e1076a0df96dc457771092cd4',
-  source: [base, claims, lines, watch, failures, workers, `local BY_NAME_MAX = 50
+  sha: '98d15ea3476eda2081e971079636d08c9dbe5cb9',
+  source: [base, claims, lines, watch, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local LAPSES_MAX = 20
@@ -1268,6 +1637,7 @@ end
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 local function attendable()
   local firsts = {}
@@ -1388,7 +1758,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '49867727e5f56d1c9bbbe00d6ba357407a51e639',
+  sha: 'a037e476853dcd7a3be40323f9736778efa23174',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1515,7 +1885,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'cb29dac2d720fc0861960a64357daaf5bb404d43',
+  sha: 'fe174271fc53b461b415a93f789a57c745c08e44',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1565,7 +1935,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '9753986072ef1d58c5a9f2ed55bd0cfa5bb44da0',
+  sha: '9eecbdfaaa24239d956f9e8caac0b1b97107f924',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1581,7 +1951,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '192c3c6a1a2e4bb210dcb691737c46418bec2ee2',
+  sha: '7f5432f60a03c0d465e3e4ac4690d6cf6be63e2b',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1622,10 +1992,14 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'a9679fa49d8cf47a0513e16fe4385db1e220a000',
-  source: [base, order, lines, watch, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local firstPair = 6 + runCount * 4
-local messageCount = (#ARGV - firstPair + 1) / 2
+  sha: 'd6425522206708ec29134ed0735b6cd2c5011a3d',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local firstPair = 7 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
+local tagsAt = {}
+for index = #ARGV - 2 * tagged + 1, #ARGV, 2 do
+  tagsAt[tonumber(ARGV[index])] = ARGV[index + 1]
+end
 local exceptions = { string.format('%.3f', now) }
 local function except(place, word)
   exceptions[#exceptions + 1] = place
@@ -1651,7 +2025,7 @@ local function isAnyTaken()
 end
 local function eachRun(visit)
   local place = 1
-  for run = 6, firstPair - 1, 4 do
+  for run = 7, firstPair - 1, 4 do
     local count = tonumber(ARGV[run + 3])
     visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
     place = place + count
@@ -1668,7 +2042,7 @@ local function putNew()
       greatest = ARGV[unstamped - 1]
       upper = upperOf(greatest)
     end
-    reserveStamps(messageCount - plain)
+    reserveStamps(messageCount - plain, call)
   else
     call('SET', ORDER, ARGV[unstamped - 1])
   end
@@ -1704,45 +2078,26 @@ local function putNew()
   if size > 0 then
     call('HSET', PAYLOAD, unpack(payloads))
   end
+  for place, tags in pairs(tagsAt) do
+    setTags(ARGV[firstPair + 2 * place - 2], tags)
+  end
   for _, line in ipairs(lines) do
     entered(line, earliest[line])
   end
 end
-local function discard(id)
-  local value = call('HGET', PAYLOAD, id)
-  local line, member, due = waitingPlace(id, value)
-  if due then
-    call('ZREM', line, member)
-    left(line)
-  elseif call('ZREM', DEAD, id) == 1 then
-    countDied(line, -1)
-  else
-    return false
-  end
-  forget(id)
-  return true
-end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
-  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-  if isTaken and ifExists == 'keep' then
-    return except(place, 'duplicate')
-  end
-  if not isReserved then
-    reserveStamps(messageCount)
+  local id = ARGV[firstPair + 2 * place - 2]
+  if not isReserved and not (ifExists == 'keep' and isTakenStill(id)) then
+    reserveStamps(messageCount, call)
     isReserved = true
   end
-  if isTaken and not discard(id) then
-    return except(place, 'running')
-  elseif isTaken then
-    except(place, 'replaced')
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1], tagsAt[place] or '')
+  if word then
+    except(place, word)
   end
-  local digits, lastDigit = nextStamp()
-  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
-  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
-  entered(line, dueAt)
 end
+readGreatest()
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
@@ -1752,6 +2107,7 @@ else
     end
   end)
 end
+writeRunning()
 wake('', '')
 return exceptions
 `].join('\n'),
@@ -1759,7 +2115,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: '2d8eb777ba42a4882acd7e1c2056671b7add104e',
+  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1813,121 +2169,66 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'a0a4872c904768773180fea558d8bc23ad41f58e',
-  source: [base, claims, lines, watch, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
-local exceptions, place, at = {}, 0, 3
-local waitingAgain, earliest = {}, {}
-local function await(line, due, member)
-  local into = waitingAgain[line] or {}
-  waitingAgain[line] = into
-  into[#into + 1], into[#into + 2] = due, member
-  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+  sha: '87610de355b7ee725c7541516ff4d246d1101f21',
+  source: [base, claims, lines, watch, failures, extras, remembered, settling, `return settleAll(3)
+`].join('\n'),
+}
+
+export const SETTLE_THEN_SCRIPT: Script = {
+  name: 'settle_then',
+  sha: '96715f0fdfc3c5d71cab2cd824a9ff5de74c0795',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, placing, settling, `local FIELDS = 7
+local count = tonumber(ARGV[3])
+local firstGroup = 4 + FIELDS * count
+local beginsAt, sizeOf = {}, {}
+for at = 4, firstGroup - 1, FIELDS do
+  local settlement = tonumber(ARGV[at])
+  beginsAt[settlement] = beginsAt[settlement] or at
+  sizeOf[settlement] = (sizeOf[settlement] or 0) + 1
 end
-local giver, giverName
-local linesOf = {}
-local function lineIn(claim, number)
-  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
-  return linesOf[claim][number]
+readGreatest()
+local reserved = count > 0 and reserveStamps(count, redis.pcall)
+local isFull = type(reserved) == 'table' and reserved.err
+local function flush()
+  enterAgain()
+  waitingAgain, earliest = {}, {}
 end
-local function settle(claim, kind, id, operand)
-  local entry = call('HGET', claim, id)
-  if not entry then
-    exceptions[#exceptions + 1] = place
+local function runs(id)
+  local value = call('HGET', PAYLOAD, id)
+  if not value then
+    return false
+  end
+  local _, _, due = waitingPlace(id, value)
+  return not due and not call('ZSCORE', DEAD, id)
+end
+canCarry = function(id)
+  local at = beginsAt[place]
+  if not at then
+    return true
+  elseif isFull then
+    return false
+  end
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local newId = ARGV[message + 4]
+    if not dueOf(ARGV[message + 3]) or (ARGV[message + 2] == 'replace' and newId ~= id and runs(newId)) then
+      return false
+    end
+  end
+  return true
+end
+carry = function()
+  local at = beginsAt[place]
+  if not at then
     return
   end
-  local retryAt = kind == 'retry' and dueOf(ARGV[operand])
-  if kind == 'retry' and not retryAt then
-    exceptions[#exceptions + 1] = -place
-    return
-  end
-  local due, number, stamp = readEntry(entry)
-  local line = lineIn(claim, number)
-  if not line then
-    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
-  end
-  call('HDEL', claim, id)
-  countRunning(line, -1)
-  if kind == 'ack' then
-    call('HDEL', PAYLOAD, id)
-    return forget(id)
-  elseif kind == 'release' then
-    local owner = ownerOf(claim)
-    giver = (giver == nil or giver == owner) and owner or ''
-    giverName = nameOf(claim)
-    return await(line, due, memberOf(id, stamp))
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local line = KEYS[tonumber(ARGV[message + 1])]
+    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
-  local attempts, lapses, firstDueAt = failureOf(id)
-  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
-  if kind == 'lapse' then
-    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
-    await(line, due, memberOf(id, stamp))
-  elseif kind == 'retry' then
-    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
-    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
-    await(line, text(retryAt), memberOf(id, stamp))
-  else
-    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
-    call('ZADD', DEAD, text(math.floor(now)), id)
-    countDied(line, 1)
-  end
 end
-local function acknowledge(claim, first, count)
-  local last = first + count - 1
-  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
-  local isAll = true
-  for index = 2, count + 1 do
-    isAll = isAll and held[index]
-  end
-  if not isAll then
-    for index = first, last do
-      place = place + 1
-      settle(claim, 'ack', ARGV[index])
-    end
-    return
-  end
-  local removed = call('HDEL', claim, unpack(ARGV, first, last))
-  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
-  if hasFailures then
-    call('HDEL', FAILURES, unpack(ARGV, first, last))
-  end
-  local lines, isDone = linesIn(held[1]), {}
-  if #lines == 1 and removed == count then
-    countRunning(lines[1], -count)
-  else
-    for index = 1, count do
-      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
-      if isDone[id] then
-        exceptions[#exceptions + 1] = place + index
-      elseif lines[number] then
-        countRunning(lines[number], -1)
-      end
-      isDone[id] = true
-    end
-  end
-  place = place + count
-end
-while at <= #ARGV do
-  local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  at = at + 3
-  if kind == 'ack' then
-    acknowledge(claim, at + 1, count)
-    at = at + 1 + count
-  else
-    for _ = 1, count do
-      place = place + 1
-      settle(claim, kind, ARGV[at], at + 1)
-      at = at + OPERANDS[kind]
-    end
-  end
-  close(claim)
-end
-for line, members in pairs(waitingAgain) do
-  call('ZADD', line, unpack(members))
-  entered(line, earliest[line])
-end
-writeRunning()
-wake(giver or '', giver ~= '' and giverName or '')
-return exceptions
+return settleAll(firstGroup)
 `].join('\n'),
 }

@@ -6,7 +6,7 @@
 import { UnavailableError, describe } from '../../../core/errors.ts'
 import { connectTo, type Connect, type Connection } from '../link/connection.ts'
 import type { PrimaryWatch } from './primary-watch.ts'
-import type { Place, Sentinels } from './sentinels.ts'
+import type { HostPort, Sentinels } from './sentinels.ts'
 import { hostAndPort } from '../address/url.ts'
 
 export type WayToPrimary = {
@@ -70,7 +70,7 @@ class PrimaryConnection implements Connection {
   }
 }
 
-function refuseReplica(place: Place, role: unknown): void {
+function refuseReplica(place: HostPort, role: unknown): void {
   const [word] = Array.isArray(role) ? (role as unknown[]) : []
   if (word === 'master') return
   throw new UnavailableError(

@@ -11,7 +11,7 @@
 import { UnavailableError } from '../../../core/errors.ts'
 import { connectTo } from '../link/connection.ts'
 import type { LinkOptions } from '../link/link.ts'
-import { describeSentinel, placeIn, whereIs, type Place } from './sentinels.ts'
+import { describeSentinel, placeIn, whereIs, type HostPort } from './sentinels.ts'
 import type { SentinelGroup } from '../address/sentinel-url.ts'
 import { Subscription } from '../link/subscription.ts'
 import { hostAndPort } from '../address/url.ts'
@@ -21,7 +21,7 @@ const CLIENT_NAME = 'punctual:failovers'
 const PING_EVERY_MS = 3000
 
 /** A connection to what was the primary when it was made. */
-export type Watched = { readonly place: Place; readonly leave: (reason: UnavailableError) => void }
+export type Watched = { readonly place: HostPort; readonly leave: (reason: UnavailableError) => void }
 
 export type PrimaryWatchOptions = Pick<
   LinkOptions,
@@ -73,7 +73,7 @@ export class PrimaryWatch {
     if (name === this.#primaryName) this.#leaveAllBut({ host, port: Number(port) })
   }
 
-  #leaveAllBut({ host, port }: Place): void {
+  #leaveAllBut({ host, port }: HostPort): void {
     for (const { place, leave } of this.#watched) {
       if (place.host === host && place.port === port) continue
       const text = `the sentinels replaced ${hostAndPort(place)} by ${hostAndPort({ host, port })}.`

@@ -12,7 +12,7 @@ import { describeAddress, hostAndPort, type Address } from '../address/url.ts'
 
 const CLIENT_NAME = 'punctual:discovery'
 
-export type Place = { readonly host: string; readonly port: number }
+export type HostPort = { readonly host: string; readonly port: number }
 
 /** Told of each connection that is made, so that whoever waits can end it. */
 export type Holder = (connection: Connection) => void
@@ -34,7 +34,7 @@ export class Sentinels {
    * Where the primary is, by the first sentinel that knows. Each search begins with another one: a sentinel that is cut
    * off from the others goes on naming the old primary, and must not be the only one that we hear.
    */
-  async findPrimary(hold: Holder): Promise<Place> {
+  async findPrimary(hold: Holder): Promise<HostPort> {
     const { sentinels, primaryName } = this.group
     const failures: PunctualError[] = []
     const first = this.#first
@@ -88,7 +88,7 @@ export function whereIs(primaryName: string): readonly string[] {
 }
 
 /** What a sentinel answers to that; undefined when it knows no such primary. */
-export function placeIn(reply: unknown): Place | undefined {
+export function placeIn(reply: unknown): HostPort | undefined {
   if (!Array.isArray(reply)) return undefined
   const [host, port] = reply as [string, string]
   return { host, port: Number(port) }

@@ -2,10 +2,12 @@
  * What each worker wants: whom a wake-up concerns, and who looks in turn with whom.
  *
  * A wake-up names the owner that need not hear it and the topics it is about; none means all. A worker is concerned by the
- * topics that it ever wanted, as long as it named any. Workers that want the same topics share their looks, so that each set
- * of topics has a name, whatever their order.
+ * topics that it ever wanted, as long as it named any. A wake-up of another kind than `due` has a space and its kind where
+ * the owner would stand: no owner begins with a space. Workers that want the same topics share their looks, so that each
+ * set of topics has a name, whatever their order.
  */
 import { createHash } from 'node:crypto'
+import { WAKE_KINDS, type WakeUp } from '../../../core/schedule.ts'
 import type { Want } from '../../contract/store.ts'
 
 /** A worker with more topics than these is concerned by all. */
@@ -42,9 +44,17 @@ export class WantedTopics {
     this.#lastSets.delete(owner)
   }
 
-  /** `message`: the owner, a line feed, and the topics, each in a line. Without an owner, a listener hears for all. */
-  isConcerned(owner: string | undefined, message: string): boolean {
-    const [giver, ...topics] = message.split('\n')
+  /**
+   * What a message means to a worker; undefined when it does not concern it. `message`: the owner, a line feed, and the
+   * topics, each in a line. Without an owner, a listener hears for all.
+   */
+  hear(owner: string | undefined, message: string): WakeUp | undefined {
+    const [giver = '', ...topics] = message.split('\n')
+    if (!this.#isConcerned(owner, giver, topics)) return undefined
+    return { kind: WAKE_KINDS.find((kind) => giver === ` ${kind}`) ?? 'due' }
+  }
+
+  #isConcerned(owner: string | undefined, giver: string, topics: readonly string[]): boolean {
     if (owner !== undefined && giver === owner) return false
     if (topics.length === 0 || topics[0] === '') return true
     const wanted = owner === undefined ? [...this.#byOwner.values()] : [this.#byOwner.get(owner)]

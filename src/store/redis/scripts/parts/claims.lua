@@ -1,6 +1,6 @@
 -- claims: what one claim handed out, under one token and one lease.
 --
---   claim:OWNER/TOKEN   ''  -> its lines, each followed by a line feed, and a filling
+--   claim:OWNER/TOKEN   ''  -> its lines, each followed by a line feed, when it was made, and a filling
 --                       id  -> dueAt [line number [stamp]] [!end]
 --   claims              claim -> end          claim!end -> end
 --
@@ -40,7 +40,12 @@ local function linesIn(record)
 end
 
 local function makeRecord(lines)
-  return table.concat(lines, '\n') .. '\n' .. FILLING
+  return table.concat(lines, '\n') .. '\n' .. text(math.floor(now)) .. FILLING
+end
+
+-- When a claim was made, as text.
+local function madeAt(record)
+  return record and string.match(record, '(%d+) +$') or '0'
 end
 
 -- The owner in the name of a claim: what stands before its last slash.
@@ -50,7 +55,7 @@ end
 
 -- The store that made a claim, as the watch names it: what its token begins with.
 local function nameOf(claim)
-  return string.match(claim, '/([^/-]*)-[^/]*$') or ''
+  return string.match(claim, '/%+?([^/-]*)-[^/]*$') or ''
 end
 
 -- The claim of an entry in `claims`, and the end that its messages must have of their own, or ''.

@@ -1,15 +1,18 @@
 -- describe: messages as `inspect` shows them, rows of ten:
--- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; and the owner of each that runs.
+-- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; of each its owner and when it was handed out,
+-- if it runs, and its extras. `shown` is all of it, as a reply has it.
 
 local ROW = 10
-local found, owners = {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
-  owners[#owners + 1] = ''
+  owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 
 local function showWaiting(id, value, due)
@@ -23,10 +26,15 @@ local function showDead(id, value, diedAt)
   addRow(id, value, 'dead', text(dueAt), text(firstDueAt), attempts, lapses, message, reason, diedAt)
 end
 
+local recordOf = {}
 -- `entry`: its place in the claim.
 local function showRunning(id, value, claim, entry, endsAt)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
   local due, _, _, ownEnd = readEntry(entry)
   addRow(id, value, 'running', due, text(firstDueAt), attempts + 1, lapses, message, '', ownEnd == '' and endsAt or ownEnd)
-  owners[#owners] = ownerOf(claim)
+  if recordOf[claim] == nil then
+    local record = redis.pcall('HGET', claim, '')
+    recordOf[claim] = type(record) == 'string' and record or false
+  end
+  owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
 end

@@ -21,7 +21,7 @@ local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
 -- A look that comes a little early keeps no other.
 local EARLY_MS = 50
 local TOPICS_NAMED_MAX = 20
-local LOOKS_PREFIX = PREFIX .. 'looks:'
+local WATCH, LOOKS_PREFIX = PREFIX .. 'watch', PREFIX .. 'looks:'
 
 local try = redis.pcall
 

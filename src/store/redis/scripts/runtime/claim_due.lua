@@ -1,5 +1,5 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines watch failures workers
+-- uses: base claims lines watch failures workers remembered
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
 -- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '',
@@ -235,6 +235,7 @@ end
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 
 -- The first moments of topics, by want; math.huge where none is left. Of many topics, those that were looked at.
