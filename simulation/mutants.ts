@@ -403,12 +403,6 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'void giver',
   },
   {
-    name: 'watch: the dead and the frozen watch for ever',
-    file: 'simulation/world/model-watch.ts',
-    find: 'return lateMs <= LYING_MS && at + LATE_MS >= this.#now() && this.#bells.listens(owner)',
-    replace: "return owner !== '' || at + lateMs < 0",
-  },
-  {
     name: 'watch: nobody looks within the fallback',
     file: 'simulation/world/model-watch.ts',
     find: 'const at = isNear ? soonest : Math.max(',
@@ -429,8 +423,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'watch: a worker without room keeps its place',
     file: 'simulation/world/model-watch.ts',
-    find: "if (isKnown && room !== 'enough' && (room === 'none' || before.length > 1)) {",
-    replace: "if (isKnown && room !== 'enough' && before.length > 99) {",
+    find: "if (isKnown) return room === 'none' || (room === 'some' && list.length > 1) ? without(list, owner) : list",
+    replace: 'if (isKnown) return list',
   },
   {
     name: 'watch: the reaper waits for word that does not come',

@@ -63,23 +63,24 @@ export class ModelWatch {
   /** The asker takes its place, or leaves it. Returns whether it watches the topic now. */
   attend({ topic, owner, room, lateMs, hasHead }: Attendance): boolean {
     const before = this.#lists.get(topic) ?? []
-    const isKnown = before.some((one) => one.owner === owner)
-    const isWatching = before.slice(0, WATCHERS).some((one) => one.owner === owner)
-    const isRoomy = room === 'enough' || (room === 'some' && before.length === 0)
-    if (isKnown && room !== 'enough' && (room === 'none' || before.length > 1)) {
-      this.#change(topic, without(before, owner), owner, hasHead)
-      return false
-    }
-    if (isRoomy && !isWatching) {
-      const lyingMs = Math.min(lateMs, this.#now() - (this.#wokenAt.get(topic) ?? -Infinity))
-      const left = before.filter(
-        (one, place) => place >= WATCHERS || one.owner === owner || this.#counts(one, lyingMs),
-      )
-      const joins = !isKnown && left.length < KNOWN_MAX
-      const list = joins ? [...left, { owner, at: this.#now() }] : left
-      if (list.length !== before.length || joins) this.#change(topic, list, owner, hasHead)
-    }
+    const lyingMs = Math.min(lateMs, this.#now() - (this.#wokenAt.get(topic) ?? -Infinity))
+    const isWatching = this.#watchers(topic).includes(owner)
+    const looksAround = !isWatching && (lyingMs > LYING_MS || room !== 'none')
+    const left = before.filter(
+      (one, place) => !looksAround || place >= WATCHERS || one.owner === owner || this.#counts(one, lyingMs),
+    )
+    const list = this.#seated(left, owner, room)
+    if (list.length !== before.length || list.some((one, place) => one !== before[place]))
+      this.#change(topic, list, owner, hasHead)
     return this.#watchers(topic).includes(owner)
+  }
+
+  /** The list after the asker took a place in it, or left it. */
+  #seated(list: readonly Sleeping[], owner: string, room: RoomLeft): readonly Sleeping[] {
+    const isKnown = list.some((one) => one.owner === owner)
+    if (isKnown) return room === 'none' || (room === 'some' && list.length > 1) ? without(list, owner) : list
+    const joins = (room === 'enough' || (room === 'some' && list.length === 0)) && list.length < KNOWN_MAX
+    return joins ? [...list, { owner, at: this.#now() }] : list
   }
 
   /** It can take none of a topic now. */

@@ -40,6 +40,8 @@ export type DispatcherParts = {
 }
 
 const FULL: ClaimReading = { next: { state: 'NO_TASK' }, got: 0, room: false }
+/** Room came while the store was told that there is none. */
+const AGAIN: ClaimReading = { next: { state: 'EXPIRED' }, got: 0, room: true }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -74,8 +76,9 @@ export class Dispatcher {
       reading = joined(reading, reply)
     }
     if (reading === undefined && !settler.isStuck) await this.resign()
-    this.#isFull = reading === undefined || !this.#hasRoom(lanes.all)
-    return reading === undefined ? FULL : { ...reading, room: !this.#isFull }
+    this.#isFull = !this.#hasRoom(lanes.all)
+    if (reading === undefined) return this.#isFull ? FULL : AGAIN
+    return { ...reading, room: !this.#isFull }
   }
 
   /** Says that this worker can take nothing now, to a store that counts on it. Such a claim hands nothing out. */

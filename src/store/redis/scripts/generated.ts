@@ -309,6 +309,9 @@ local function waitingPlace(id, value)
   return line, member, type(found) == 'string' and found or nil
 end
 local woken, wokenFor = {}, {}
+local function rouse(topic, dueAt)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+end
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
   if head and tonumber(head) <= dueAt then
@@ -326,8 +329,7 @@ local function entered(line, dueAt)
       return
     end
   end
-  local topic = topicOf(line)
-  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+  rouse(topicOf(line), dueAt)
 end
 local function left(line)
   local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
@@ -815,16 +817,18 @@ local function dropLost(list, asker, isLying)
 end
 local function attend(topic, entry, asker, room, isLying, hasHead)
   local list = readWatch(entry)
-  local before, place, isChanged = watchersOf(list), placeOf(list, asker), false
-  if place and room ~= 'enough' and (room == 'none' or #list > 1) then
+  local before, isChanged = watchersOf(list), false
+  local isLeft = isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS)
+  if not before[asker] and (isLeft or room ~= 'none') then
+    isChanged = dropLost(list, asker, isLeft)
+  end
+  local place = placeOf(list, asker)
+  if place and (room == 'none' or (room == 'some' and #list > 1)) then
     table.remove(list, place)
     isChanged = true
-  elseif (room == 'enough' or (room == 'some' and #list == 0)) and not before[asker] then
-    isChanged = dropLost(list, asker, isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS))
-    if not place and #list < KNOWN_MAX then
-      list[#list + 1] = { name = asker, at = 0 }
-      isChanged = true
-    end
+  elseif not place and (room == 'enough' or (room == 'some' and #list == 0)) and #list < KNOWN_MAX then
+    list[#list + 1] = { name = asker, at = 0 }
+    isChanged = true
   end
   if isChanged and hasHead then
     callUp(topic, list, before, asker)
@@ -1105,7 +1109,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '87107604b4e19a3c99ad555bf39f33e1009b01c2',
+  sha: '8f6cf435665f693c7d8c66ad661968e45ff7020b',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -1117,7 +1121,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '3e4075900c23245e8d46ea8cdb20c63b599006fb',
+  sha: 'df65de8690b3cbc233f8f4ad27304f0bd6c75ffb',
   source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1314,7 +1318,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: 'ca0e6c8d5d1e6f3f40acda058572a0b6ea186769',
+  sha: 'abc0cf99094af5f7941dc97db4094b2347c2f2e7',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1333,7 +1337,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'cd1f1bee76ce951ff21b2f54768a010dd84d2eeb',
+  sha: 'b9d78596f60c8fe046c426a0b4546e83be5e0df1',
   source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1373,7 +1377,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'b585c9dbe9e36423dc4d00a2227e3b08b77d2291',
+  sha: '11e27d11a3cd38f29e3e8609bd7ff8479e21345f',
   source: [base, lines, watch, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1403,7 +1407,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'f1a6e2c16e0e53c29675dcb4fb17c257a3c90695',
+  sha: '508c7ea6953c550e8ef4ca5b0ec3b74908c54c0f',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1449,7 +1453,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '98d15ea3476eda2081e971079636d08c9dbe5cb9',
+  sha: 'dc7c191fa721d337730ee6730949a6e69fe84e48',
   source: [base, claims, lines, watch, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1758,7 +1762,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'a037e476853dcd7a3be40323f9736778efa23174',
+  sha: '1dc0567b429461a045a795907bc4d591f78cab64',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1935,7 +1939,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '9eecbdfaaa24239d956f9e8caac0b1b97107f924',
+  sha: '2001f73a32a58b3ebfa64984a76c6d4d69468792',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1951,7 +1955,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '7f5432f60a03c0d465e3e4ac4690d6cf6be63e2b',
+  sha: 'fc60a4d1ed7108b147aa046d5e97d8357808c306',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1992,7 +1996,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'd6425522206708ec29134ed0735b6cd2c5011a3d',
+  sha: 'c4428ab85a28be9e343fc3e3fe7d10d653d9ad05',
   source: [base, claims, order, lines, watch, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2169,14 +2173,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '87610de355b7ee725c7541516ff4d246d1101f21',
+  sha: 'ec9451d5d44884593ad24d04da3c03a2265c0fbb',
   source: [base, claims, lines, watch, failures, extras, remembered, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '96715f0fdfc3c5d71cab2cd824a9ff5de74c0795',
+  sha: '49c5c0458214397c68eb2306f9f53656688ab6c8',
   source: [base, claims, order, lines, watch, failures, extras, remembered, placing, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count

@@ -30,6 +30,11 @@ end
 -- Topics whose watchers are to be woken, and for which moment: see `wake`.
 local woken, wokenFor = {}, {}
 
+-- Those who watch a topic should ask again, for what is due then. `wake` tells them, once for all topics of a call.
+local function rouse(topic, dueAt)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+end
+
 -- A message that is due then entered a line: does `heads` follow, and who is woken?
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
@@ -49,8 +54,7 @@ local function entered(line, dueAt)
       return
     end
   end
-  local topic = topicOf(line)
-  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+  rouse(topicOf(line), dueAt)
 end
 
 -- Messages left a line. Returns the moment of its first, as text; nothing where none is left.

@@ -181,16 +181,18 @@ end
 -- watchers had left lying.
 local function attend(topic, entry, asker, room, isLying, hasHead)
   local list = readWatch(entry)
-  local before, place, isChanged = watchersOf(list), placeOf(list, asker), false
-  if place and room ~= 'enough' and (room == 'none' or #list > 1) then
+  local before, isChanged = watchersOf(list), false
+  local isLeft = isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS)
+  if not before[asker] and (isLeft or room ~= 'none') then
+    isChanged = dropLost(list, asker, isLeft)
+  end
+  local place = placeOf(list, asker)
+  if place and (room == 'none' or (room == 'some' and #list > 1)) then
     table.remove(list, place)
     isChanged = true
-  elseif (room == 'enough' or (room == 'some' and #list == 0)) and not before[asker] then
-    isChanged = dropLost(list, asker, isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS))
-    if not place and #list < KNOWN_MAX then
-      list[#list + 1] = { name = asker, at = 0 }
-      isChanged = true
-    end
+  elseif not place and (room == 'enough' or (room == 'some' and #list == 0)) and #list < KNOWN_MAX then
+    list[#list + 1] = { name = asker, at = 0 }
+    isChanged = true
   end
   if isChanged and hasHead then
     callUp(topic, list, before, asker)
