@@ -415,12 +415,6 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'own === undefined ? spread : now + 5 * LOOK_MS_MAX)',
   },
   {
-    name: 'watch: a worker that says it is busy is still counted on',
-    file: 'simulation/world/model-store.ts',
-    find: 'for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)',
-    replace: 'void busy',
-  },
-  {
     name: 'watch: a worker without room keeps its place',
     file: 'simulation/world/model-watch.ts',
     find: "if (isKnown) return room === 'none' || (room === 'some' && list.length > 1) ? without(list, owner) : list",

@@ -69,10 +69,19 @@ export class ModelWatch {
     const left = before.filter(
       (one, place) => !looksAround || place >= WATCHERS || one.owner === owner || this.#counts(one, lyingMs),
     )
-    const list = this.#seated(left, owner, room)
+    const helped = isWatching && lyingMs > LYING_MS ? this.#withHelp(left) : left
+    const list = this.#seated(helped, owner, room)
     if (list.length !== before.length || list.some((one, place) => one !== before[place]))
       this.#change(topic, list, owner, hasHead)
     return this.#watchers(topic).includes(owner)
+  }
+
+  /** A watcher is behind: the next of the list helps, and another one the next time. */
+  #withHelp(list: readonly Sleeping[]): readonly Sleeping[] {
+    const [helper] = list.slice(WATCHERS)
+    if (helper === undefined) return list
+    const rest = without(list, helper.owner)
+    return this.#bells.ring(helper.owner) ? [...rest, helper] : rest
   }
 
   /** The list after the asker took a place in it, or left it. */

@@ -181,6 +181,19 @@ test('P12: a watcher without room leaves, and the next one is woken in its place
   expect(await first?.told()).toBeUndefined()
 })
 
+test('P12: a watcher that is behind calls one more to help, each time another', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(5)
+  const [first] = all
+  await herd.open().put([inMs('a', 100), inMs('b', 1_100), inMs('c', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  herd.now += 1_000
+  expect(await heardBy(herd, all, async () => first?.claim())).toEqual(['worker3'])
+  herd.now += 1_000
+  expect(await heardBy(herd, all, async () => first?.claim())).toEqual(['worker4'])
+  expect(await first?.told()).toBe(7_000)
+})
+
 test('P12: one that has room left is still counted on', async () => {
   const herd = new Herd()
   const all = await herd.sleepers(3)

@@ -823,6 +823,13 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
     isChanged = dropLost(list, asker, isLeft)
   end
   local place = placeOf(list, asker)
+  if place and isLeft and before[asker] and list[WATCHERS + 1] then
+    local helper = table.remove(list, WATCHERS + 1)
+    if ringOne(helper.name, '', topic) then
+      list[#list + 1] = helper
+    end
+    isChanged = true
+  end
   if place and (room == 'none' or (room == 'some' and #list > 1)) then
     table.remove(list, place)
     isChanged = true
@@ -1377,7 +1384,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '11e27d11a3cd38f29e3e8609bd7ff8479e21345f',
+  sha: '19b99228564a80862db05908c66262805cb76373',
   source: [base, lines, watch, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1407,7 +1414,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '508c7ea6953c550e8ef4ca5b0ec3b74908c54c0f',
+  sha: '1ce71602314569865e0c8952aec88733038f84bb',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1453,7 +1460,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'dc7c191fa721d337730ee6730949a6e69fe84e48',
+  sha: '5122584dd5c23dfb9042d39991288eb684b84dde',
   source: [base, claims, lines, watch, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1683,17 +1690,17 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, fronts, nextAt = {}, {}, {}, math.huge
+  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
   for index, topic in ipairs(topics) do
     local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
-    if isFront(entry, sleeper) and roomLeft(want) == 'enough' then
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' and not isLying then
       fronts[#fronts + 1], places[index] = index, 1
     elseif hasHead or tookFrom[want] or entry then
-      local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
       local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
       if place or isChanged then
-        lists[index], places[index] = list, place
+        lists[index], places[index], changed[index] = list, place, isChanged
       end
     end
     if hasHead and places[index] and places[index] <= WATCHERS then
@@ -1714,7 +1721,7 @@ local function stand()
   end
   for index, list in pairs(lists) do
     local own = places[index] and list[places[index]]
-    if not own or own.at ~= lookAt then
+    if changed[index] or own.at ~= lookAt then
       if own then
         own.at = lookAt
       end
@@ -1939,7 +1946,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '2001f73a32a58b3ebfa64984a76c6d4d69468792',
+  sha: '5f8aaf968c5de4cd0685d96b5c5dc971bf8f2c9c',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1996,7 +2003,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'c4428ab85a28be9e343fc3e3fe7d10d653d9ad05',
+  sha: '876c0ea386319251d735f1a9e940d402eb4d8d52',
   source: [base, claims, order, lines, watch, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2173,14 +2180,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'ec9451d5d44884593ad24d04da3c03a2265c0fbb',
+  sha: '4cf3f4314fa3a8c10518d4ac0ff7db6a9928bdbe',
   source: [base, claims, lines, watch, failures, extras, remembered, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '49c5c0458214397c68eb2306f9f53656688ab6c8',
+  sha: '84eab55455d9b26837432ed982d7c8f4e4f8c0b5',
   source: [base, claims, order, lines, watch, failures, extras, remembered, placing, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count

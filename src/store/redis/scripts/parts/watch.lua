@@ -187,6 +187,14 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
     isChanged = dropLost(list, asker, isLeft)
   end
   local place = placeOf(list, asker)
+  if place and isLeft and before[asker] and list[WATCHERS + 1] then
+    -- It watches and is behind: the next in the list helps, and another one the next time.
+    local helper = table.remove(list, WATCHERS + 1)
+    if ringOne(helper.name, '', topic) then
+      list[#list + 1] = helper
+    end
+    isChanged = true
+  end
   if place and (room == 'none' or (room == 'some' and #list > 1)) then
     table.remove(list, place)
     isChanged = true

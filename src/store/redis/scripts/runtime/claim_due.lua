@@ -284,18 +284,18 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, fronts, nextAt = {}, {}, {}, math.huge
+  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
   for index, topic in ipairs(topics) do
     local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
-    if isFront(entry, sleeper) and roomLeft(want) == 'enough' then
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' and not isLying then
       fronts[#fronts + 1], places[index] = index, 1
     elseif hasHead or tookFrom[want] or entry then
       -- Nothing is written for a topic that never had a message.
-      local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
       local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
       if place or isChanged then
-        lists[index], places[index] = list, place
+        lists[index], places[index], changed[index] = list, place, isChanged
       end
     end
     if hasHead and places[index] and places[index] <= WATCHERS then
@@ -316,7 +316,7 @@ local function stand()
   end
   for index, list in pairs(lists) do
     local own = places[index] and list[places[index]]
-    if not own or own.at ~= lookAt then
+    if changed[index] or own.at ~= lookAt then
       if own then
         own.at = lookAt
       end
