@@ -8,7 +8,10 @@
  */
 import { createHash } from 'node:crypto'
 import { WAKE_KINDS, type WakeUp } from '../../../core/schedule.ts'
-import type { Want } from '../../contract/store.ts'
+import type { ClaimDue, Want } from '../../contract/store.ts'
+
+/** As the watch knows the asker: see `scripts/parts/watch.lua`. */
+export type Standing = { readonly name: string; readonly topics: string; readonly topicsBefore: string }
 
 /** A worker with more topics than these is concerned by all. */
 const TOPICS_MAX = 20_000
@@ -27,6 +30,14 @@ export class WantedTopics {
       this.#byOwner.set(owner, topics)
     }
     if (topics.size <= TOPICS_MAX) for (const { topic } of wants) topics.add(topic)
+  }
+
+  /** What the watch is told of a claim by the store of this name; nothing where the asker does not sleep. */
+  stand(name: string, { owner, wants, sleeper }: ClaimDue): Standing {
+    this.note(owner, wants)
+    if (sleeper === undefined) return { name: '', topics: '', topicsBefore: '' }
+    const { now, before } = this.nameSet(owner, wants)
+    return { name, topics: now, topicsBefore: before }
   }
 
   /** The name of the set that the owner asks for now, '' for none, and of the one that it asked for before. */

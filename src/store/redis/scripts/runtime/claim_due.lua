@@ -1,25 +1,28 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines watch failures workers remembered
+-- uses: base claims lines watch failures workers remembered controls gates
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
 -- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '',
 --           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms, its set of topics and the set
---           of its claim before; how many wants, their limits, for more wants than BY_NAME_MAX their topics; then the topics
---           of which the worker can take none now
--- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), how many messages had no body and were dropped,
+--           of its claim before; how many wants, how many can start at once: in all and of each want, one text; the limits
+--           of the wants, for more wants than BY_NAME_MAX their topics; then the topics of which the worker can take none now
+-- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many messages had no body and were dropped,
 --           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
 --           how many values of the dues belong to the lines up to this one;
 --           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
 --           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses;
+--           the numbers (from 0) of wants whose topic has a limit now;
 --           for a worker that sleeps: in how many ms it looks again; in how many it sees to a lease that ends, or ''
 --
 -- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
 -- wants, the first messages go into one claim. Everything is read before anything is written. Of many workers that sleep
--- two are told of a topic's head, and wake for it: see `watch`.
+-- two are told of a topic's head, and wake for it: see `watch`. A topic that
+-- is paused or has a limit has a gate.
 --
 -- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
 --           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
 --           P8 the first write needs no memory: a full server still hands out work
+--           P14 nothing of a paused topic, and no more than its limits allow, which is charged here
 -- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX; a publish for each
 --           topic whose watcher has no more room
 
@@ -36,11 +39,12 @@ local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
 local wants = tonumber(ARGV[13])
 local limit = leftOver
+local FREES_AT = 14
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 
-local WANTS_AT = 13
+local WANTS_AT = 14
 local TOPICS_AT = WANTS_AT + wants
 local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
 
@@ -49,8 +53,29 @@ local lines, dueLines, heads, isMore = {}, {}, {}, false
 -- By moment: beyond this one nothing was looked at.
 local seenUntil = math.huge
 
+-- See `gates`; nothing where the queue has no controls.
+local gates
+
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+
+local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
+
+-- The first message of a wanted line is due then.
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     heads[number] = tonumber(head)
@@ -82,7 +107,10 @@ local function askByMoment()
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
     local number = numberOf(coming[index])
-    if number then
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number then
       heads[number] = tonumber(coming[index + 1])
     end
   end
@@ -93,12 +121,27 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    else
+      dueLines[#dueLines + 1] = number
+    end
   end
   table.sort(dueLines)
   return true
 end
 
+if hasControls and wants > 0 then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
+  end
+  gates = openGates(topics, ARGV[FREES_AT], leadMs)
+end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
     lines[number] = KEYS[PLACES_AT + number]
@@ -138,8 +181,8 @@ local function duesOf(line, found)
 end
 
 -- Puts the first messages of a line into the claim. Returns how many it looked at.
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -206,12 +249,17 @@ end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
   room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
-  local size = math.min(leftOver, room[want])
+  local gate = gates and gates.byWant[want]
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -228,9 +276,13 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  local first = left(lines[number])
-  heads[number] = first and tonumber(first)
-  isMore = isMore or (first and heads[number] <= horizon)
+  local first, gate = left(lines[number]), gateOf(number)
+  if gate then
+    gate.heads[number] = first and tonumber(first)
+  else
+    heads[number] = first and tonumber(first)
+    isMore = isMore or (first and heads[number] <= horizon)
+  end
 end
 writeRunning()
 if ARGV[8] ~= '' then
@@ -342,6 +394,8 @@ local function lapseWithin(lookAt)
   return ''
 end
 
+local gatedAt = gates and gates.close() or math.huge
+isMore = isMore or gatedAt <= now
 local nextAt, look, lapse = seenUntil, '', ''
 for _, head in pairs(heads) do
   nextAt = math.min(nextAt, head)
@@ -360,5 +414,13 @@ if sleeper ~= '' then
     end
   end
 end
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts, look, lapse }
+local nextTime = 'NO_TASK'
+if isMore then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt - leadMs then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - leadMs - now)
+end
+local limited = gates and gates.limitedWants or {}
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }
