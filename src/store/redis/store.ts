@@ -40,7 +40,7 @@ import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
-import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
+import { extendCall, extendResults, settleStored } from './wire/settle.ts'
 import { WantedTopics } from './wire/wanted-topics.ts'
 
 const BATCH_MAX = 1000
@@ -82,10 +82,7 @@ export class RedisStore implements contract.Store {
   readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
   readonly #serverClock: ServerClock
-  /**
-   * Part of every lease token of this store, so that no two processes can ever give the same one; and its name in the watch,
-   * with a channel of its own for wake-ups.
-   */
+  /** Part of every lease token, so that no two processes can ever give the same one; and this store's name in the watch. */
   readonly #nonce: string
   #claims = 0
 
@@ -117,8 +114,7 @@ export class RedisStore implements contract.Store {
         ? this.#scripts
         : new ScriptCalls(this.#confirmed, this.#keys, options.now)
     this.#looking = new Looking(this.#scripts, BATCH_MAX)
-    const { channel } = this.#keys
-    const channels = [channel, `${channel}:${this.#nonce}`]
+    const channels = this.#keys.channelsOf(this.#nonce)
     this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channels })
   }
 
@@ -163,10 +159,15 @@ export class RedisStore implements contract.Store {
     return results
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return (await this.#write(scripts.REMOVE_SCRIPT, { args: [from, ...ids] })) as contract.RemoveResult[]
+    const args = [from, isRunningToo ? '1' : '0', ...ids]
+    return (await this.#write(scripts.REMOVE_SCRIPT, { args })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -214,8 +215,7 @@ export class RedisStore implements contract.Store {
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
     const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
-    const call = settleCall(this.#keys, storable, now)
-    const results = settleResults(call, await this.#write(call.script, call))
+    const results = await settleStored((script, call) => this.#write(script, call), this.#keys, storable, now)
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
