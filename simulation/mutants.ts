@@ -24,8 +24,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no fallback: a lost wake-up is never made up for',
     file: 'src/core/schedule.ts',
-    find: 'const longest = Math.min(fallbackMs, TIMER_MS_MAX)',
-    replace: 'const longest = TIMER_MS_MAX + 0 * fallbackMs',
+    find: 'const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)',
+    replace: 'const longest = TIMER_MS_MAX + 0 * (lookMs ?? fallbackMs)',
   },
   {
     name: 'no pause after a failure: a store that is away is called without end',
@@ -390,6 +390,42 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/memory/messages.ts',
     find: '    this.leases.restart(now)\n',
     replace: '',
+  },
+  {
+    name: 'watch: who should step in for a watcher that leaves is not woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'if (informed.includes(owner) || this.#bells.ring(owner)) watching += 1',
+    replace: "if (informed.includes(owner) || owner !== '') watching += 1",
+  },
+  {
+    name: 'watch: where nobody hears a wake-up, nobody else is woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'if (heard === 0) this.#bells.ringAll(giver)',
+    replace: 'void giver',
+  },
+  {
+    name: 'watch: nobody looks within the fallback',
+    file: 'simulation/world/model-watch.ts',
+    find: 'const at = isNear ? soonest : Math.max(',
+    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : Math.max(',
+  },
+  {
+    name: 'watch: a look further away than a minute',
+    file: 'simulation/world/model-watch.ts',
+    find: 'own === undefined ? spread : now + LOOK_MS_MAX)',
+    replace: 'own === undefined ? spread : now + 5 * LOOK_MS_MAX)',
+  },
+  {
+    name: 'watch: a worker without room keeps its place',
+    file: 'simulation/world/model-watch.ts',
+    find: "if (isKnown) return room === 'none' || (room === 'some' && list.length > 1) ? without(list, owner) : list",
+    replace: 'if (isKnown) return list',
+  },
+  {
+    name: 'watch: the reaper waits for word that does not come',
+    file: 'src/runtime/reaper.ts',
+    find: 'this.#scheduler.told(Math.min(lapseMs, lookMs + fallbackMs))',
+    replace: 'this.#scheduler.told(Math.max(lapseMs, lookMs + fallbackMs))',
   },
   {
     name: 'what replaces a running message is lost when that is retried',

@@ -122,7 +122,10 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
     engine,
     stormMs,
     topics,
-    hosts: drawHosts(chance, topics, isRemote),
+    hosts: [
+      ...drawHosts(chance, topics, isRemote),
+      ...(engine === 'model' && more.happens(0.2) ? drawCrowd(more, topics) : []),
+    ],
     batchMax: engine === 'model' ? chance.whole(1, 20) : 10_000,
     leadMs: engine === 'model' ? chance.pick([0, 5, 25, 500]) : 0,
     leaseMs,
@@ -139,7 +142,7 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
       ...drawMoreActions(third),
     },
     schemas,
-    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
+    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more), 'takes seconds': 0 },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {
       ...drawDisturbances(chance, isRemote),
@@ -172,6 +175,11 @@ function drawHosts(chance: Chance, topics: readonly string[], isRemote: boolean)
   const producers = isRemote ? chance.whole(0, 2) : 0
   for (let i = 1; i <= producers; i += 1) hosts.push(drawHost(chance, `producer${i}`, [], isRemote))
   return hosts
+}
+
+/** So many workers of the same topics that a store lets some of them sleep for longer than the fallback. */
+function drawCrowd(chance: Chance, topics: readonly string[]): readonly HostPlan[] {
+  return Array.from({ length: chance.whole(4, 6) }, (_, i) => drawHost(chance, `crowd${i + 1}`, topics, true))
 }
 
 function drawHost(chance: Chance, name: string, topics: readonly string[], isRemote: boolean): HostPlan {
@@ -240,7 +248,7 @@ function drawMoreHandlers(more: Chance): MoreHandlers {
   return { 'completes early': weight(), 'calls its queue': weight() }
 }
 
-function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers> {
+function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers | 'takes seconds'> {
   const weight = (max: number): number => (chance.happens(0.5) ? chance.next() * max : 0)
   return {
     'returns at once': 1 + weight(5),

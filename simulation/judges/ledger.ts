@@ -230,7 +230,7 @@ export class Ledger {
     }
     if (request.from === 'due') {
       this.#checkOrder(reply.leases, now)
-      this.#checkNext(request, reply.next, now)
+      this.#checkNext(request, reply, now)
     } else this.#checkNextLapse(request.owner, reply, now)
   }
 
@@ -476,9 +476,12 @@ export class Ledger {
     }
   }
 
-  /** Whoever sleeps as long as it was told must not sleep over a message. */
-  #checkNext(request: contract.ClaimDue, next: contract.Next, now: number): void {
-    if (next.state === 'EXPIRED') return
+  /**
+   * Whoever sleeps as long as it was told must not sleep over a message. Of those that a store counts on, others may watch
+   * it; whether they do is seen by what is late in the end.
+   */
+  #checkNext(request: contract.ClaimDue, { next, lookMs }: contract.ClaimReply, now: number): void {
+    if (next.state === 'EXPIRED' || lookMs !== undefined) return
     const until = next.state === 'NO_TASK' ? Infinity : now + next.ms
     for (const { place, dueAt, message } of this.#known.values()) {
       if (place !== 'waiting' || dueAt >= until) continue

@@ -121,6 +121,7 @@ export class Runtime {
       strays,
       lanes,
       leaseMs,
+      fallbackMs,
       identity: this.#identity,
       consumers: this.consumers,
       settler: this.#settler,
@@ -128,6 +129,8 @@ export class Runtime {
         this.#keeper.watch()
         this.#reaper.watch()
       },
+      onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
+      onFailure: report('resigning failed'),
       onRoom: () => this.#scheduler.room(),
     })
     this.#controls = new Controls({
@@ -169,6 +172,7 @@ export class Runtime {
     // Which message is to be cancelled, the store says with the next extension.
     if (kind !== 'due') this.#keeper.renewAll()
     if (kind !== 'cancelling') this.#scheduler.wake()
+    if (kind === 'due') this.#dispatcher.noteWake()
   }
 
   async quiet(): Promise<void> {
@@ -176,6 +180,8 @@ export class Runtime {
     this.#controls.stop()
     this.#dispatcher.stop()
     this.#strays.stop()
+    // Handlers may take their time to end: from now on the store wakes others in our place.
+    this.#dispatcher.resign().catch((error: unknown) => this.#parts.events.report('resigning failed', error))
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 

@@ -82,7 +82,7 @@ export class RedisStore implements contract.Store {
   readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
   readonly #serverClock: ServerClock
-  /** Part of every lease token of this store, so that no two processes can ever give the same one. */
+  /** Part of every lease token, so that no two processes can ever give the same one; and this store's name in the watch. */
   readonly #nonce: string
   #claims = 0
 
@@ -97,7 +97,7 @@ export class RedisStore implements contract.Store {
       engine: 'redis',
       durability: options.durability.kind === 'replicated' ? 'replicas' : 'server',
       shared: true,
-      wakes: 'hint',
+      wakes: 'some',
       batchMax: BATCH_MAX,
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
@@ -114,7 +114,8 @@ export class RedisStore implements contract.Store {
         ? this.#scripts
         : new ScriptCalls(this.#confirmed, this.#keys, options.now)
     this.#looking = new Looking(this.#scripts, BATCH_MAX)
-    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channel: this.#keys.channel })
+    const channels = this.#keys.channelsOf(this.#nonce)
+    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channels })
   }
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
@@ -186,9 +187,11 @@ export class RedisStore implements contract.Store {
     admitClaim(request, this.capabilities)
     const token = this.#newToken(request)
     if (request.from === 'due') {
-      this.#wanted.note(request.owner, request.wants)
-      const call = claimDueCall(this.#keys, request, token)
-      return this.#claimed(dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token))
+      const standing = this.#wanted.stand(this.#nonce, request)
+      const call = claimDueCall(this.#keys, request, token, standing)
+      const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
+      this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
+      return this.#claimed(reply)
     }
     const call = {
       keys: [this.#keys.claim(token)],
@@ -227,8 +230,9 @@ export class RedisStore implements contract.Store {
   }
 
   async leave(owner: string): Promise<void> {
+    const { before } = this.#wanted.nameSet(owner, [])
     this.#wanted.forget(owner)
-    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner] })
+    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, before] })
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
