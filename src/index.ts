@@ -11,12 +11,21 @@ export type { AnyTopics } from './queue/topics.ts'
 
 export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODES } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
-export { RetryIn, DeadLetter } from './core/outcome.ts'
+export { RetryIn, DeadLetter, Snooze } from './core/outcome.ts'
+export type { IfExpired } from './core/outcome.ts'
 export type { Duration, Moment } from './core/input/duration.ts'
 export type { MessageState, Priority } from './core/message.ts'
 export type { HandleOptions, RetryOptions } from './core/input/handle-options.ts'
 export type { Ahead, ForecastOptions, ListOptions, StatsOptions } from './core/input/questions.ts'
-export type { Filter, IfExists, ProduceOptions, When } from './core/input/request.ts'
+export type {
+  Filter,
+  IfExists,
+  FollowUpOptions,
+  MessageOptions,
+  ProduceOptions,
+  RescheduleOptions,
+  When,
+} from './core/input/request.ts'
 export type { StandardSchema } from './core/input/schema.ts'
 export type { LatenessPercentiles } from './core/lateness.ts'
 export type { Logger } from './core/log.ts'

@@ -1,28 +1,58 @@
 /** From what `produce` is given to a message: everything that can be said without asking the store or a schema. */
-import { encodePayload } from '../core/encoding/codec.ts'
+import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { checkTopic } from '../core/message.ts'
 import { parseProduce } from '../core/input/request.ts'
+import { spreadOut } from '../core/spread.ts'
+import { validate } from '../core/input/schema.ts'
 import type { Draft } from '../runtime/producer.ts'
+import type { FollowUpDraft } from '../runtime/runs/follow-ups.ts'
+import type { NewMessage } from '../store/contract/store.ts'
 import type { Settings } from './settings.ts'
 
 export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id, when, ifExists, priority, meta } = parseProduce(options, now)
+  const { id: ownId, when, ifExists, priority, spreadMs, meta } = parseProduce(options, now)
+  const id = ownId ?? makeId(now, random.next(), random.next())
   return {
     message: {
-      id: id ?? makeId(now, random.next(), random.next()),
+      id,
       topic: checkDeclared(settings, topic),
       body: encodePayload(payload, payloadLimit),
       meta,
       priority,
-      when,
+      when: spreadOut(when, id, spreadMs),
       ifExists: ifExists === 'replace' ? 'replace' : 'keep',
     },
     ifExists,
-    hasOwnId: id !== undefined,
+    hasOwnId: ownId !== undefined,
+  }
+}
+
+/** The payload as the handler will read it: see `core/schema`. */
+export async function checkSchema({ schemas }: Settings, { topic, body }: NewMessage): Promise<void> {
+  const schema = schemas?.get(topic)
+  if (schema !== undefined) await validate(schema, topic, decodePayload(body))
+}
+
+export function makeFollowUp(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+  options: unknown,
+): FollowUpDraft {
+  const { message, ifExists } = makeDraft(settings, topic, payload, options)
+  if (ifExists === 'fail')
+    throw new UsageError(
+      'OPTION_INVALID',
+      'ifExists of a follow-up is "fail"; what exists cannot undo the work of a handler, so use "keep" or "replace".',
+      { value: ifExists },
+    )
+  return {
+    message,
+    checked: settings.schemas === undefined ? undefined : checkSchema(settings, message),
   }
 }
 

@@ -2,7 +2,6 @@
  * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
  * needs no `start()`.
  */
-import { decodePayload } from '../core/encoding/codec.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
@@ -24,16 +23,16 @@ import {
   parseReschedule,
   type Filter,
   type ProduceOptions,
-  type When,
+  type RescheduleOptions,
 } from '../core/input/request.ts'
-import { validate, type TopicSchemas } from '../core/input/schema.ts'
+import type { TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { checkDeclared, makeDraft } from './draft.ts'
+import { checkDeclared, checkSchema, makeDraft, makeFollowUp } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
-import type { Handler } from '../runtime/handler.ts'
+import type { Handler, ProduceArguments } from '../runtime/handler.ts'
 import { Lane, Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
@@ -44,7 +43,7 @@ import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
 import { readWorkers, type FoundWorker } from './workers.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
-import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
+import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, PayloadsIn, TopicName } from './topics.ts'
 
 /** One of many for `produceMany`. */
 export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
@@ -106,7 +105,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       return makeDraft(this.#settings, topic, payload, options)
     })
     if (this.#settings.schemas !== undefined) {
-      await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+      await Promise.all(drafts.map(({ message }) => checkSchema(this.#settings, message)))
     }
     return (await this.#openProducer()).produceMany(drafts)
   }
@@ -118,8 +117,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Moves a message that has not started to another moment. */
-  async reschedule(id: string, when: When): Promise<RescheduleResult> {
-    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
+  async reschedule(id: string, when: RescheduleOptions): Promise<RescheduleResult> {
+    const checked = checkId(id)
+    const move = { id: checked, when: parseReschedule(when, checked, this.#settings.clock.now()) }
     const [result] = await (await this.#open()).reschedule([move])
     return result ?? 'missing'
   }
@@ -184,7 +184,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Says what to do with the messages of a topic. Before or after `start()`. */
   handle<K extends TopicName<T, S>>(
     topic: K,
-    handler: Handler<PayloadOut<T, S, K>>,
+    handler: Handler<PayloadOut<T, S, K>, PayloadsIn<T, S>>,
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
@@ -272,6 +272,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       events: this.#events,
       lanes: this.#lanes,
       gauge: this.#gauge,
+      makeFollowUp: (topic, payload, options) => makeFollowUp(this.#settings, topic, payload, options),
     })
     this.#assertNotStopped() // While the store opened.
     this.#runtime = runtime
@@ -310,14 +311,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   async #produceChecked(draft: Draft): Promise<string> {
-    await this.#checkSchema(draft)
+    await checkSchema(this.#settings, draft.message)
     return (await this.#openProducer()).produce(draft)
-  }
-
-  /** The payload as the handler will read it: see `core/schema`. */
-  async #checkSchema({ message }: Draft): Promise<void> {
-    const schema = this.#settings.schemas?.get(message.topic)
-    if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
   }
 
   #handleDefaults(): HandleSettings {

@@ -16,9 +16,7 @@ export type PayloadIn<T, S, K> = K extends keyof S ? SchemaInput<S[K]> : K exten
 /** What the handler gets. */
 export type PayloadOut<T, S, K> = K extends keyof S ? SchemaOutput<S[K]> : K extends keyof T ? T[K] : never
 
-/** The payload may be left out where `undefined` is one. */
-export type ProduceArguments<Payload, Options> = undefined extends Payload
-  ? [payload?: Payload, options?: Options]
-  : [payload: Payload, options?: Options]
+/** Every topic with what `produce` takes for it. */
+export type PayloadsIn<T, S> = { [K in TopicName<T, S>]: PayloadIn<T, S, K> }
 
 export type { TopicSchemas }

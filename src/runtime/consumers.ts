@@ -18,6 +18,7 @@ import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
 import type { Reports } from './reports.ts'
+import { attachFollowUp, type FollowUpParts } from './runs/follow-ups.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
@@ -43,7 +44,7 @@ const UNREADABLE: Outcome = {
 const START: RunEvent = { kind: 'start' }
 const ANSWERED: RunEvent = { kind: 'answered' }
 
-export type ConsumersParts = {
+export type ConsumersParts = FollowUpParts & {
   readonly clock: Clock
   readonly random: Random
   readonly events: Events
@@ -81,6 +82,7 @@ export class Consumers {
     this.#attemptParts = {
       extend: this.#extend,
       complete: (run) => this.#feed(run, { kind: 'complete' }),
+      followUp: (run, ...asked) => attachFollowUp(run, parts, asked),
       isLeased: this.#isLeased,
       ended: this.#ended,
     }
@@ -212,11 +214,13 @@ export class Consumers {
   }
 
   #refusal(run: Run): Outcome | undefined {
-    const { attempt: number } = run.lease
+    const { attempt: number, lapses, dueAt, firstDueAt } = run.lease
     return decideStart({
       attempt: number,
-      latenessMs: run.latenessMs,
+      lapses,
+      latenessMs: run.latenessMs + dueAt - firstDueAt,
       ttlMs: run.policy.ttlMs,
+      ifExpired: run.policy.ifExpired ?? 'dead',
       policy: retryOf(run),
     })
   }

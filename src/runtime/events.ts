@@ -9,6 +9,10 @@ export type QueueEvents = {
   /** An attempt failed; `retrying` or `dead` follows once the store knows what is next. */
   failed: About & { readonly error: unknown }
   retrying: About & { readonly delayMs: number; readonly error: string }
+  /** The handler threw `Snooze`: it is due again then. */
+  snoozed: About & { readonly delayMs: number }
+  /** Not started within its ttl, and `ifExpired` is `skip`: completed without having run. */
+  skipped: About & { readonly latenessMs: number }
   dead: About & { readonly reason: string; readonly error: string }
   /** Started later than `lateAfter` allows. */
   late: About & { readonly latenessMs: number }

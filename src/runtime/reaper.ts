@@ -139,10 +139,10 @@ class LapseSettlement implements SettleEntry {
   }
 
   answered(answer: SettleAnswer): void {
-    const { lease, onAnswered, reports } = this.#parts
+    const { lease, onAnswered, outcome, reports } = this.#parts
     const { id, topic, attempt } = lease
     onAnswered()
     // Else somebody else took it over: theirs to report.
-    if (answer === 'settled') reports.settled(this.settlement, { id, topic, attempt }, undefined)
+    if (answer === 'settled') reports.settled(outcome, { id, topic, attempt }, undefined)
   }
 }

@@ -17,6 +17,7 @@ import type { Events } from './events.ts'
 import { Figures } from './figures.ts'
 import { Identity } from './identity.ts'
 import { Keeper } from './keeper.ts'
+import type { MakeFollowUp } from './runs/follow-ups.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Notices } from './notices.ts'
 import { Reaper } from './reaper.ts'
@@ -36,6 +37,7 @@ export type RuntimeParts = {
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
+  readonly makeFollowUp: MakeFollowUp
 }
 
 export class Runtime {
@@ -84,6 +86,8 @@ export class Runtime {
       gauge,
       leaseMs,
       lateAfterMs,
+      makeFollowUp: parts.makeFollowUp,
+      followUpBytesMax: store.capabilities.batchBytesMax,
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),
       onRoom: () => this.#dispatcher.noteRoom(),

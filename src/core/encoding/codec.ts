@@ -63,6 +63,8 @@ export function decodePayload(body: string): unknown {
 /** What a single message asks for beyond its queue and topic. */
 export type MessagePolicy = {
   readonly ttlMs?: number
+  /** 'dead' where it is not given. */
+  readonly ifExpired?: 'skip'
   readonly timeoutMs?: number
   readonly retry?: RetryPolicy
 }
@@ -87,7 +89,8 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, timeoutMs, retry } = value
+  const { ttlMs, ifExpired, timeoutMs, retry } = value
+  if (ifExpired !== undefined && ifExpired !== 'skip') return false
   return isOptionalNumber(ttlMs) && isOptionalNumber(timeoutMs) && (retry === undefined || isRetry(retry))
 }
 

@@ -2,6 +2,8 @@
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
+import type { IfExpired } from '../outcome.ts'
+import { spreadOut } from '../spread.ts'
 import {
   checkId,
   checkTopic,
@@ -17,14 +19,24 @@ import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts
 /** When: after a time, or at a moment. Not both; neither means now. */
 export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }
 
-export type ProduceOptions = When & {
-  /** Your own id makes producing idempotent. 1 to 200 bytes. */
-  id?: string
+export type ProduceOptions = MessageOptions & {
   /** What to do when the id exists: leave it (default), replace it unless it runs, or fail. */
   ifExists?: IfExists
+}
+
+/** As for `produce`; what exists cannot make the attempt fail. */
+export type FollowUpOptions = MessageOptions & { ifExists?: Exclude<IfExists, 'fail'> }
+
+export type MessageOptions = When & {
+  /** Your own id makes producing idempotent. 1 to 200 bytes. */
+  id?: string
   priority?: Priority
-  /** Not started within this time after it is due: to the dead letters, reason "expired". */
+  /** Not started within this time after it is due: see `ifExpired`. */
   ttl?: Duration
+  /** `dead` (default): to the dead letters, reason "expired". `skip`: completed without having run, event `skipped`. */
+  ifExpired?: IfExpired
+  /** Due later by a share of this time, which depends on the id alone: what would all be due at once is spread out. */
+  spread?: Duration
   /** Overrides the topic's and the queue's. */
   retry?: RetryOptions
   /** Overrides the topic's and the queue's. */
@@ -33,19 +45,39 @@ export type ProduceOptions = When & {
 
 export type IfExists = 'keep' | 'replace' | 'fail'
 
-export type ParsedWhen = { readonly delayMs: number } | { readonly at: number }
+/** In so many milliseconds, or at that moment. */
+export type DueMoment = { readonly delayMs: number } | { readonly at: number }
 
 export type ParsedProduce = {
   readonly id: string | undefined
-  readonly when: ParsedWhen
+  readonly when: DueMoment
   readonly ifExists: IfExists
   readonly priority: PriorityRank
+  readonly spreadMs: number
   readonly meta: string
 }
 
-const NOW: ParsedWhen = { delayMs: 0 }
-const PLAIN: ParsedProduce = { id: undefined, when: NOW, ifExists: 'keep', priority: 1, meta: '' }
-const PRODUCE_KEYS = ['delay', 'at', 'id', 'ifExists', 'priority', 'ttl', 'retry', 'timeout'] as const
+const NOW: DueMoment = { delayMs: 0 }
+const PLAIN: ParsedProduce = {
+  id: undefined,
+  when: NOW,
+  ifExists: 'keep',
+  priority: 1,
+  spreadMs: 0,
+  meta: '',
+}
+const PRODUCE_KEYS = [
+  'delay',
+  'at',
+  'id',
+  'ifExists',
+  'priority',
+  'ttl',
+  'ifExpired',
+  'spread',
+  'retry',
+  'timeout',
+] as const
 
 export function parseProduce(options: unknown, now: number): ParsedProduce {
   if (options === undefined) return PLAIN
@@ -59,22 +91,36 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
         : parseOneOf(given.ifExists, 'ifExists', ['keep', 'replace', 'fail']),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
-    meta:
-      given.ttl === undefined && given.retry === undefined && given.timeout === undefined
-        ? ''
-        : encodePolicy(parsePolicy(given.ttl, given.retry, given.timeout)),
+    spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
+    meta: parsePolicy(given),
   }
 }
 
-function parsePolicy(ttl: unknown, retry: unknown, timeout: unknown): MessagePolicy {
-  return {
+/** The policy options of a message, as text. */
+export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>): string {
+  const { ttl, ifExpired, retry, timeout } = given
+  if (ttl === undefined && ifExpired === undefined && retry === undefined && timeout === undefined) return ''
+  const policy: MessagePolicy = {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
+    ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
+  return encodePolicy(policy)
 }
 
-function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {
+export const POLICY_KEYS = ['ttl', 'ifExpired', 'retry', 'timeout'] as const
+
+function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
+  if (ifExpired === undefined) return false
+  const parsed = parseOneOf(ifExpired, 'ifExpired', ['dead', 'skip'])
+  if (ttl !== undefined) return parsed === 'skip'
+  throw new UsageError('OPTION_INVALID', `ifExpired is "${parsed}" without a ttl; give both.`, {
+    value: ifExpired,
+  })
+}
+
+function parseWhen(delay: unknown, at: unknown, now: number): DueMoment {
   if (at === undefined) return delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') }
   if (delay === undefined) return { at: parseMoment(at, 'at', now) }
   throw new UsageError(
@@ -86,9 +132,12 @@ function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {
   )
 }
 
+/** What `reschedule` takes. */
+export type RescheduleOptions = When & { spread?: Duration }
+
 /** For `reschedule`, where "now" must be said: a forgotten option would start the message at once. */
-export function parseReschedule(options: unknown, now: number): ParsedWhen {
-  const { delay, at } = checkRecord(options, 'options', ['delay', 'at'])
+export function parseReschedule(options: unknown, id: string, now: number): DueMoment {
+  const { delay, at, spread } = checkRecord(options, 'options', ['delay', 'at', 'spread'])
   if (delay === undefined && at === undefined) {
     throw new UsageError(
       'OPTION_INVALID',
@@ -98,7 +147,8 @@ export function parseReschedule(options: unknown, now: number): ParsedWhen {
       },
     )
   }
-  return parseWhen(delay, at, now)
+  const windowMs = spread === undefined ? 0 : parseDuration(spread, 'spread')
+  return spreadOut(parseWhen(delay, at, now), id, windowMs)
 }
 
 /** By id, or everything in a state, perhaps of one topic. */

@@ -53,6 +53,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   FILTER_INVALID: [usage, 400],
   HANDLER_INVALID: [usage, 500],
   HANDLER_EXISTS: [usage, 500],
+  ATTEMPT_OVER: [usage, 500],
   HEADER_INVALID: [usage, 400],
   UNSUPPORTED: [usage, 501],
 
