@@ -89,7 +89,12 @@ function makeWorld(seed: number, withHistory: boolean): World {
     setBackMs: () => storeTime.setBackMs,
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
-    policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
+    policyOf: () => ({
+      limit: plan.retry.limit,
+      timeoutMs: plan.timeoutMs,
+      ttlMs: undefined,
+      isSkipped: false,
+    }),
   })
   const world: World = {
     plan,

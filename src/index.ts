@@ -1,13 +1,15 @@
 export { Punctual } from './queue/punctual.ts'
 export type { PunctualOptions, QueueOptions } from './queue/settings.ts'
-export type { CancelResult, ProduceEntry } from './queue/queue.ts'
+export type { CancelResult } from './queue/queue.ts'
 export type { FoundMessage, MessagePage } from './queue/inspection.ts'
 export type { EndedTotals, RecentFigures, Stats } from './queue/stats.ts'
 export type { OverdueTopic } from './queue/overdue.ts'
 export type { DueBar, DueForecast } from './queue/forecast.ts'
+export type { FoundSchedule, SchedulePage } from './queue/found-schedule.ts'
+export type { Schedules, SetResult } from './queue/schedules.ts'
 export type { FoundWorker } from './queue/workers.ts'
 export type { TopicHandlers, Why, WhyAbout, WhyBy } from './queue/why.ts'
-export type { AnyTopics } from './queue/topics.ts'
+export type { AnyTopics, ProduceEntry } from './queue/topics.ts'
 
 export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODES } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
@@ -26,6 +28,7 @@ export type {
   RescheduleOptions,
   When,
 } from './core/input/request.ts'
+export type { Cadence, CatchUp, Overlap, SchedulePlan, ScheduleSpec } from './core/recurrence/spec.ts'
 export type { StandardSchema } from './core/input/schema.ts'
 export type { LatenessPercentiles } from './core/lateness.ts'
 export type { Logger } from './core/log.ts'

@@ -15,7 +15,7 @@ export interface Holder extends Owner {
 }
 
 /** How a handler ended. `RetryIn` is an error like any other here. */
-export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter'
+export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter' | 'snoozed'
 
 export type LeaseRecord = LeaseRef & {
   readonly from: 'due' | 'lapsed'
@@ -51,6 +51,10 @@ export type LeaseRecord = LeaseRef & {
   ended: HandlerEnd | undefined
   /** The handler said that it has completed. */
   isComplete: boolean
+  /** The store had no place for what its completion carries. */
+  isRefused: boolean
+  /** Ids of the follow-ups that the handler attached. */
+  readonly attached: string[]
   /** The handler asked for more time. */
   hasExtended: boolean
   /** Simulated time when the handler's signal aborted. */
@@ -63,4 +67,6 @@ export type LeasePolicy = {
   readonly limit: number
   readonly timeoutMs: number
   readonly ttlMs: number | undefined
+  /** Past its ttl it is skipped, and not dead. */
+  readonly isSkipped: boolean
 }

@@ -8,6 +8,7 @@
  *
  * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
  */
+import { isControl } from '../../src/core/control.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type * as contract from '../../src/store/contract/store.ts'
@@ -30,6 +31,9 @@ export type Known = {
 }
 
 type Wait = { readonly since: number; readonly readyAt: number }
+
+/** An id that only schedules make. */
+const OCCURRENCE = /^\{.*\}@[^+]*Z$/
 
 export type LedgerParts = {
   readonly violations: Violations
@@ -101,6 +105,8 @@ export class Ledger {
       wait: this.#wait(dueAt, now),
     })
     this.#produced += 1
+    if (OCCURRENCE.test(message.id) && this.#stored.has(message.id))
+      this.#parts.violations.add('P13', `${message.id} fires a second time`)
     this.#stored.add(message.id)
   }
 
@@ -209,6 +215,7 @@ export class Ledger {
         results[i],
         held === undefined ? 'lost' : this.#isCarried(settlement) ? 'settled' : 'refused',
       )
+      if (held?.lease !== undefined && results[i] === 'refused') held.lease.isRefused = true
       if (held === undefined || results[i] !== 'settled') continue
       this.#settleOne(held, settlement, now)
       for (const message of followUpsOf(settlement))
@@ -245,8 +252,9 @@ export class Ledger {
       this.#expect('P6', `the lapses of ${id}`, message.lapses, known.kept.lapses)
       this.#expect('P3', `the owner of ${id}`, message.owner, known.lease?.owner ?? '')
     }
-    for (const [id, { place }] of this.#known)
-      if (!seen.has(id)) violations.add('P2', `${id} is lost; it should be ${place}`)
+    for (const [id, { place, message }] of this.#known)
+      if (!seen.has(id) && !isControl(message.topic))
+        violations.add('P2', `${id} is lost; it should be ${place}`)
   }
 
   #settleOne(known: Known, settlement: contract.Settlement, now: number): void {
@@ -315,6 +323,7 @@ export class Ledger {
         limit: own.retry?.limit ?? topical.limit,
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,
         ttlMs: own.ttlMs,
+        isSkipped: own.ifExpired === 'skip',
       },
       isDelivered: false,
       isLost: false,
@@ -324,6 +333,8 @@ export class Ledger {
       endedAt: undefined,
       ended: undefined,
       isComplete: false,
+      isRefused: false,
+      attached: [],
       hasExtended: false,
       abortedAt: undefined,
       settledAs: undefined,

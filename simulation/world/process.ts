@@ -316,6 +316,8 @@ export class SimulatedProcess implements Holder {
       tally.completed += 1
       expectSettled(event, 'ack')
     })
+    queue.on('skipped', (event) => expectSettled(event, 'ack'))
+    queue.on('snoozed', (event) => expectSettled(event, 'again'))
     queue.on('retrying', (event) => expectSettled(event, 'retry', 'lapse'))
     queue.on('dead', (event) => expectSettled(event, 'dead'))
     queue.on('lost', ({ id, attempt, maybeSettled }) => {
@@ -329,5 +331,6 @@ export class SimulatedProcess implements Holder {
 }
 
 function endOf(error: unknown): HandlerEnd {
-  return error instanceof Error && error.name === 'DeadLetter' ? 'threw DeadLetter' : 'threw'
+  const name = error instanceof Error ? error.name : ''
+  return name === 'DeadLetter' ? 'threw DeadLetter' : name === 'Snooze' ? 'snoozed' : 'threw'
 }

@@ -1,6 +1,6 @@
 /** From what `produce` is given to a message: everything that can be said without asking the store or a schema. */
 import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
-import { UsageError } from '../core/errors.ts'
+import { UsageError, describe } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { checkTopic } from '../core/message.ts'
 import { parseProduce } from '../core/input/request.ts'
@@ -37,6 +37,17 @@ export async function checkSchema({ schemas }: Settings, { topic, body }: NewMes
   if (schema !== undefined) await validate(schema, topic, decodePayload(body))
 }
 
+/** What `produce` would say to this payload of this topic. */
+export async function checkedMessage(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+): Promise<Pick<NewMessage, 'topic' | 'body'>> {
+  const { message } = makeDraft(settings, topic, payload, undefined)
+  await checkSchema(settings, message)
+  return { topic: message.topic, body: message.body }
+}
+
 export function makeFollowUp(
   settings: Settings,
   topic: unknown,
@@ -54,6 +65,15 @@ export function makeFollowUp(
     message,
     checked: settings.schemas === undefined ? undefined : checkSchema(settings, message),
   }
+}
+
+export function checkHandler(topic: string, handler: unknown): void {
+  if (typeof handler === 'function') return
+  throw new UsageError(
+    'HANDLER_INVALID',
+    `the handler of "${topic}" is ${describe(handler)}; give a function.`,
+    { value: handler },
+  )
 }
 
 /** A topic that may be used: where topics are declared, one of those. */

@@ -3,7 +3,7 @@
  * needs no `start()`.
  */
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
-import { UsageError, describe, invariant } from '../core/errors.ts'
+import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId } from '../core/message.ts'
 import { checkRecord } from '../core/input/checks.ts'
@@ -27,7 +27,7 @@ import {
 } from '../core/input/request.ts'
 import type { TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { checkDeclared, checkSchema, makeDraft, makeFollowUp } from './draft.ts'
+import { checkDeclared, checkedMessage, checkHandler, checkSchema, makeDraft, makeFollowUp } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
 import { Opening } from './opening.ts'
@@ -37,20 +37,28 @@ import { Lane, Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
+import { Schedules } from './schedules.ts'
 import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
 import { readWorkers, type FoundWorker } from './workers.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
-import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, PayloadsIn, TopicName } from './topics.ts'
-
-/** One of many for `produceMany`. */
-export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
+import type {
+  AnyTopics,
+  NoSchemas,
+  PayloadIn,
+  PayloadOut,
+  PayloadsIn,
+  ProduceEntry,
+  TopicName,
+} from './topics.ts'
 
 export type CancelResult = 'cancelled' | 'running' | 'missing'
 
 export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> {
+  /** What recurs. */
+  readonly schedules: Schedules<T, S>
   readonly #settings: Settings
   readonly #opening: Opening
   readonly #events: Events
@@ -73,6 +81,11 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     this.#events = new Events(settings.logger)
     this.#lanes = new Lanes(settings.concurrency)
     this.#gauge = new LatenessGauge(settings.clock.monotonic())
+    this.schedules = new Schedules({
+      settings,
+      open: () => this.#open(),
+      checkMessage: (topic, payload) => checkedMessage(settings, topic, payload),
+    })
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */
@@ -189,22 +202,16 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   ): this {
     this.#assertNotStopped()
     checkDeclared(this.#settings, topic)
-    if (typeof handler !== 'function') {
-      throw new UsageError(
-        'HANDLER_INVALID',
-        `the handler of "${topic}" is ${describe(handler)}; give a function.`,
-        {
-          value: handler,
-        },
-      )
-    }
+    checkHandler(topic, handler)
     if (this.#lanes.get(topic) !== undefined) {
       throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
         value: topic,
       })
     }
     const settings = parseHandleOptions(options, this.#handleDefaults())
-    this.#lanes.add(new Lane(topic, handler as Handler, settings, this.#settings.schemas?.get(topic)))
+    this.#lanes.add(
+      new Lane(topic, handler as Handler, settings, { schema: this.#settings.schemas?.get(topic) }),
+    )
     this.#runtime?.lanesChanged()
     return this
   }

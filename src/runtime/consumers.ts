@@ -307,7 +307,7 @@ export class Consumers {
     const { events, gauge, lanes, lateAfterMs } = this.#parts
     lanes.takeSlot(run.lane)
     const now = run.startedAt ?? 0
-    gauge.record(run.latenessMs, now)
+    if (run.lane.own === undefined) gauge.record(run.latenessMs, now)
     this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
     if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
     attempt(run, this.#attemptParts)

@@ -1,4 +1,5 @@
 /** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
+import { isControl } from '../core/control.ts'
 import type { Logger } from '../core/log.ts'
 
 type About = { readonly id: string; readonly topic: string; readonly attempt: number }
@@ -55,7 +56,7 @@ export class Events {
 
   emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
     const listeners = this.#listeners.get(name) as Set<Listener<K>> | undefined
-    if (listeners === undefined) return
+    if (listeners === undefined || isOurs(event)) return
     for (const listener of listeners) {
       try {
         listener(event)
@@ -71,4 +72,9 @@ export class Events {
     if (this.hears('error')) this.emit('error', trouble)
     else this.#logger.error(`${what}: ${trouble.message}`)
   }
+}
+
+/** Nothing is told of messages of our own. */
+function isOurs(event: QueueEvents[EventName]): boolean {
+  return 'topic' in event && isControl(event.topic)
 }

@@ -1,4 +1,5 @@
 /** What the store has confirmed, told to whoever wants to know: listeners, the figures of the store, the log. */
+import { isControl } from '../core/control.ts'
 import { assertNever } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Events } from './events.ts'
@@ -29,6 +30,7 @@ export class Reports {
 
   /** `times`: unknown of an attempt whose lease lapsed elsewhere. */
   settled(outcome: Outcome, { id, topic, attempt }: SettledMessage, times: AttemptTimes | undefined): void {
+    if (isControl(topic)) return
     const { events, figures, notices } = this.#parts
     const latenessMs = times?.isStarted === true ? times.latenessMs : undefined
     switch (outcome.kind) {

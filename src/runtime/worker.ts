@@ -23,6 +23,7 @@ import { Notices } from './notices.ts'
 import { Reaper } from './reaper.ts'
 import { Reports } from './reports.ts'
 import { Scheduler } from './scheduler.ts'
+import { schedulesLane } from './schedules.ts'
 import { Settler } from './settler.ts'
 import { Strays } from './strays.ts'
 
@@ -58,6 +59,7 @@ export class Runtime {
     const { clock, random, store, events, lanes, gauge, leaseMs, fallbackMs, lateAfterMs } = parts
     const report = (what: string) => (error: unknown) => events.report(what, error)
     this.#parts = parts
+    this.#addOwnLane()
     this.#identity = new Identity(clock, random, lanes)
     const { owner } = this.#identity
     this.#figures = new Figures({ clock, store, onFailure: report('recording figures failed') })
@@ -174,6 +176,14 @@ export class Runtime {
     this.#figures.end()
     this.#notices.end()
     this.#keeper.stop()
+  }
+
+  /** Every worker fires schedules. */
+  #addOwnLane(): void {
+    const { events, lanes, store } = this.#parts
+    const onFailure = (name: string, error: unknown): void =>
+      events.report(`the schedule "${name}" failed, trying again`, error)
+    lanes.add(schedulesLane({ store, onFailure }))
   }
 
   /** Every lease that this worker knows of. */

@@ -54,6 +54,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   HANDLER_INVALID: [usage, 500],
   HANDLER_EXISTS: [usage, 500],
   ATTEMPT_OVER: [usage, 500],
+  CRON_INVALID: [usage, 400],
   HEADER_INVALID: [usage, 400],
   UNSUPPORTED: [usage, 501],
 

@@ -34,7 +34,17 @@ export function attempt(run: Run, parts: AttemptParts): void {
     ended(run, { kind: 'threw', error })
     return
   }
-  const { schema } = run.lane
+  const { schema, own } = run.lane
+  if (own !== undefined) {
+    own(run.lease, payload, run.latenessMs).then(
+      ({ again, carried }) => {
+        run.carried = carried
+        ended(run, again === undefined ? RETURNED : { kind: 'again', when: again })
+      },
+      (error: unknown) => ended(run, { kind: 'threw', error }),
+    )
+    return
+  }
   if (schema === undefined) {
     callHandler(run, payload, parts)
     return

@@ -8,18 +8,14 @@ import { importLines, parseEntry, type LineImport } from '../../shared/line-impo
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { Progress } from '../terminal/progress.ts'
-import { parseWhen, WHEN_OPTIONS } from '../values.ts'
+import { LATE_OPTIONS, parseLate, parsePayload, parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const OPTIONS = {
   ...WHEN_OPTIONS,
   id: { type: 'string', value: 'ID', help: 'your own id: the same one again is not stored twice' },
   'if-exists': { type: 'string', value: 'WHAT', help: 'when the id exists: keep (default), replace or fail' },
   priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
-  ttl: {
-    type: 'string',
-    value: 'DURATION',
-    help: 'not started this long after it is due: to the dead letters',
-  },
+  ...LATE_OPTIONS,
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take' },
 } as const satisfies OptionSpecs
 
@@ -111,25 +107,14 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, priority, ttl, timeout, 'if-exists': ifExists } = values
+  const { id, priority, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
     ...(ifExists === undefined ? {} : { ifExists: ifExists as IfExists }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
-    ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...parseLate(values),
     ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
-  }
-}
-
-function parsePayload(text: string | undefined): unknown {
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    throw new CallError(
-      `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
-    )
   }
 }
 

@@ -3,7 +3,7 @@ import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
-import { parseWhen, WHEN_OPTIONS } from '../values.ts'
+import { LATE_OPTIONS, parseLate, parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const REFUSAL = {
   running: 'runs right now: too late to move',
@@ -15,7 +15,7 @@ export const reschedule = defineCommand({
   summary: 'move a message that has not started to another moment',
   operands: 'ID',
   arity: [1, 1],
-  options: WHEN_OPTIONS,
+  options: { ...WHEN_OPTIONS, spread: LATE_OPTIONS.spread },
   examples: [
     ['punctual reschedule order-42 --delay 10m', 'ten minutes from now'],
     ['punctual reschedule order-42 --at 2030-01-01T09:00+01:00', 'at a moment'],
@@ -27,7 +27,7 @@ export const reschedule = defineCommand({
     const when = parseWhen(values)
     if (when.at === undefined && when.delay === undefined) throw new CallError('give --delay or --at.')
     const queue = open()
-    const result = await queue.reschedule(id, when)
+    const result = await queue.reschedule(id, { ...when, ...parseLate(values) })
     const dueAt = result === 'rescheduled' ? (await queue.get(id))?.dueAt : undefined
     if (json) out.json({ id, result, ...(dueAt === undefined ? {} : { dueAt }) })
     else if (result !== 'rescheduled') err.line(`${printable(id)}: ${REFUSAL[result]}`)
