@@ -55,8 +55,8 @@ export class Ledger {
   readonly #parts: LedgerParts
   readonly #known = new Map<string, Known>()
   readonly #leases = new Map<string, LeaseRecord>()
-  /** Ids that were ever stored. */
-  readonly #stored = new Set<string>()
+  /** Ids that were ever stored, and when that was for the first time, by the store's clock. */
+  readonly #stored = new Map<string, number>()
   readonly #completed = new Set<string>()
   #produced = 0
 
@@ -74,6 +74,11 @@ export class Ledger {
 
   wasStored(id: string): boolean {
     return this.#stored.has(id)
+  }
+
+  /** Undefined for one that never was. */
+  firstStoredAt(id: string): number | undefined {
+    return this.#stored.get(id)
   }
 
   wasCompleted(id: string): boolean {
@@ -107,7 +112,7 @@ export class Ledger {
     this.#produced += 1
     if (OCCURRENCE.test(message.id) && this.#stored.has(message.id))
       this.#parts.violations.add('P13', `${message.id} fires a second time`)
-    this.#stored.add(message.id)
+    if (!this.#stored.has(message.id)) this.#stored.set(message.id, now)
   }
 
   remove(ids: readonly string[], from: 'waiting' | 'dead', results: readonly contract.RemoveResult[]): void {

@@ -12,8 +12,8 @@ export function checkSchedules({ ledger, plan, violations }: World): void {
     const progress = decodeSchedule(JSON.parse(known.message.body))?.progress
     const moments = Array.from({ length: times }, (_, k) => BEGINS_AT + startMs + k * everyMs)
     const fired = moments.filter((at) => ledger.wasStored(occurrenceId(name, at)))
-    const [first = Infinity] = fired
-    const missing = moments.filter((at) => at > first && !fired.includes(at))
+    const setAt = ledger.firstStoredAt(scheduleId(name)) ?? Infinity
+    const missing = moments.filter((at) => at > setAt && !fired.includes(at))
     if (missing.length > 0)
       violations.add(
         'P13',

@@ -5,6 +5,7 @@
  *
  * Watches what its queue does with the handlers: each start needs a lease that was delivered here, lives, and is due.
  */
+import { isControl } from '../../src/core/control.ts'
 import { Queue } from '../../src/queue/queue.ts'
 import { ABORT_GRACE_MS } from '../../src/runtime/consumers.ts'
 import type { Message } from '../../src/runtime/handler.ts'
@@ -123,7 +124,8 @@ export class SimulatedProcess implements Holder {
     const key = `${lease.id} ${lease.attempt}`
     this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
-    if (lease.from !== 'due') return
+    // Our own have slots of their own, and no handler that could be seen to start.
+    if (lease.from !== 'due' || isControl(lease.topic)) return
     this.#unstarted.set(key, lease)
     this.#idleSince.set(lease.topic, Infinity)
     this.#world.fairness.delivered(lease, this)

@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Punctual, ScheduleSpec } from '../../src/index.ts'
 import { CONTROL_MARK, SCHEDULES_TOPIC } from '../../src/core/control.ts'
+import { MemoryStore } from '../../src/store/memory/store.ts'
+import { FaultyStore } from '../../src/testing/index.ts'
 import { gate, makeWorld, record, type World } from './world.ts'
 
 const START = Date.UTC(2030, 0, 1)
@@ -333,5 +335,59 @@ describe('schedules: what callers say', () => {
     ])
     expect(await queue.schedules.nextOccurrences('a', 1)).toEqual([START + 2 * MINUTE_MS])
     expect(await queue.schedules.nextOccurrences('nobody')).toEqual([])
+  })
+})
+
+describe('P13: the worker with the schedule dies at any step', () => {
+  type Death = { readonly verb: 'claim' | 'settle'; readonly kind: 'refuse' | 'lose' }
+
+  it.each<Death>([
+    { verb: 'claim', kind: 'refuse' },
+    { verb: 'claim', kind: 'lose' },
+    { verb: 'settle', kind: 'refuse' },
+    { verb: 'settle', kind: 'lose' },
+  ])('at its $verb ($kind): another goes on, and each occurrence fires once', async ({ verb, kind }) => {
+    for (let step = 1; step <= 6; step += 1) {
+      const world = makeWorld()
+      const shared = world.memory
+      const dying = new FaultyStore(shared, world.clock, { wakes: 'hint', shared: true })
+      let calls = 0
+      dying.fate = (called) => {
+        if (called === verb) calls += 1
+        // From this call on nothing of it reaches the store.
+        if (calls < step) return undefined
+        return calls === step && called === verb ? { kind } : { kind: 'refuse' }
+      }
+      const victim = world.queue({ store: dying })
+      const heir = world.queue()
+      const seen = [watch(victim, world), watch(heir, world)]
+      await victim.start()
+      await heir.schedules.set('beat', TICK)
+      await world.clock.advance('30s')
+      await heir.start()
+      await world.clock.advance('10m')
+      const firsts = seen.flat().map(({ id }) => id)
+      expect(new Set(firsts).size, `step ${step}`).toBe(10)
+      expect(await heir.schedules.get('beat')).toMatchObject({ skipped: 0 })
+      dying.fate = () => undefined
+    }
+  })
+
+  it('the clock of the store is set back over an occurrence: it fires no second time', async () => {
+    const world = makeWorld()
+    let setBackMs = 0
+    const clock = { now: () => world.clock.now() - setBackMs, monotonic: () => world.clock.monotonic() }
+    const store = new MemoryStore({ ...world.clock, ...clock } as never)
+    const queue = world.queue({ store: new FaultyStore(store, world.clock, { wakes: 'hint', shared: true }) })
+    const ids: string[] = []
+    queue.handle('tick', ({ id }) => void ids.push(id))
+    await queue.start()
+    await queue.schedules.set('beat', TICK)
+    await world.clock.advance('150s')
+    setBackMs = 10 * MINUTE_MS
+    await world.clock.advance('20m')
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.length).toBeGreaterThanOrEqual(12)
+    expect(await queue.schedules.get('beat')).toMatchObject({ skipped: 0 })
   })
 })
