@@ -117,8 +117,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'what a lost answer handed out counts as a crash',
     file: 'src/runtime/strays.ts',
-    find: ".map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),",
-    replace: ".map(({ id, token, topic }) => ({ kind: 'lapse', id, token, topic, error: '' })),",
+    find: 'return isTakenOver ?',
+    replace: 'return true ?',
+  },
+  {
+    name: 'a takeover whose answer was lost does not count as a crash',
+    file: 'src/runtime/strays.ts',
+    find: 'return isTakenOver ?',
+    replace: 'return false ?',
   },
   {
     name: 'a sweep does not wait for the claims under way',
@@ -398,12 +404,6 @@ export const MUTANTS: readonly Mutant[] = [
       followUps: [],`,
   },
   {
-    name: 'schedules: the clock of the worker decides',
-    file: 'src/runtime/schedules.ts',
-    find: 'const now = Math.floor(lease.dueAt + latenessMs)',
-    replace: 'const now = Date.now() + 0 * latenessMs',
-  },
-  {
     name: 'schedules: no fence around what a settlement carries, in the model',
     file: 'simulation/world/model-store.ts',
     find: `    const entry = this.#heldBy(settlement)
@@ -423,12 +423,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/core/recurrence/firing.ts',
     find: 'const from = Math.max(now, progress.until)',
     replace: 'const from = now',
-  },
-  {
-    name: 'schedules: an edit does not look whether the schedule went on meanwhile',
-    file: 'src/queue/schedules.ts',
-    find: "return { ifExists: 'seize', ifBody }",
-    replace: "return { ifExists: 'seize', ...(ifBody === '' ? { ifBody } : {}) }",
   },
   {
     name: 'follow-ups are forgotten',

@@ -1,6 +1,7 @@
 export { Punctual } from './queue/punctual.ts'
 export type { PunctualOptions, QueueOptions } from './queue/settings.ts'
 export type { CancelResult } from './queue/queue.ts'
+export type { CancelCounts, RescheduleCounts } from './queue/filtering.ts'
 export type { FoundMessage, MessagePage } from './queue/inspection.ts'
 export type { EndedTotals, RecentFigures, Stats } from './queue/stats.ts'
 export type { OverdueTopic } from './queue/overdue.ts'
@@ -16,11 +17,11 @@ export type { ErrorCode } from './core/errors.ts'
 export { RetryIn, DeadLetter, Snooze } from './core/outcome.ts'
 export type { IfExpired } from './core/outcome.ts'
 export type { Duration, Moment } from './core/input/duration.ts'
-export type { MessageState, Priority } from './core/message.ts'
+export type { MessageState, Priority, RememberedOutcome, ShownState } from './core/message.ts'
 export type { HandleOptions, RetryOptions } from './core/input/handle-options.ts'
 export type { Ahead, ForecastOptions, ListOptions, StatsOptions } from './core/input/questions.ts'
+export type { Filter, FilterOptions, FilterProgress } from './core/input/filter.ts'
 export type {
-  Filter,
   IfExists,
   FollowUpOptions,
   MessageOptions,

@@ -6,6 +6,7 @@ import { retryDelayMs, type RetryPolicy } from './backoff.ts'
 import { DELAY_MS_MAX, formatDuration, parseDuration, type Duration } from './input/duration.ts'
 import { assertNever } from './errors.ts'
 import type { DueMoment } from './input/request.ts'
+import type { RememberedOutcome } from './message.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */
 export class RetryIn extends Error {
@@ -44,7 +45,7 @@ export class DeadLetter extends Error {
 
 /** How an attempt ended. */
 export type Ending =
-  | { readonly kind: 'returned' }
+  | { readonly kind: 'returned'; readonly result?: unknown }
   /** It asks to be due again then. */
   | { readonly kind: 'again'; readonly when: DueMoment }
   | { readonly kind: 'threw'; readonly error: unknown }
@@ -53,9 +54,9 @@ export type Ending =
   | { readonly kind: 'stopped' }
 
 export type Outcome =
-  | { readonly kind: 'ack' }
+  | { readonly kind: 'ack'; readonly remember?: RememberedEnd }
   /** Too late to be useful, and completed without having run. */
-  | { readonly kind: 'skip' }
+  | { readonly kind: 'skip'; readonly remember?: RememberedEnd }
   /** Due again then, this attempt not counted. */
   | { readonly kind: 'again'; readonly when: DueMoment }
   | { readonly kind: 'release' }
@@ -63,6 +64,13 @@ export type Outcome =
   /** Back in its place, due as before: its worker died or was cut off. */
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
+
+/** What stays of a message that is done: for how long, how it ended, what its handler returned. */
+export type RememberedEnd = {
+  readonly ms: number
+  readonly outcome: RememberedOutcome
+  readonly result: string
+}
 
 const ACK: Outcome = { kind: 'ack' }
 const RELEASE: Outcome = { kind: 'release' }
@@ -121,7 +129,7 @@ export type Lapse = {
   readonly chance: number
 }
 
-const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
+export const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
 
 /**
  * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A

@@ -1,9 +1,9 @@
 /** From what `produce` is given to a message: everything that can be said without asking the store or a schema. */
 import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
-import { UsageError, describe } from '../core/errors.ts'
+import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { checkTopic } from '../core/message.ts'
-import { parseProduce } from '../core/input/request.ts'
+import { checkEntries, parseProduce, type ProduceOptions } from '../core/input/request.ts'
 import { spreadOut } from '../core/spread.ts'
 import { validate } from '../core/input/schema.ts'
 import type { Draft } from '../runtime/producer.ts'
@@ -14,7 +14,7 @@ import type { Settings } from './settings.ts'
 export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id: ownId, when, ifExists, priority, spreadMs, meta } = parseProduce(options, now)
+  const { id: ownId, when, ifExists, priority, spreadMs, tags, meta } = parseProduce(options, now)
   const id = ownId ?? makeId(now, random.next(), random.next())
   return {
     message: {
@@ -24,11 +24,27 @@ export function makeDraft(settings: Settings, topic: unknown, payload: unknown, 
       meta,
       priority,
       when: spreadOut(when, id, spreadMs),
+      ...(tags.length === 0 ? {} : { tags }),
       ifExists: ifExists === 'replace' ? 'replace' : 'keep',
     },
     ifExists,
     hasOwnId: ownId !== undefined,
   }
+}
+
+/** Many at once: all are checked before any is stored. */
+export async function makeDrafts(
+  settings: Settings,
+  entries: readonly (ProduceOptions & { readonly topic: string; readonly payload?: unknown })[],
+): Promise<Draft[]> {
+  checkEntries(entries)
+  const drafts = entries.map((entry) => {
+    const { topic, payload, ...options } = entry
+    return makeDraft(settings, topic, payload, options)
+  })
+  if (settings.schemas !== undefined)
+    await Promise.all(drafts.map(({ message }) => checkSchema(settings, message)))
+  return drafts
 }
 
 /** The payload as the handler will read it: see `core/schema`. */
@@ -65,15 +81,6 @@ export function makeFollowUp(
     message,
     checked: settings.schemas === undefined ? undefined : checkSchema(settings, message),
   }
-}
-
-export function checkHandler(topic: string, handler: unknown): void {
-  if (typeof handler === 'function') return
-  throw new UsageError(
-    'HANDLER_INVALID',
-    `the handler of "${topic}" is ${describe(handler)}; give a function.`,
-    { value: handler },
-  )
 }
 
 /** A topic that may be used: where topics are declared, one of those. */

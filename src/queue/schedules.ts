@@ -24,6 +24,7 @@ import {
   type StoredSchedule,
 } from '../core/recurrence/spec.ts'
 import type { NewMessage, Store } from '../store/contract/store.ts'
+import { checkedMessage } from './draft.ts'
 import { describeSchedule, type FoundSchedule, type SchedulePage } from './found-schedule.ts'
 import { list } from './inspection.ts'
 import type { Settings } from './settings.ts'
@@ -36,23 +37,18 @@ const TRIES_MAX = 100
 const OCCURRENCES_MAX = 10_000
 const NEXT_DEFAULT = 10
 
-export type SchedulesParts = {
-  readonly settings: Settings
-  readonly open: () => Promise<Store>
-  /** The message of one occurrence, checked as `produce` checks it. */
-  readonly checkMessage: (topic: unknown, payload: unknown) => Promise<Pick<NewMessage, 'topic' | 'body'>>
-}
-
 type ReadSchedule = StoredSchedule & {
   /** As it is stored. */
   readonly body: string
 }
 
 export class Schedules<T extends object, S extends object> {
-  readonly #parts: SchedulesParts
+  readonly #settings: Settings
+  readonly #open: () => Promise<Store>
 
-  constructor(parts: SchedulesParts) {
-    this.#parts = parts
+  constructor(settings: Settings, open: () => Promise<Store>) {
+    this.#settings = settings
+    this.#open = open
   }
 
   /**
@@ -76,9 +72,9 @@ export class Schedules<T extends object, S extends object> {
 
   /** One page of them. */
   async list(options: { limit?: number; cursor?: string } = {}): Promise<SchedulePage> {
-    const now = this.#parts.settings.clock.now()
+    const now = this.#settings.clock.now()
     const parsed = parseList({ ...options }, now)
-    const page = await list(await this.#parts.open(), { ...parsed, search: { topic: SCHEDULES_TOPIC } })
+    const page = await list(await this.#open(), { ...parsed, search: { topic: SCHEDULES_TOPIC } })
     const items: FoundSchedule[] = []
     for (const { id, payload, dueAt } of page.items) {
       const schedule = decodeSchedule(payload)
@@ -90,8 +86,8 @@ export class Schedules<T extends object, S extends object> {
 
   async get(name: string): Promise<FoundSchedule | undefined> {
     const checked = checkScheduleName(name)
-    const found = await this.#read(await this.#parts.open(), checked)
-    const now = this.#parts.settings.clock.now()
+    const found = await this.#read(await this.#open(), checked)
+    const now = this.#settings.clock.now()
     if (found === undefined || found.progress.isRemoved === true) return undefined
     return describeSchedule(checked, found, { now, changedAt: now })
   }
@@ -152,12 +148,12 @@ export class Schedules<T extends object, S extends object> {
     count: number = NEXT_DEFAULT,
   ): Promise<number[]> {
     const max = parseInteger(count, 'count', { min: 1, max: OCCURRENCES_MAX })
-    const now = this.#parts.settings.clock.now()
+    const now = this.#settings.clock.now()
     if (typeof which !== 'string') {
       const plan = await this.#parse(which)
       return recurrenceOf(plan, NEW_PROGRESS, now).between(now, Infinity, Math.min(max, plan.times ?? max))
     }
-    const found = await this.#read(await this.#parts.open(), checkScheduleName(which))
+    const found = await this.#read(await this.#open(), checkScheduleName(which))
     if (found === undefined || found.progress.isRemoved === true) return []
     const { plan, progress } = found
     const left = (plan.times ?? Infinity) - progress.fired
@@ -165,16 +161,16 @@ export class Schedules<T extends object, S extends object> {
   }
 
   async #parse(spec: unknown): Promise<SchedulePlan> {
-    const parsed = parseSpec(spec, this.#parts.settings.clock.now())
+    const parsed = parseSpec(spec, this.#settings.clock.now())
     const { topic, payload } = spec as { topic?: unknown; payload?: unknown }
-    return { ...(await this.#parts.checkMessage(topic, payload)), ...parsed }
+    return { ...(await checkedMessage(this.#settings, topic, payload)), ...parsed }
   }
 
   /** With another rhythm it begins anew at the store's now; what the old one still owed is skipped, and counted. */
   #edited(plan: SchedulePlan, { plan: old, progress }: StoredSchedule): ScheduleProgress {
     if (isSame(rhythmOf(plan), rhythmOf(old))) return progress
     const { anchorAt: _, ...rest } = progress
-    const now = Math.floor(this.#parts.settings.clock.now())
+    const now = Math.floor(this.#settings.clock.now())
     const { until = now } = progress
     const { count } = recurrenceOf(old, progress, now).countBetween(
       until,
@@ -189,7 +185,7 @@ export class Schedules<T extends object, S extends object> {
     name: string,
     decide: (found: StoredSchedule | undefined) => StoredSchedule | undefined,
   ): Promise<{ readonly before: StoredSchedule | undefined; readonly isChanged: boolean }> {
-    const store = await this.#parts.open()
+    const store = await this.#open()
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const before = await this.#read(store, name)
       const after = decide(before)
@@ -222,7 +218,7 @@ export class Schedules<T extends object, S extends object> {
 
   /** Occurrences that were placed, and have not come due by this machine's clock. */
   #placed({ plan, progress }: StoredSchedule): number[] {
-    const now = this.#parts.settings.clock.now()
+    const now = this.#settings.clock.now()
     const { until = now } = progress
     if (progress.isPaused || plan.overlap === 'skip') return []
     return recurrenceOf(plan, progress, now).between(Math.max(now, until - REACH_MS), until, IDS_MAX)
@@ -231,7 +227,7 @@ export class Schedules<T extends object, S extends object> {
   async #withdraw(name: string, schedule: StoredSchedule): Promise<number> {
     const ids = this.#placed(schedule).map((at) => occurrenceId(name, at))
     if (ids.length === 0) return 0
-    const results = await (await this.#parts.open()).remove(ids, 'waiting')
+    const results = await (await this.#open()).remove(ids, 'waiting')
     return results.filter((result) => result === 'removed').length
   }
 }

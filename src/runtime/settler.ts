@@ -175,11 +175,15 @@ export function settlementFor(
 ): Settlement {
   switch (outcome.kind) {
     case 'ack':
-      return carried?.followUps === undefined
-        ? { kind: 'ack', id, token, topic }
-        : { kind: 'ack', id, token, topic, followUps: carried.followUps }
+      return {
+        ...outcome,
+        id,
+        token,
+        topic,
+        ...(carried?.followUps === undefined ? {} : { followUps: carried.followUps }),
+      }
     case 'skip':
-      return { kind: 'ack', id, token, topic }
+      return { ...outcome, kind: 'ack', id, token, topic }
     case 'again':
       return { kind: 'again', id, token, topic, when: outcome.when, ...carried }
     case 'release':

@@ -1,6 +1,6 @@
 /** P13: schedules from end to end, on a virtual clock. Named after what users of other queues suffer. */
 import { describe, expect, it } from 'vitest'
-import type { Punctual, ScheduleSpec } from '../../src/index.ts'
+import type { Clock, Punctual, ScheduleSpec } from '../../src/index.ts'
 import { CONTROL_MARK, SCHEDULES_TOPIC } from '../../src/core/control.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { FaultyStore } from '../../src/testing/index.ts'
@@ -377,7 +377,7 @@ describe('P13: the worker with the schedule dies at any step', () => {
     const world = makeWorld()
     let setBackMs = 0
     const clock = { now: () => world.clock.now() - setBackMs, monotonic: () => world.clock.monotonic() }
-    const store = new MemoryStore({ ...world.clock, ...clock } as never)
+    const store = new MemoryStore(clock as never)
     const queue = world.queue({ store: new FaultyStore(store, world.clock, { wakes: 'hint', shared: true }) })
     const ids: string[] = []
     queue.handle('tick', ({ id }) => void ids.push(id))
@@ -389,5 +389,47 @@ describe('P13: the worker with the schedule dies at any step', () => {
     expect(new Set(ids).size).toBe(ids.length)
     expect(ids.length).toBeGreaterThanOrEqual(12)
     expect(await queue.schedules.get('beat')).toMatchObject({ skipped: 0 })
+  })
+})
+
+describe('P13: who else is at it', () => {
+  it('the store’s clock decides, however wrong that of the worker is', async () => {
+    for (const offMs of [-3 * 3_600_000, 3 * 3_600_000]) {
+      const world = makeWorld()
+      const wrong: Clock = {
+        now: () => world.clock.now() + offMs,
+        monotonic: () => world.clock.monotonic(),
+        schedule: (ms, run) => world.clock.schedule(ms, run),
+        soon: (run) => world.clock.soon(run),
+      }
+      const queue = world.queue({ clock: wrong })
+      const seen = watch(queue, world)
+      await queue.start()
+      await queue.schedules.set('beat', TICK)
+      await world.clock.advance('10m')
+      expect(minutes(seen)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    }
+  })
+
+  it('an edit that was made from an older state does not bring back what has fired meanwhile', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = watch(queue, world)
+    const slow = new FaultyStore(world.memory, world.clock)
+    const put = slow.put.bind(slow)
+    let isSlow = true
+    slow.put = async (messages) => {
+      // The worker goes on between the look of the editor and its change.
+      if (isSlow) await world.clock.advance('5m')
+      isSlow = false
+      return put(messages)
+    }
+    const editor = world.queue({ store: slow })
+    await queue.start()
+    await queue.schedules.set('beat', TICK)
+    await world.clock.advance('90s')
+    expect(await editor.schedules.set('beat', { ...TICK, payload: 'new' })).toBe('changed')
+    await world.clock.advance('5m')
+    expect(minutes(seen)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
   })
 })

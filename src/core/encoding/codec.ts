@@ -56,6 +56,14 @@ function checkSize(body: string, bytesMax: number): void {
   )
 }
 
+/** What is kept of what a handler returned. */
+export const RESULT_BYTES_MAX = 16 * 1024
+
+/** Throws as a payload does when it cannot be written, or is too large. */
+export function encodeResult(result: unknown): string {
+  return encodePayload(result, RESULT_BYTES_MAX)
+}
+
 export function decodePayload(body: string): unknown {
   return body === '' ? undefined : JSON.parse(body)
 }
@@ -67,6 +75,8 @@ export type MessagePolicy = {
   readonly ifExpired?: 'skip'
   readonly timeoutMs?: number
   readonly retry?: RetryPolicy
+  /** How long its id stays taken after it is done. */
+  readonly rememberMs?: number
 }
 
 const NO_POLICY: MessagePolicy = {}
@@ -89,9 +99,9 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, ifExpired, timeoutMs, retry } = value
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry } = value
   if (ifExpired !== undefined && ifExpired !== 'skip') return false
-  return isOptionalNumber(ttlMs) && isOptionalNumber(timeoutMs) && (retry === undefined || isRetry(retry))
+  return [ttlMs, timeoutMs, rememberMs].every(isOptionalNumber) && (retry === undefined || isRetry(retry))
 }
 
 function isRetry(value: unknown): value is RetryPolicy {

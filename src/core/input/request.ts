@@ -1,18 +1,9 @@
-/** What a caller asks for in `produce`, `reschedule`, `revive` and `purge`, checked and normalised. */
+/** What a caller asks for in `produce` and `reschedule`, checked and normalised. */
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../outcome.ts'
-import { spreadOut } from '../spread.ts'
-import {
-  checkId,
-  checkTopic,
-  PRIORITIES,
-  priorityRank,
-  type MessageState,
-  type Priority,
-  type PriorityRank,
-} from '../message.ts'
+import { checkId, checkTags, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 
@@ -30,6 +21,8 @@ export type FollowUpOptions = MessageOptions & { ifExists?: Exclude<IfExists, 'f
 export type MessageOptions = When & {
   /** Your own id makes producing idempotent. 1 to 200 bytes. */
   id?: string
+  /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
+  tag?: string | readonly string[]
   priority?: Priority
   /** Not started within this time after it is due: see `ifExpired`. */
   ttl?: Duration
@@ -37,6 +30,11 @@ export type MessageOptions = When & {
   ifExpired?: IfExpired
   /** Due later by a share of this time, which depends on the id alone: what would all be due at once is spread out. */
   spread?: Duration
+  /**
+   * After it is done, its id stays taken this long, and `get` shows how it ended and what its handler returned (up to
+   * 16 KiB as JSON).
+   */
+  remember?: Duration
   /** Overrides the topic's and the queue's. */
   retry?: RetryOptions
   /** Overrides the topic's and the queue's. */
@@ -54,9 +52,11 @@ export type ParsedProduce = {
   readonly ifExists: IfExists
   readonly priority: PriorityRank
   readonly spreadMs: number
+  readonly tags: readonly string[]
   readonly meta: string
 }
 
+const NO_TAGS: readonly string[] = []
 const NOW: DueMoment = { delayMs: 0 }
 const PLAIN: ParsedProduce = {
   id: undefined,
@@ -64,6 +64,7 @@ const PLAIN: ParsedProduce = {
   ifExists: 'keep',
   priority: 1,
   spreadMs: 0,
+  tags: NO_TAGS,
   meta: '',
 }
 const PRODUCE_KEYS = [
@@ -71,9 +72,11 @@ const PRODUCE_KEYS = [
   'at',
   'id',
   'ifExists',
+  'tag',
   'priority',
   'ttl',
   'ifExpired',
+  'remember',
   'spread',
   'retry',
   'timeout',
@@ -92,24 +95,26 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
+    tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
     meta: parsePolicy(given),
   }
 }
 
 /** The policy options of a message, as text. */
 export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>): string {
-  const { ttl, ifExpired, retry, timeout } = given
-  if (ttl === undefined && ifExpired === undefined && retry === undefined && timeout === undefined) return ''
+  if (POLICY_KEYS.every((key) => given[key] === undefined)) return ''
+  const { ttl, ifExpired, remember, retry, timeout } = given
   const policy: MessagePolicy = {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
     ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),
+    ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
   return encodePolicy(policy)
 }
 
-export const POLICY_KEYS = ['ttl', 'ifExpired', 'retry', 'timeout'] as const
+export const POLICY_KEYS = ['ttl', 'ifExpired', 'remember', 'retry', 'timeout'] as const
 
 function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
   if (ifExpired === undefined) return false
@@ -132,11 +137,14 @@ function parseWhen(delay: unknown, at: unknown, now: number): DueMoment {
   )
 }
 
+/** A moment, and how far from it each message may be due. */
+export type SpreadMoment = { readonly when: DueMoment; readonly spreadMs: number }
+
 /** What `reschedule` takes. */
 export type RescheduleOptions = When & { spread?: Duration }
 
 /** For `reschedule`, where "now" must be said: a forgotten option would start the message at once. */
-export function parseReschedule(options: unknown, id: string, now: number): DueMoment {
+export function parseReschedule(options: unknown, now: number): SpreadMoment {
   const { delay, at, spread } = checkRecord(options, 'options', ['delay', 'at', 'spread'])
   if (delay === undefined && at === undefined) {
     throw new UsageError(
@@ -147,46 +155,10 @@ export function parseReschedule(options: unknown, id: string, now: number): DueM
       },
     )
   }
-  const windowMs = spread === undefined ? 0 : parseDuration(spread, 'spread')
-  return spreadOut(parseWhen(delay, at, now), id, windowMs)
-}
-
-/** By id, or everything in a state, perhaps of one topic. */
-export type Filter = { ids: readonly string[] } | { state: MessageState; topic?: string }
-
-export type ParsedFilter =
-  { readonly ids: readonly string[] } | { readonly state: MessageState; readonly topic: string | undefined }
-
-export const IDS_MAX = 10_000
-
-export function parseFilter(value: unknown, states: readonly MessageState[]): ParsedFilter {
-  const { ids, state, topic } = checkRecord(value, 'filter', ['ids', 'state', 'topic'])
-  if (ids !== undefined && state === undefined && topic === undefined) return { ids: checkIds(ids) }
-  if (ids !== undefined || state === undefined) {
-    throw new UsageError(
-      'FILTER_INVALID',
-      'a filter is { ids } or { state, topic? }; it never means "everything".',
-      {
-        value,
-      },
-    )
-  }
   return {
-    state: parseOneOf(state, 'state', states),
-    topic: topic === undefined ? undefined : checkTopic(topic),
+    when: parseWhen(delay, at, now),
+    spreadMs: spread === undefined ? 0 : parseDuration(spread, 'spread'),
   }
-}
-
-export function checkIds(value: unknown): readonly string[] {
-  if (!Array.isArray(value)) {
-    throw new UsageError('ID_INVALID', `ids is ${describe(value)}; give an array of ids.`, { value })
-  }
-  if (value.length > IDS_MAX) {
-    throw new UsageError('BATCH_TOO_LARGE', `${value.length} ids in one call; allowed: ${IDS_MAX}.`, {
-      value: value.length,
-    })
-  }
-  return value.map(checkId)
 }
 
 /** The most messages that one `produceMany` takes. */

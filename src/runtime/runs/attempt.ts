@@ -70,11 +70,11 @@ function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
   }
   if (isThenable(result)) {
     result.then(
-      () => finish(run, RETURNED, parts),
+      (value) => finish(run, returned(value), parts),
       (error: unknown) => finish(run, { kind: 'threw', error }, parts),
     )
   } else {
-    finish(run, RETURNED, parts)
+    finish(run, returned(result), parts)
   }
 }
 
@@ -90,6 +90,10 @@ function finish(run: Run, ending: Ending, { ended }: AttemptParts): void {
   const checking = followUps.whenChecked()
   if (checking === undefined) end()
   else void checking.then(end)
+}
+
+function returned(result: unknown): Ending {
+  return result === undefined ? RETURNED : { kind: 'returned', result }
 }
 
 /** What the signal of a handler that should end carries as its reason. */

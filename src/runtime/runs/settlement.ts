@@ -1,4 +1,5 @@
 /** How a run ended, sent to the settler, and what the answer means for whoever listens. */
+import { encodeResult } from '../../core/encoding/codec.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
 import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
 import type { Random } from '../../random.ts'
@@ -34,16 +35,31 @@ export class Settlements {
     const chance = isFailure ? this.#parts.random.next() : 0
     const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)
     if (isFailure && outcome.kind !== 'again') this.#reportFailed(run, ending)
-    this.settle(run, outcome)
+    this.settle(run, outcome.kind === 'ack' ? this.#withMemory(run, ending) : outcome)
   }
 
   settle(run: Run, outcome: Outcome): void {
-    this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts, this))
+    const whole = outcome.kind === 'skip' ? skipOf(run) : outcome
+    this.#parts.settler.add(new RunSettlement(run, whole, this.#parts, this))
   }
 
   /** The store has no room for what the run carries: nothing was stored, and the attempt has failed. */
   refuse(run: Run): void {
     this.conclude(run, { kind: 'threw', error: followUpsRefused() })
+  }
+
+  /** A result that cannot be kept costs nothing but itself: the work is done. */
+  #withMemory(run: Run, ending: Ending): Outcome {
+    const { rememberMs: ms } = run.policy
+    if (ms === undefined) return { kind: 'ack' }
+    const value = ending.kind === 'returned' ? ending.result : undefined
+    let result = ''
+    try {
+      result = encodeResult(value)
+    } catch (error) {
+      this.#parts.events.report(`what the handler of "${run.lease.topic}" returned is not kept`, error)
+    }
+    return { kind: 'ack', remember: { ms, outcome: 'completed', result } }
   }
 
   #reportFailed(run: Run, ending: Ending): void {
@@ -106,6 +122,12 @@ function carriedBy({ carried, followUps: attached }: Run, { kind }: Outcome): Ca
   if (carried !== undefined) return kind === 'ack' || kind === 'again' ? carried : undefined
   const followUps = kind === 'ack' ? attached?.messages : undefined
   return followUps === undefined || followUps.length === 0 ? undefined : { followUps }
+}
+
+function skipOf({ policy: { rememberMs: ms } }: Run): Outcome {
+  return ms === undefined
+    ? { kind: 'skip' }
+    : { kind: 'skip', remember: { ms, outcome: 'skipped', result: '' } }
 }
 
 function followUpsRefused(): Error {

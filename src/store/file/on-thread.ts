@@ -152,7 +152,7 @@ export class FileEngine implements HostedEngine {
       const values = calls.map((call) => this.#act(ledger, call))
       const wakes = ledger.close()
       db.commit()
-      for (const { queue } of wakes) ringBell(db.directory, queue)
+      for (const wake of wakes) ringBell(db.directory, wake)
       return { kind: 'done', values, wakes }
     } catch (error) {
       db.rollback()

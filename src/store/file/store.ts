@@ -158,7 +158,7 @@ export class FileStore implements contract.Store {
     await callAside(thread, this.#context.queue, 'backup', [directory])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#use().channel.listen(listener, owner)
   }
 
