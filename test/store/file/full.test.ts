@@ -58,12 +58,12 @@ test('P2: a full disk refuses new messages, loses none, and can be drained', asy
   // What would add messages is refused, entry by entry.
   const [parent, other] = await claimDue(store, 2)
   if (parent === undefined || other === undefined) throw new Error('messages are due')
-  expect(await store.settle([ackThen(parent, [message('child')]), release(other)])).toEqual([
-    'refused',
-    'settled',
-  ])
+  const children = Array.from({ length: 100 }, (_, i) =>
+    message(`child ${i}`, { body: JSON.stringify('x'.repeat(120_000)) }),
+  )
+  expect(await store.settle([ackThen(parent, children), release(other)])).toEqual(['refused', 'settled'])
   expect(await store.settle([release(parent)])).toEqual(['settled'])
-  expect((await takeCensus(store)).places.has('child')).toBe(false)
+  expect((await takeCensus(store)).places.has('child 0')).toBe(false)
 
   // The reserve is there so that workers can drain the store, to the last message.
   const done: string[] = []
