@@ -5,6 +5,8 @@
  * A mutant is an edit of the text: `find` must occur exactly once in its file. When the code around it has changed so
  * that it no longer does, the run fails and the mutant is to be planted anew.
  */
+import { CONTROL_MUTANTS } from './control-mutants.ts'
+
 export type Mutant = {
   readonly name: string
   readonly file: string
@@ -192,13 +194,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the slot of a handler that hangs is never free again',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
-    replace: "return why === 'timeout' ? [SETTLING, [isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
+    replace: "return [SETTLING, [why === 'timeout' ? TIME_OUT : RELEASE]]",
   },
   {
     name: 'a handler that hangs keeps its message for ever',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
     replace: 'return [state, NONE]',
   },
   {
@@ -246,15 +248,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a return after a stop told it to end is taken for completed work',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace: "return ending.kind === 'returned' ? COMPLETE : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'returned' ?",
   },
   {
     name: 'what a handler throws because we told it to end counts against the message',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace:
-      "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'threw' || !hasSeenSignal ?",
   },
   {
     name: 'complete() is forgotten at the timeout',
@@ -271,8 +272,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "name === 'held' || name === 'queued')",
-    replace: "name === 'over')",
+    find: 'return this.#giveBack(() => true)',
+    replace: 'return this.#giveBack(() => false)',
   },
   {
     name: 'stop waits for as long as it takes',
@@ -442,4 +443,42 @@ export const MUTANTS: readonly Mutant[] = [
     find: "      case 'again':\n        this.table.addAttempt(slot, -1)\n",
     replace: "      case 'again':\n",
   },
+  {
+    name: 'what replaces a running message is lost when that is retried',
+    file: 'src/store/memory/messages.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace:
+      "if (settlement.kind === 'ack' && successor !== undefined) this.#place(successor.message, successor)",
+  },
+  {
+    name: 'a successor is forgotten by the model when its message ends',
+    file: 'simulation/world/model-store.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace: 'void successor',
+  },
+  {
+    name: 'replacing again and again postpones for ever',
+    file: 'src/store/shared/moments.ts',
+    find: 'return { dueAt: Math.min(dueAt, producedAt + latestMs), producedAt }',
+    replace: 'return { dueAt, producedAt }',
+  },
+  {
+    name: 'cancel leaves the successor of a running message',
+    file: 'src/store/memory/messages.ts',
+    find: "      this.#dropSuccessor(slot)\n      if (!isRunningToo) return 'running'",
+    replace: "      if (!isRunningToo) return 'running'",
+  },
+  {
+    name: 'an id is free as soon as its message is done',
+    file: 'src/store/memory/remembered.ts',
+    find: 'return message !== undefined && message.until > now ? message : undefined',
+    replace: 'return message !== undefined && message.until < now ? message : undefined',
+  },
+  {
+    name: 'a message that is to be cancelled is tried again',
+    file: 'src/store/memory/messages.ts',
+    find: 'const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)',
+    replace: "const isCancelled = this.table.isCancelling(slot) && settlement.kind === 'ack'",
+  },
+  ...CONTROL_MUTANTS,
 ]

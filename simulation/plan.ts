@@ -112,8 +112,8 @@ export const CALM: Faults = {
   timerLagMs: 2,
 }
 
-/** `more`: for what was added later, so that a seed keeps the rest of its plan. */
-export function drawPlan(chance: Chance, more: Chance): Plan {
+/** `more`, `third`: for what was added later, so that a seed keeps the rest of its plan. */
+export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -147,6 +147,8 @@ export function drawPlan(chance: Chance, more: Chance): Plan {
       ...drawActions(chance),
       'produce misfit': misfit,
       'set schedule': schedules.length,
+      control: third.happens(0.5) ? third.next() * 4 : 0,
+      ...drawMoreActions(third),
     },
     schemas,
     schedules,
@@ -290,7 +292,16 @@ function drawSchedules(more: Chance, topics: readonly string[], stormMs: number)
   })
 }
 
-function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit' | 'set schedule'> {
+type MoreActions = Pick<Plan['actionKinds'], 'cancel running' | 'change by tag'>
+
+function drawMoreActions(more: Chance): MoreActions {
+  const weight = (): number => (more.happens(0.4) ? more.next() : 0)
+  return { 'cancel running': weight(), 'change by tag': weight() }
+}
+
+function drawActions(
+  chance: Chance,
+): Omit<Plan['actionKinds'], 'produce misfit' | 'set schedule' | 'control' | keyof MoreActions> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

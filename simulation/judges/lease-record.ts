@@ -38,8 +38,9 @@ export type LeaseRecord = LeaseRef & {
   readonly isSchemaSlow: boolean
   /** By the store's clock. */
   endsAt: number
-  /** Whether the reply that carries it has reached its holder. */
+  /** Whether the reply that carries it has reached its holder, and when, in simulated time. */
   isDelivered: boolean
+  deliveredAt: number
   /** Whether its holder was told that it is lost. */
   isLost: boolean
   /** Whether its holder has tried to settle it, whatever came of it, and how it first did. */
@@ -51,10 +52,10 @@ export type LeaseRecord = LeaseRef & {
   ended: HandlerEnd | undefined
   /** The handler said that it has completed. */
   isComplete: boolean
-  /** The store had no place for what its completion carries. */
-  isRefused: boolean
   /** Ids of the follow-ups that the handler attached. */
   readonly attached: string[]
+  /** Somebody asked for its message to be cancelled while it had it. */
+  isCancelled: boolean
   /** The handler asked for more time. */
   hasExtended: boolean
   /** Simulated time when the handler's signal aborted. */

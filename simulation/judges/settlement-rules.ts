@@ -116,6 +116,7 @@ function judgeRelease(lease: LeaseRecord): string | undefined {
   if (from === 'lapsed') return 'a lapse counts as an attempt'
   if (startedAt === undefined || answer !== 'release') return undefined // Or it gave up telling how it ended.
   if (isComplete) return 'its handler said that it has completed'
+  if (lease.isCancelled) return undefined
   if (holder.stopBeganAt === undefined)
     return abortedAt === undefined ? 'its handler started, and nobody told it to end' : undefined
   if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt && abortedAt === undefined)
@@ -126,7 +127,6 @@ function judgeRelease(lease: LeaseRecord): string | undefined {
 /** A handler that returned in time did not fail, whatever became of its settlement; nor did one that still has time. */
 function failedFairly(lease: LeaseRecord, elapsed: number): string | undefined {
   const { startedAt = 0, endedAt = elapsed, ended, policy, hasExtended, isComplete } = lease
-  if (lease.isRefused) return undefined
   if (isComplete) return 'its handler said that it has completed'
   if (hasExtended || endedAt - startedAt >= policy.timeoutMs || hadItsTime(lease, endedAt)) return undefined
   if (ended === 'returned') return 'its handler returned in time'

@@ -4,6 +4,7 @@ import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import type { ProduceOptions } from '../../src/core/input/request.ts'
 import type { Queue } from '../../src/queue/queue.ts'
 import type { Chance } from './chance.ts'
+import { actOnControls } from './control-actions.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
 import { MISFIT } from './schemas.ts'
@@ -23,6 +24,9 @@ export type ActionKind =
   | 'many at once'
   | 'produce misfit'
   | 'set schedule'
+  | 'cancel running'
+  | 'change by tag'
+  | 'control'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
 
@@ -32,6 +36,7 @@ const CHANGES = ['produce', 'produce many', 'produce again', 'reschedule', 'revi
 
 /** Longer than any simulation. */
 const CATCH_UP_MS = 365 * 86_400_000
+const TAGS = ['red', 'blue', 'red and blue'] as const
 
 /** How many of the ids are drawn from a small set, so that they meet again. */
 const OWN_IDS = 30
@@ -40,12 +45,15 @@ export class Actions {
   readonly #world: World
   readonly #hosts: readonly Host[]
   readonly #chance: Chance
+  /** For what was added later, so that a seed keeps the rest of what it does. */
+  readonly #more: Chance
   #produced = 0
 
   constructor(world: World, hosts: readonly Host[]) {
     this.#world = world
     this.#hosts = hosts
     this.#chance = world.chance.stream('actions')
+    this.#more = world.chance.stream('more actions')
   }
 
   /** Spreads them over the storm. */
@@ -76,7 +84,7 @@ export class Actions {
   #judge(kind: ActionKind, process: SimulatedProcess, error: unknown): void {
     this.#world.history.note(process.name, () => `(${kind}) fails: ${String(error)}`)
     if (error instanceof UnavailableError) return
-    const expected = ['QUEUE_STOPPED', 'ID_EXISTS', 'MESSAGE_RUNNING']
+    const expected = ['QUEUE_STOPPED', 'ID_EXISTS']
     if (error instanceof UsageError && expected.includes(error.code)) return
     this.#world.violations.add('P5', `${process.name}: ${kind} rejects with ${String(error)}`)
   }
@@ -92,8 +100,14 @@ export class Actions {
         return this.#produce(queue, {
           ...this.#options(),
           id: this.#ownId(),
-          ifExists: this.#chance.pick(['keep', 'replace', 'fail']),
+          ...this.#ifExists(),
+          ...(this.#more.happens(0.3) ? { remember: this.#more.pick([1, 1_000, 60_000]) } : {}),
         })
+      case 'cancel running':
+        await queue.cancel(this.#someId(), { running: true })
+        return
+      case 'change by tag':
+        return this.#changeByTag(queue)
       case 'cancel':
         await queue.cancel(this.#someId())
         return
@@ -116,6 +130,8 @@ export class Actions {
         return this.#produceMisfit(process)
       case 'set schedule':
         return this.#setSchedule(queue)
+      case 'control':
+        return actOnControls(this.#world, queue, this.#topic(), this.#chance)
       case 'look':
         await this.#look(queue)
     }
@@ -177,6 +193,30 @@ export class Actions {
     if (this.#chance.happens(0.3)) await queue.schedules.list()
   }
 
+  #ifExists(): Pick<ProduceOptions, 'ifExists' | 'latest'> {
+    const ifExists = this.#chance.pick(['keep', 'replace', 'fail'] as const)
+    if (ifExists !== 'replace' || this.#more.happens(0.5)) return { ifExists }
+    return { ifExists, latest: this.#more.spread(1, this.#world.plan.stormMs) }
+  }
+
+  /** A tag is met by its whole index; whatever is not found there any more would stay for ever. */
+  async #changeByTag(queue: Queue): Promise<void> {
+    const tag = this.#more.pick(TAGS)
+    switch (this.#more.pick(['cancel', 'reschedule', 'revive', 'purge'] as const)) {
+      case 'cancel':
+        await queue.cancel({ tag })
+        return
+      case 'reschedule':
+        await queue.reschedule({ tag, limit: 5 }, { delay: this.#more.whole(0, 10_000) })
+        return
+      case 'revive':
+        await queue.revive({ tag })
+        return
+      case 'purge':
+        await queue.purge({ tag, limit: 3 })
+    }
+  }
+
   async #look(queue: Queue): Promise<void> {
     await queue.get(this.#someId())
     await queue.stats()
@@ -199,6 +239,7 @@ export class Actions {
         ? { retry: { limit: chance.whole(0, 5), delays: [chance.whole(0, plan.retryWaitMaxMs)] } }
         : {}),
       ...(chance.happens(0.15) ? { timeout: chance.pick([20, 2_000]) } : {}),
+      ...(this.#more.happens(0.3) ? { tag: this.#more.pick(TAGS) } : {}),
     }
   }
 

@@ -45,7 +45,8 @@ export class DeadLetter extends Error {
 
 /** How an attempt ended. */
 export type Ending =
-  | { readonly kind: 'returned'; readonly result?: unknown }
+  /** `isOwnWord`: the handler said that it has completed. */
+  | { readonly kind: 'returned'; readonly result?: unknown; readonly isOwnWord?: true }
   /** It asks to be due again then. */
   | { readonly kind: 'again'; readonly when: DueMoment }
   | { readonly kind: 'threw'; readonly error: unknown }
@@ -54,7 +55,7 @@ export type Ending =
   | { readonly kind: 'stopped' }
 
 export type Outcome =
-  | { readonly kind: 'ack'; readonly remember?: RememberedEnd }
+  | { readonly kind: 'ack'; readonly remember?: RememberedEnd; readonly isOwnWord?: true }
   /** Too late to be useful, and completed without having run. */
   | { readonly kind: 'skip'; readonly remember?: RememberedEnd }
   /** Due again then, this attempt not counted. */
@@ -64,6 +65,13 @@ export type Outcome =
   /** Back in its place, due as before: its worker died or was cut off. */
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
+
+/** A retry cannot help. */
+export const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
 
 /** What stays of a message that is done: for how long, how it ended, what its handler returned. */
 export type RememberedEnd = {

@@ -23,16 +23,18 @@ import { assertNever } from './errors.ts'
 /** What a claim says about the future; the store's contract has the same words. */
 export type NextAnswer =
   | { readonly state: 'NO_TASK' }
-  | { readonly state: 'WAITING'; readonly ms: number }
+  /** `isSharp`: nothing is handed out ahead of it, so that a later question means a later start. */
+  | { readonly state: 'WAITING'; readonly ms: number; readonly isSharp?: boolean }
   | { readonly state: 'EXPIRED' }
 
 /**
  * Why a sleeper is woken. An engine that has lost count, as after a broken connection, says `controls`: it covers the rest.
  *
- *   due       something may be due sooner than the last answer said
- *   controls  a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
+ *   due         something may be due sooner than the last answer said
+ *   cancelling  a message that runs is to be cancelled: its worker learns which when it extends its leases
+ *   controls    a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
  */
-export const WAKE_KINDS = ['due', 'controls'] as const
+export const WAKE_KINDS = ['due', 'cancelling', 'controls'] as const
 export type WakeUp = { readonly kind: (typeof WAKE_KINDS)[number] }
 
 export type ScheduleState =
@@ -166,5 +168,7 @@ function waitMs(
   { fallbackMs, slackMs }: ScheduleLimits,
 ): number {
   const longest = Math.min(fallbackMs, TIMER_MS_MAX)
-  return next.state === 'NO_TASK' ? longest : Math.max(0, Math.min(next.ms + slackMs, longest))
+  if (next.state === 'NO_TASK') return longest
+  const ms = next.isSharp === true ? next.ms : next.ms + slackMs
+  return Math.max(0, Math.min(ms, longest))
 }

@@ -14,7 +14,7 @@ import type { Settings } from './settings.ts'
 export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id: ownId, when, ifExists, priority, spreadMs, tags, meta } = parseProduce(options, now)
+  const { id: ownId, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parseProduce(options, now)
   const id = ownId ?? makeId(now, random.next(), random.next())
   return {
     message: {
@@ -26,6 +26,7 @@ export function makeDraft(settings: Settings, topic: unknown, payload: unknown, 
       when: spreadOut(when, id, spreadMs),
       ...(tags.length === 0 ? {} : { tags }),
       ifExists: ifExists === 'replace' ? 'replace' : 'keep',
+      ...(latestMs === undefined ? {} : { latestMs }),
     },
     ifExists,
     hasOwnId: ownId !== undefined,

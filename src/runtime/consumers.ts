@@ -10,7 +10,7 @@ import { decodePolicy } from '../core/encoding/codec.ts'
 import { assertNever } from '../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
-import { decideStart, type Ending, type Outcome } from '../core/outcome.ts'
+import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/outcome.ts'
 import { hasSlot, HELD, QUEUED, type AbortCause, type RunEffect, type RunEvent } from '../core/run.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
@@ -32,13 +32,6 @@ export const ABORT_GRACE_MS = 1_000
 
 /** What was handed to us, and cannot start within this time of its moment, goes back (P12). */
 const HOLD_MS_MAX = 250
-
-/** A retry cannot help. */
-const UNREADABLE: Outcome = {
-  kind: 'dead',
-  reason: 'unreadable',
-  error: 'the stored policy of the message cannot be read',
-}
 
 /** What nearly every run goes through is not made anew for each. */
 const START: RunEvent = { kind: 'start' }
@@ -139,8 +132,15 @@ export class Consumers {
       if (isAhead) this.#holding.hold(run)
       else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
-      else if (this.#isClosed) this.#feed(run, { kind: 'give back' })
+      else if (this.#isClosed || lane.wasPausedSince(askedAt)) this.#feed(run, { kind: 'give back' })
     }
+  }
+
+  /** The topic of this lane is paused: what was not started goes back. */
+  pause(lane: Lane): void {
+    lane.pausedAt = this.#parts.clock.monotonic()
+    this.#giveBack((run) => run.lane === lane)
+    this.#parts.onRoom()
   }
 
   /** Starts whatever may start. */
@@ -155,26 +155,20 @@ export class Consumers {
     return latenessMs < 0 ? Math.min(startsAt, this.#storeClock.reaches(dueAt)) : startsAt
   }
 
-  /** The store says that the lease is somebody else's: nothing more is written for this run. */
-  lose(run: Run): void {
-    this.#feed(run, { kind: 'lost' })
-  }
-
   /**
-   * The lease is over by our clock and the store does not answer. The handler should end; should it finish all the
-   * same, the fence decides whether that still counts.
+   * What the keeper heard. `lost`: the lease is somebody else's, nothing more is written for this run. `doubt`: it is over
+   * by our clock and the store does not answer; should the handler finish all the same, the fence decides whether that
+   * counts. `cancel`: what has not started goes back, what runs is told to end.
    */
-  doubt(run: Run): void {
-    this.#feed(run, { kind: 'doubt' })
+  tell(run: Run, kind: 'lost' | 'doubt' | 'cancel'): void {
+    this.#feed(run, { kind })
   }
 
   /** Starts nothing more, gives back what was not started, and answers how many that were. */
   close(): number {
     this.#isClosed = true
     this.#pump.close()
-    const unstarted = [...this.#runs].filter(({ state: { name } }) => name === 'held' || name === 'queued')
-    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
-    return unstarted.length
+    return this.#giveBack(() => true)
   }
 
   /** Resolves when no handler runs. */
@@ -195,6 +189,13 @@ export class Consumers {
     for (const run of this.#runs) this.#feed(run, { kind: 'abandon' })
     this.#deadlines.clear()
     return this.#abandonedCount
+  }
+
+  /** Gives back those that were not started; answers how many. */
+  #giveBack(isMeant: (run: Run) => boolean): number {
+    const unstarted = [...this.#runs].filter((run) => run.isUnstarted && isMeant(run))
+    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
+    return unstarted.length
   }
 
   #becomeDue(runs: readonly Run[]): void {

@@ -2,6 +2,7 @@
 import { isControl } from '../core/control.ts'
 import { assertNever } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
+import type { Settlement } from '../store/contract/store.ts'
 import type { Events } from './events.ts'
 import type { Figures } from './figures.ts'
 import type { Notices } from './notices.ts'
@@ -26,6 +27,16 @@ export class Reports {
 
   constructor(parts: ReportsParts) {
     this.#parts = parts
+  }
+
+  /** It was to be cancelled, and is gone. */
+  cancelled({ id, topic, attempt }: SettledMessage): void {
+    this.#parts.events.emit('cancelled', { id, topic, attempt })
+  }
+
+  /** It is not tried again: another message of its id has taken its place. */
+  succeeded({ kind }: Settlement, { topic }: SettledMessage, times: AttemptTimes | undefined): void {
+    if (kind !== 'release' && kind !== 'again') this.#parts.figures.add(topic, 'failed', times?.latenessMs)
   }
 
   /** `times`: unknown of an attempt whose lease lapsed elsewhere. */

@@ -11,7 +11,7 @@ import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts
 export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }
 
 export type ProduceOptions = MessageOptions & {
-  /** What to do when the id exists: leave it (default), replace it unless it runs, or fail. */
+  /** What to do when the id exists: leave it (default), replace it, or fail. One that runs is replaced when it ends. */
   ifExists?: IfExists
 }
 
@@ -19,6 +19,8 @@ export type ProduceOptions = MessageOptions & {
 export type FollowUpOptions = MessageOptions & { ifExists?: Exclude<IfExists, 'fail'> }
 
 export type MessageOptions = When & {
+  /** With `ifExists: 'replace'`: replacing again and again postpones it no longer than this, from the first time on. */
+  latest?: Duration
   /** Your own id makes producing idempotent. 1 to 200 bytes. */
   id?: string
   /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
@@ -50,6 +52,7 @@ export type ParsedProduce = {
   readonly id: string | undefined
   readonly when: DueMoment
   readonly ifExists: IfExists
+  readonly latestMs: number | undefined
   readonly priority: PriorityRank
   readonly spreadMs: number
   readonly tags: readonly string[]
@@ -62,6 +65,7 @@ const PLAIN: ParsedProduce = {
   id: undefined,
   when: NOW,
   ifExists: 'keep',
+  latestMs: undefined,
   priority: 1,
   spreadMs: 0,
   tags: NO_TAGS,
@@ -72,6 +76,7 @@ const PRODUCE_KEYS = [
   'at',
   'id',
   'ifExists',
+  'latest',
   'tag',
   'priority',
   'ttl',
@@ -92,6 +97,7 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
       given.ifExists === undefined
         ? 'keep'
         : parseOneOf(given.ifExists, 'ifExists', ['keep', 'replace', 'fail']),
+    latestMs: given.latest === undefined ? undefined : parseLatest(given.latest, given.ifExists),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
@@ -112,6 +118,13 @@ export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], 
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
   return encodePolicy(policy)
+}
+
+function parseLatest(latest: unknown, ifExists: unknown): number {
+  if (ifExists === 'replace') return parseDuration(latest, 'latest')
+  throw new UsageError('OPTION_INVALID', 'latest bounds replacing; it goes with ifExists "replace".', {
+    value: latest,
+  })
 }
 
 export const POLICY_KEYS = ['ttl', 'ifExpired', 'remember', 'retry', 'timeout'] as const

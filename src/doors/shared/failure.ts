@@ -45,7 +45,6 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   TAG_INVALID: [usage, 400],
   ID_INVALID: [usage, 400],
   ID_EXISTS: [usage, 409],
-  MESSAGE_RUNNING: [usage, 409],
   PAYLOAD_UNSERIALISABLE: [usage, 400],
   PAYLOAD_TOO_LARGE: [usage, 413],
   PAYLOAD_MISMATCH: [usage, 422],
@@ -56,6 +55,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   HANDLER_EXISTS: [usage, 500],
   ATTEMPT_OVER: [usage, 500],
   CRON_INVALID: [usage, 400],
+  CONTROLS_TOO_MANY: [usage, 409],
   HEADER_INVALID: [usage, 400],
   UNSUPPORTED: [usage, 501],
 

@@ -1,14 +1,19 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
+import type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { DueTime, TopicFigures } from './runtime.ts'
+
+export type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 
 export interface PeopleVerbs {
   /**
    * `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). Both free a remembered id; only for
-   * `dead` is that a removal.
+   * `dead` is that a removal. Both take the successor of one that runs, which itself stays: `running`. With
+   * `isRunningToo` it is marked: its worker is woken and told by `extend`, and every settlement but the handler's own word
+   * removes it: `cancelling`.
    */
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
-  /** Moves delayed and ready ones; attempts and everything else stay. */
+  remove(ids: readonly string[], from: 'waiting' | 'dead', options?: RemoveOptions): Promise<RemoveResult[]>
+  /** Moves delayed and ready ones, and the successors of those that run; attempts and everything else stay. */
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
   /** Dead -> ready: due now, attempts and lapses back to 0, the error forgotten. */
   revive(ids: readonly string[]): Promise<ReviveResult[]>
@@ -29,9 +34,40 @@ export interface PeopleVerbs {
   figures(query: FiguresQuery): Promise<FiguresPage>
   /** Who claims, last seen first; at most 1,000. Those that are gone stay for an hour. */
   workers(): Promise<WorkersReply>
+
+  /**
+   * Sets, changes or takes back a pause or a limit. Kept; obeyed by every `claim due` from then on, whichever process asks,
+   * and told to all of them (`onWake`, kind `controls`). At most `CONTROLS_MAX` topics have one.
+   */
+  control(change: ControlChange): Promise<void>
+  /** All pauses and limits that hold now, by topic. */
+  controls(): Promise<ControlsReply>
 }
 
-export type RemoveResult = 'removed' | 'running' | 'missing'
+/**
+ * `topic`: '' is the whole queue, but for our own topics, which begin with a control character. A topic starts only where
+ * neither it nor the whole queue is paused, and where all limits allow it.
+ *
+ *   pause   replaces the pause before, and ends a temporary rate. Without `until` it holds until a resume
+ *   resume  `over`: a rate that ends by itself after `ms`; without it, a temporary rate ends as well
+ *   limit   replaces the whole limit; null takes it back. What runs goes on, also above a lower limit
+ */
+export type ControlChange =
+  | { readonly kind: 'pause'; readonly topic: string; readonly until?: DueTime }
+  | { readonly kind: 'resume'; readonly topic: string; readonly over?: RateLimit & { readonly ms: number } }
+  | { readonly kind: 'limit'; readonly topic: string; readonly limit: TopicLimit | null }
+
+export type ControlsReply = { readonly now: number; readonly controls: readonly ControlState[] }
+export type ControlState = {
+  readonly topic: string
+  /** `FOREVER` of `core/controls`: until a resume. Absent when it is not paused. */
+  readonly pausedUntil?: number
+  readonly limit?: TopicLimit
+  readonly over?: TemporaryRate
+}
+
+export type RemoveOptions = { readonly isRunningToo?: boolean }
+export type RemoveResult = 'removed' | 'running' | 'cancelling' | 'missing'
 export type RescheduleResult = 'rescheduled' | 'running' | 'missing'
 export type ReviveResult = 'revived' | 'missing'
 
@@ -95,10 +131,19 @@ export type StoredMessage = {
   readonly owner: string
   /** Running: when it was handed out; otherwise 0. */
   readonly leasedAt: number
+  /** Running: it is to be cancelled. */
+  readonly isCancelling?: true
+  /** Running: what takes its place when this attempt ends. It counts as delayed, and is in no list of its own. */
+  readonly successor?: Successor
   /** Completed: how it ended, and what its handler returned. */
   readonly outcome?: RememberedOutcome
   readonly result?: string
 }
+
+export type Successor = Pick<
+  StoredMessage,
+  'topic' | 'body' | 'meta' | 'tags' | 'priority' | 'dueAt' | 'producedAt'
+>
 
 export type StateCounts = { readonly [state in MessageState]: number }
 

@@ -37,7 +37,7 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['backup'],
+    features: ['controls', 'backup'],
   }
 
   readonly #options: FileStoreOptions
@@ -72,8 +72,12 @@ export class FileStore implements contract.Store {
     return this.#each('put', messages, [], sumOf(messages, sizeOfMessage))
   }
 
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    return this.#each('remove', ids, [from])
+  remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    options?: contract.RemoveOptions,
+  ): Promise<contract.RemoveResult[]> {
+    return this.#each('remove', ids, [from, options])
   }
 
   reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -121,6 +125,14 @@ export class FileStore implements contract.Store {
 
   workers(): Promise<contract.WorkersReply> {
     return this.#call('workers', [])
+  }
+
+  control(change: contract.ControlChange): Promise<void> {
+    return this.#call('control', [change])
+  }
+
+  controls(): Promise<contract.ControlsReply> {
+    return this.#call('controls', [])
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {

@@ -17,6 +17,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -35,10 +36,11 @@ import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
 import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
+import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
-import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
+import { extendCall, extendResults, settleStored } from './wire/settle.ts'
 import { WantedTopics } from './wire/wanted-topics.ts'
 
 const BATCH_MAX = 1000
@@ -100,7 +102,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['controls'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -156,10 +158,15 @@ export class RedisStore implements contract.Store {
     return results
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return (await this.#write(scripts.REMOVE_SCRIPT, { args: [from, ...ids] })) as contract.RemoveResult[]
+    const args = [from, isRunningToo ? '1' : '0', ...ids]
+    return (await this.#write(scripts.REMOVE_SCRIPT, { args })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -205,8 +212,7 @@ export class RedisStore implements contract.Store {
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
     const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
-    const call = settleCall(this.#keys, storable, now)
-    const results = settleResults(call, await this.#write(call.script, call))
+    const results = await settleStored((script, call) => this.#write(script, call), this.#keys, storable, now)
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
@@ -228,6 +234,15 @@ export class RedisStore implements contract.Store {
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
+    if (result === 'TOO_MANY') throw tooManyControls(change.topic)
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {

@@ -7,20 +7,25 @@
  *   conformance('my engine', openMyStoreOnAnEmptyQueue, { describe, it })
  */
 import { byteTests } from './bytes.ts'
+import { cancellingTests } from './cancelling.ts'
 import { claimTests } from './claims.ts'
+import { controlWakeTests } from './control-wakes.ts'
 import { controlTests } from './control.ts'
 import { figureTests } from './figures.ts'
 import { followUpTests } from './follow-ups.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
+import { limitTests } from './limits.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
+import { pauseTests } from './pauses.ts'
 import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
+import { successorTests } from './successors.ts'
 import { tagTests } from './tags.ts'
 import { featureTests, type ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
@@ -50,9 +55,14 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...workerTests,
   ...tagTests,
   ...rememberTests,
+  ...successorTests,
+  ...cancellingTests,
   ...followUpTests,
   ...controlTests,
   ...featureTests,
+  ...pauseTests,
+  ...limitTests,
+  ...controlWakeTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

@@ -47,6 +47,7 @@ export class Ledger {
   readonly #named = new Map<string, Book | undefined>()
   readonly #totals = new Map<number, QueueChange>()
   readonly #wakes = new Map<string, Wake>()
+  readonly #cancelling = new Set<string>()
   #sequence: number | undefined
   #givenSequence: number | undefined
 
@@ -101,6 +102,16 @@ export class Ledger {
     if (state === WAITING) book.isNextKnown = false
   }
 
+  /** A message of this topic begins, or ceases, to wait for one that runs: it is counted, and nobody is woken for it. */
+  countSuccessor(topic: number, by: 1 | -1): void {
+    this.#count(topic, WAITING, by)
+  }
+
+  /** Something that runs in this queue is to be cancelled. */
+  wakeCancelling(queueName: string): void {
+    this.#cancelling.add(queueName)
+  }
+
   /** So many of those that waited run now. */
   start(topic: number, count: number): void {
     this.#count(topic, RUNNING, count)
@@ -112,6 +123,17 @@ export class Ledger {
     return this.#nextAt(this.#book(topic))
   }
 
+  /** Wakes everybody: something that held a topic back is gone, or a control changed. */
+  wake(queueName: string, kind: Wake['kind']): void {
+    const isCovered = this.#wakes.get(queueName)?.kind === 'controls'
+    if (!isCovered) this.#wakes.set(queueName, { kind, queue: queueName })
+  }
+
+  /** How many of this topic run. */
+  running(topic: number): { readonly name: string; readonly running: number } {
+    return this.#book(topic).row
+  }
+
   /** Writes the books back: the last thing in a transaction. A topic without messages is forgotten. */
   close(): readonly Wake[] {
     if (this.#givenSequence !== undefined) this.#db.run(SET_SEQUENCE, this.#givenSequence)
@@ -120,12 +142,14 @@ export class Ledger {
       if (waiting !== 0 || running !== 0 || dead !== 0)
         this.#db.run(ADD_TOTALS, waiting, running, dead, queue)
     }
-    return [...this.#wakes.values()]
+    const cancelling = [...this.#cancelling].map((queue): Wake => ({ kind: 'cancelling', queue }))
+    return [...cancelling, ...this.#wakes.values()]
   }
 
   #setNext(book: Book, dueAt: number, queueName: string, giver: string | undefined): void {
     book.row.next_at = dueAt
     const known = this.#wakes.get(queueName)
+    if (known?.kind === 'controls') return
     const isOnlyGiver = giver !== undefined && (known === undefined || known.giver === giver)
     this.#wakes.set(queueName, { kind: 'due', queue: queueName, ...(isOnlyGiver ? { giver } : {}) })
   }

@@ -5,7 +5,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local PLACES_AT = 13
+local CONTROLS = KEYS[13]
+local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -133,16 +134,52 @@ end
 local AFTER_CONTROL = LINE_PREFIX .. '\\2'
 local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
+const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
+local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
+local function controlTools()
+  local LEEWAY = 0.5
+  local tools = {}
+  local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
+  local function number(word)
+    local value = word == 'F' and MOMENT_MAX or tonumber(word)
+    return value and value == value and value or 0
+  end
+  function tools.read(record)
+    local a, b, c, d, e, f, g, h, i = string.match(record, WORDS)
+    return { number(a), number(b), number(c), number(d), number(e), number(f), number(g), number(h), number(i) }
+  end
+  function tools.write(topic, control)
+    local pausedUntil = control[PAUSED] == MOMENT_MAX and 'F' or text(control[PAUSED])
+    local numbers = string.format(' %.17g %.0f %.3f %.0f %.17g %.0f %.3f %.0f', unpack(control, 2, 9))
+    call('HSET', CONTROLS, topic, pausedUntil .. numbers)
+  end
+  function tools.isOver(control)
+    return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
+  end
+  local function filledUntil(control, rate)
+    local most = now + control[rate] * (control[rate + 1] + LEEWAY)
+    return math.max(now, math.min(control[rate + 2], most))
+  end
+  function tools.nextStart(control, rate)
+    return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
+  end
+  function tools.charge(control, rate, count)
+    control[rate + 2] = filledUntil(control, rate) + count * control[rate]
+  end
+  return tools
+end`
+
 const describe = `local ROW = 10
-local found, owners, handedOut, extrasFound = {}, {}, {}, {}
-local shown = { found, owners, handedOut, extrasFound }
+local found, owners, handedOut, extrasFound, successorsFound = {}, {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound, successorsFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
-  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
+  extrasFound[#extrasFound + 1] = extrasOf(id)
+  successorsFound[#successorsFound + 1] = successorOf(id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -175,18 +212,52 @@ end
 local function tagKey(tag)
   return PREFIX .. 'tag:' .. tag
 end
+local function eachTag(tags, visit)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    visit(tag)
+  end
+end
 local function setTags(id, tags)
   anyExtras = true
   call('HSET', EXTRAS, id, tags)
-  for tag in string.gmatch(tags, '[^\\n]+') do
+  eachTag(tags, function(tag)
     redis.pcall('ZADD', tagKey(tag), '0', id)
+  end)
+end
+local function extrasOf(id)
+  return hasExtras() and call('HGET', EXTRAS, id) or ''
+end
+local function isMarked(extras, letter)
+  local ends = string.find(extras, '\\n', 1, true) or #extras + 1
+  local at = string.find(extras, letter, 1, true)
+  return at and at < ends
+end
+local function mark(id, letter)
+  local extras = extrasOf(id)
+  if not isMarked(extras, letter) then
+    anyExtras = true
+    call('HSET', EXTRAS, id, letter .. extras)
   end
+end
+local function unmark(id, letter)
+  local extras = extrasOf(id)
+  if isMarked(extras, letter) then
+    local rest = string.gsub(extras, letter, '', 1)
+    if rest == '' then
+      call('HDEL', EXTRAS, id)
+    else
+      call('HSET', EXTRAS, id, rest)
+    end
+  end
+end
+local function ownTags(extras)
+  return string.match(extras, '\\n.*') or ''
 end
 local function dropExtras(id, extras)
   call('HDEL', EXTRAS, id)
-  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+  eachTag(ownTags(extras), function(tag)
     redis.pcall('ZREM', tagKey(tag), id)
-  end
+  end)
 end
 local function forgetExtras(id)
   local extras = hasExtras() and call('HGET', EXTRAS, id)
@@ -228,6 +299,135 @@ local function countDied(line, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
   end
+end`
+
+const gates = `local HMGET_MAX = 100
+local function openGates(topics, frees, leadMs)
+  local tools = controlTools()
+  local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, rates = {} }, 70
+  local records, whole = {}, nil
+  if #topics > HMGET_MAX and call('HLEN', CONTROLS) < #topics then
+    local all, wantOf = call('HGETALL', CONTROLS), {}
+    for want, topic in ipairs(topics) do
+      wantOf[topic] = want
+    end
+    for index = 1, #all, 2 do
+      records[wantOf[all[index]] or (all[index] == '' and 0 or -1)] = all[index + 1]
+    end
+    whole = records[0] and tools.read(records[0])
+  else
+    records = call('HMGET', CONTROLS, unpack(topics))
+    local record = call('HGET', CONTROLS, '')
+    whole = record and tools.read(record)
+  end
+  local function freeFor(want)
+    if not freeOf then
+      freeOf = {}
+      for free in string.gmatch(frees, '%S+') do
+        freeOf[#freeOf + 1] = tonumber(free)
+      end
+      freeSlots = freeOf[1]
+    end
+    return freeOf[want + 1]
+  end
+  local function addRates(rates, control)
+    if control[RATE] > 0 then
+      rates[#rates + 1], rates[#rates + 2] = control, RATE
+    end
+    if control[OVER] > 0 and control[OVER_ENDS] > now then
+      rates[#rates + 1], rates[#rates + 2] = control, OVER
+    end
+  end
+  local function open(want, own)
+    local topic = topics[want]
+    local gate = { heads = {}, pausedUntil = own and own[PAUSED] or 0, rates = {}, places = math.huge }
+    if own then
+      addRates(gate.rates, own)
+    end
+    if whole and byte(topic, 1) ~= 1 then
+      gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
+      addRates(gate.rates, whole)
+    end
+    gate.limited = #gate.rates > 0
+    if own and own[CONCURRENCY] > 0 then
+      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
+    end
+    if gate.limited then
+      limitedWants[#limitedWants + 1] = want - 1
+      gate.free = freeFor(want)
+    end
+    if gate.limited or gate.pausedUntil > now then
+      byWant[want] = gate
+    end
+  end
+  for want = 1, #topics do
+    local record = records[want]
+    if record and byte(record, 1) == FOREVER_BYTE then
+      byWant[want] = CLOSED
+    elseif record or whole then
+      open(want, record and tools.read(record))
+    end
+  end
+  local gates = { byWant = byWant, limitedWants = limitedWants, CLOSED = CLOSED }
+  function gates.left(gate)
+    if gate.pausedUntil > now then
+      return 0
+    elseif not gate.limited then
+      return math.huge
+    end
+    local least, rates = math.min(gate.places, gate.free, freeSlots), gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
+    end
+    return math.max(0, least)
+  end
+  function gates.charge(gate, count)
+    if gate.limited and count > 0 then
+      gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
+      local rates = gate.rates
+      for index = 1, #rates, 2 do
+        tools.charge(rates[index], rates[index + 1], count)
+        rates[index].isCharged = true
+      end
+    end
+  end
+  local function opensAt(gate)
+    local at = math.huge
+    for _, head in pairs(gate.heads) do
+      at = math.min(at, head)
+    end
+    local isFull = gate.limited and math.min(gate.places, gate.free, freeSlots) <= 0
+    if at == math.huge or isFull or gate.pausedUntil == MOMENT_MAX then
+      return math.huge
+    end
+    at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
+    local rates = gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      local nextAt = tools.nextStart(control, rate)
+      at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
+    end
+    return at
+  end
+  function gates.close()
+    local at = math.huge
+    for want, gate in pairs(byWant) do
+      if gate ~= CLOSED then
+        at = math.min(at, opensAt(gate))
+        for index = 1, #gate.rates, 2 do
+          local control = gate.rates[index]
+          if control.isCharged then
+            control.isCharged = nil
+            tools.write(control == whole and '' or topics[want], control)
+          end
+        end
+      end
+    end
+    return at
+  end
+  return gates
 end`
 
 const holders = `local LOOK_MAX = 100000
@@ -449,6 +649,7 @@ local function discard(id, isSeized)
   elseif not isSeized or not seize(id, line) then
     return false
   end
+  dropSuccessor(id)
   forget(id)
   forgetExtras(id)
   return true
@@ -459,6 +660,25 @@ local function isTakenStill(id)
   end
   local value = rememberedOf(id)
   return not value or untilOf(value) > now
+end
+local function producedIn(id)
+  local record = successorOf(id)
+  if record then
+    local _, _, payload = readSuccessor(record)
+    return sub(payload, 1, 7)
+  end
+  local value = call('HGET', PAYLOAD, id)
+  local _, _, due = waitingPlace(id, value)
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  return due and sub(value, at, at + 6)
+end
+local function bound(latestMs, payload, dueAt, produced)
+  produced = produced or sub(payload, 1, 7)
+  local producedAt = 0
+  for place = 1, 7 do
+    producedAt = producedAt * BASE + digitOf(byte(produced, place) or 0)
+  end
+  return produced .. sub(payload, 8), math.min(dueAt, producedAt + latestMs)
 end
 local function placeOne(line, ifExists, dueAt, id, payload, tags)
   local isTaken = isTakenStill(id)
@@ -471,8 +691,13 @@ local function placeOne(line, ifExists, dueAt, id, payload, tags)
     forgetRemembered(id)
     isTaken = false
   end
+  local latestMs = sub(ifExists, 1, 8) == 'replace=' and tonumber(sub(ifExists, 9))
+  if latestMs then
+    payload, dueAt = bound(latestMs, payload, dueAt, isTaken and producedIn(id))
+  end
   if isTaken and not discard(id, isSeized) then
-    return 'running'
+    keepSuccessor(id, dueAt, tags, payload)
+    return 'succeeds'
   end
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
@@ -519,7 +744,8 @@ local function pruneRemembered()
   end
 end`
 
-const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 2, remember = 4, again = 3 }
+local SUCCEEDED, CANCELLED, DEFERRED = 1000000, 2000000, 3000000
 local exceptions, place = {}, 0
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -551,16 +777,47 @@ local function remember(id, due, ms, told)
   anyRemembered = true
   pruneRemembered()
 end
-local canCarry, carry
+local canCarry, carry, succeed
+local function isDone(kind)
+  return kind == 'ack' or kind == 'follow' or kind == 'remember'
+end
+local function isOwnWord(kind, operand)
+  return (kind == 'follow' and ARGV[operand] == '1') or (kind == 'remember' and ARGV[operand + 2] == '1')
+end
+local function giveWay(kind, id, isCancelled)
+  local successor = succeed and dropSuccessor(id)
+  call('HDEL', PAYLOAD, id)
+  forgetExtras(id)
+  forget(id)
+  giver = ''
+  if not isCancelled and carry then
+    carry()
+  end
+  if successor then
+    succeed(id, successor)
+  end
+  if isCancelled then
+    exceptions[#exceptions + 1] = CANCELLED + place
+  elseif not isDone(kind) then
+    exceptions[#exceptions + 1] = SUCCEEDED + place
+  end
+end
 local function settle(claim, kind, id, operand)
   local entry = call('HGET', claim, id)
   if not entry then
     exceptions[#exceptions + 1] = place
     return
   end
+  local extras = extrasOf(id)
+  local isSucceeded = isMarked(extras, 's')
+  local isCancelled = isMarked(extras, 'c') and not isOwnWord(kind, operand)
+  if isSucceeded and not succeed then
+    exceptions[#exceptions + 1] = DEFERRED + place
+    return
+  end
   local isMoved = kind == 'retry' or kind == 'again'
   local newDue = isMoved and dueOf(ARGV[operand])
-  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+  if (isMoved and not newDue) or (canCarry and not isCancelled and not canCarry()) then
     exceptions[#exceptions + 1] = -place
     return
   end
@@ -571,18 +828,23 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+  if isCancelled or isSucceeded then
+    return giveWay(kind, id, isCancelled)
+  end
+  if isDone(kind) then
     if kind == 'remember' then
       remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
     else
       call('HDEL', PAYLOAD, id)
     end
     forgetExtras(id)
-    return forget(id)
+    forget(id)
+    return true
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
-    return await(line, due, memberOf(id, stamp))
+    await(line, due, memberOf(id, stamp))
+    return true
   end
   giver = ''
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -609,6 +871,7 @@ local function settle(claim, kind, id, operand)
     call('ZADD', DEAD, text(math.floor(now)), id)
     countDied(line, 1)
   end
+  return true
 end
 local function acknowledge(claim, first, count)
   local last = first + count - 1
@@ -617,10 +880,14 @@ local function acknowledge(claim, first, count)
   for index = 2, count + 1 do
     isAll = isAll and held[index]
   end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    isAll = isAll and not (extras[index] and (isMarked(extras[index], 's') or isMarked(extras[index], 'c')))
+  end
   if not isAll then
     for index = first, last do
       place = place + 1
-      settle(claim, 'ack', ARGV[index])
+      settle(claim, 'ack', ARGV[index], 0)
     end
     return
   end
@@ -629,7 +896,6 @@ local function acknowledge(claim, first, count)
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
   end
-  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
   for index = 1, #extras do
     if extras[index] then
       dropExtras(ARGV[first + index - 1], extras[index])
@@ -651,6 +917,21 @@ local function acknowledge(claim, first, count)
   end
   place = place + count
 end
+local function wakeFreed()
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
 local function settleAll(at)
   while at <= #ARGV do
     local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
@@ -661,9 +942,7 @@ local function settleAll(at)
     else
       for _ = 1, count do
         place = place + 1
-        local refusals = #exceptions
-        settle(claim, kind, ARGV[at], at + 1)
-        if carry and #exceptions == refusals then
+        if settle(claim, kind, ARGV[at], at + 1) and carry then
           carry()
         end
         at = at + OPERANDS[kind]
@@ -673,8 +952,61 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
   wake(giver or '')
   return exceptions
+end`
+
+const successors = `local SUCCESSORS, SUCCEEDING = PREFIX .. 'successors', PREFIX .. 'succeeding'
+local function readSuccessor(record)
+  local due, size, at = string.match(record, '^(%d+) (%d+) ()')
+  if not due then
+    return '0', '', ''
+  end
+  return due, sub(record, at, at + tonumber(size) - 1), sub(record, at + tonumber(size))
+end
+local function countSucceeding(payload, by)
+  local topic = topicOf((headOf(payload)))
+  local count = redis.pcall('HINCRBY', SUCCEEDING, topic, by)
+  if type(count) ~= 'number' or count <= 0 then
+    call('HDEL', SUCCEEDING, topic)
+  end
+end
+local function eachAddedTag(id, tags, visit)
+  local own = ownTags(extrasOf(id)) .. '\\n'
+  eachTag(tags, function(tag)
+    if not string.find(own, '\\n' .. tag .. '\\n', 1, true) then
+      visit(tag)
+    end
+  end)
+end
+local function successorOf(id)
+  return isMarked(extrasOf(id), 's') and call('HGET', SUCCESSORS, id)
+end
+local function dropSuccessor(id)
+  local record = successorOf(id)
+  if not record then
+    return nil
+  end
+  local _, tags, payload = readSuccessor(record)
+  eachAddedTag(id, tags, function(tag)
+    redis.pcall('ZREM', tagKey(tag), id)
+  end)
+  call('HDEL', SUCCESSORS, id)
+  countSucceeding(payload, -1)
+  unmark(id, 's')
+  return record
+end
+local function keepSuccessor(id, dueAt, tags, payload)
+  dropSuccessor(id)
+  call('HSET', SUCCESSORS, id, text(dueAt) .. ' ' .. #tags .. ' ' .. tags .. payload)
+  countSucceeding(payload, 1)
+  mark(id, 's')
+  eachAddedTag(id, tags, function(tag)
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end)
 end`
 
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
@@ -703,8 +1035,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '360ce90b1124117a4a66a4ada4e958a84c265b0e',
-  source: [base, remembered, `local LOOK_MAX = 1000
+  sha: '0f73d4a293dafe5337f627f26428e7b23e648537',
+  source: [base, lines, extras, remembered, successors, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -736,14 +1068,74 @@ return {
   call('ZCARD', LINES),
   empty,
   (#lines < LOOK_MAX and #claims < LOOK_MAX) and 1 or 0,
+  call('HLEN', SUCCESSORS),
+  sumOf(SUCCEEDING),
 }
+`].join('\n'),
+}
+
+export const CONTROL_SCRIPT: Script = {
+  name: 'control',
+  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
+  source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local tools = controlTools()
+local control = tools.read(call('HGET', CONTROLS, topic) or '')
+local function number(place)
+  return tonumber(ARGV[place]) or 0
+end
+if kind == 'limit' then
+  control[RATE], control[RATE + 1], control[CONCURRENCY] = number(6), number(7), number(8)
+  if control[RATE] == 0 then
+    control[RATE + 2] = 0
+  end
+else
+  control[OVER], control[OVER + 1], control[OVER + 2], control[OVER_ENDS] = 0, 0, 0, 0
+  control[PAUSED] = 0
+  if kind == 'pause' then
+    control[PAUSED] = ARGV[6] == '' and MOMENT_MAX or dueOf(ARGV[6]) or 0
+  elseif number(6) > 0 then
+    control[OVER], control[OVER + 1], control[OVER_ENDS] = number(6), number(7), math.ceil(now + number(8))
+  end
+end
+local others, spent = 0, {}
+local all = call('HGETALL', CONTROLS)
+for index = 1, #all, 2 do
+  if all[index] ~= topic and tools.isOver(tools.read(all[index + 1])) then
+    spent[#spent + 1] = all[index]
+  elseif all[index] ~= topic then
+    others = others + 1
+  end
+end
+if others >= most and not tools.isOver(control) then
+  return 'TOO_MANY'
+end
+writeEvenWhenFull()
+for _, name in ipairs(spent) do
+  call('HDEL', CONTROLS, name)
+end
+if tools.isOver(control) then
+  call('HDEL', CONTROLS, topic)
+else
+  tools.write(topic, control)
+end
+redis.pcall('PUBLISH', ARGV[2], ' controls\\n' .. topic)
+return 'CHANGED'
+`].join('\n'),
+}
+
+export const CONTROLS_SCRIPT: Script = {
+  name: 'controls',
+  sha: '61c325c6ba97390400e229a773e9e3e9088c8736',
+  source: [base, `local reply = call('HGETALL', CONTROLS)
+table.insert(reply, 1, string.format('%.3f', now))
+return reply
 `].join('\n'),
 }
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '45de9192213d4b44f388fa1afff308d43c4d5af4',
-  source: [base, control, remembered, `local LINES_MAX = 500
+  sha: '3cff08043cfd06f31fc1a807973d704d100c5a73',
+  source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
@@ -766,18 +1158,21 @@ local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
 for index = #heads - 1, 1, -2 do
   first = isControlLine(heads[index]) and first or heads[index + 1]
 end
-return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
+return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
 `].join('\n'),
 }
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '8395c70ffe8334709975f4170d6f98648a98d03e',
-  source: [base, control, `local stage = ARGV[3]
+  sha: 'd64936267d4198b90e216f22129a678173e99e05',
+  source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
+local function succeeding(topic)
+  return math.max(0, tonumber(call('HGET', SUCCEEDING, topic) or 0) or 0)
+end
 local function show(topic, waiting, running, dead, head)
   local size = #rows
-  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting, running, dead
+  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting + succeeding(topic), running, dead
   rows[size + 5] = head and text(head) or ''
 end
 local function countOf(key, topic)
@@ -813,11 +1208,12 @@ if stage == 'lines' then
   end
   return { #lines == size and lines[#lines] or '', rows }
 end
-local key = stage == 'running' and RUNNING or DIED
+local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end
@@ -831,7 +1227,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
+  sha: 'e3b8b0b9db5acf2e8856b3f5b96418ecc92c189b',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -858,7 +1254,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '84b83b74b31517d772546968b3af931da8aa906c',
+  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
   source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -924,8 +1320,8 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '84cfd5a3d9336d75dd5cb9e52f4fadad1a798055',
-  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
+  sha: '8abe6115a8ec4017890e0096a4406f796dc245b6',
+  source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
 end
@@ -936,8 +1332,8 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '4e74815ef8d443a7e09e2903a82705585fbf7d02',
-  source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '5dd415548e08c0ca912de398f138bede7678330a',
+  source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -1133,8 +1529,8 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '3a7b5c88dbe4bd67957adf44107fcb61931313cf',
-  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+  sha: '2a2cefbc51178ddc61f980fe5eaf22888218617f',
+  source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
 page = page.err and {} or page
@@ -1152,8 +1548,9 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '2ffab74cda1f567f1357159fa2b770662eb86ead',
-  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
+  sha: 'd46909b077fa2eaefb9d30d78eb68ccd78c7f6e5',
+  source: [base, lines, failures, extras, remembered, successors, `local from, isRunningToo = ARGV[3], ARGV[4] == '1'
+local cancelling = {}
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1166,7 +1563,13 @@ local function remove(id)
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
   if not due and not isDead then
-    return 'running'
+    dropSuccessor(id)
+    if not isRunningToo then
+      return 'running'
+    end
+    mark(id, 'c')
+    cancelling[topicOf(line)] = true
+    return 'cancelling'
   end
   if from == 'waiting' and due then
     call('ZREM', line, member)
@@ -1183,8 +1586,11 @@ local function remove(id)
   return 'removed'
 end
 local words = {}
-for index = 4, #ARGV do
-  words[index - 3] = remove(ARGV[index])
+for index = 5, #ARGV do
+  words[index - 4] = remove(ARGV[index])
+end
+for topic in pairs(cancelling) do
+  redis.pcall('PUBLISH', ARGV[2], ' cancelling\\n' .. topic)
 end
 return words
 `].join('\n'),
@@ -1192,14 +1598,20 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '4f9560018cf1f63642f224510210073e1fdc6df8',
-  source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
+  sha: '9af6cfede3d6729ab7a637b1e0e371c3fbd498c9',
+  source: [base, lines, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   if not due then
+    local record = successorOf(id)
+    if record then
+      local _, tags, payload = readSuccessor(record)
+      keepSuccessor(id, dueAt, tags, payload)
+      return 'rescheduled'
+    end
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'
   end
   call('ZADD', line, text(dueAt), member)
@@ -1222,7 +1634,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '457721d4c13951aa6ad769707a883149678fbb95',
+  sha: 'd6abd11e5a76f85443a591eb23fbd05525f94ded',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1250,7 +1662,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
+  sha: 'c51295688a0e28f89bb1d3da1c5b91fef9672dfc',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1268,19 +1680,36 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'b63be399117f835ac4e5a4780f712283c310a8ea',
-  source: [base, claims, lines, failures, workers, remembered, `local BY_NAME_MAX = 50
+  sha: 'd4f32a60df398371abfaaadb7ab7582edcf6bd57',
+  source: [base, claims, lines, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local wants = tonumber(ARGV[9])
+local LIMITS_AT = 10
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local gates
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     nextAt = math.min(nextAt, tonumber(head))
@@ -1295,7 +1724,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[LIMITS_AT + wants + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -1308,7 +1737,11 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
+    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number and nextAt == math.huge then
       nextAt = tonumber(coming[index + 1])
     end
   end
@@ -1316,10 +1749,25 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    else
+      dueLines[#dueLines + 1] = number
+    end
   end
   table.sort(dueLines)
   return true
+end
+if hasControls and wants > 0 then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+  end
+  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -1330,7 +1778,7 @@ elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
   end
   askByName()
 end
@@ -1350,8 +1798,8 @@ local function duesOf(line, found)
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
 end
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -1413,13 +1861,18 @@ local function take(number, line, size)
 end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
-  local size = math.min(leftOver, room[want])
+  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  local gate = gates and gates.byWant[want]
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -1435,22 +1888,36 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first, gate = left(lines[number]), gateOf(number)
+  if gate then
+    gate.heads[number] = first and tonumber(first)
+  elseif first and tonumber(first) <= horizon then
+    isMore = true
+  elseif first then
+    nextAt = math.min(nextAt, tonumber(first))
+  end
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
   pruneRemembered()
 end
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+local gatedAt = gates and gates.close() or math.huge
+local nextTime = 'NO_TASK'
+if isMore or gatedAt <= now then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt - leadMs then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - leadMs - now)
+end
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'a64974abba88fdaa59897958aa7f3c922edc2047',
+  sha: '4e840d21d2dfcb922a2ad66bd055bf9d3521e9e1',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1577,8 +2044,8 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '61ea17356e1cfb1ac4ca7ea9a8040b15a3fa49d3',
-  source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
+  sha: 'ea4c479dcc6951fa5a60f1c29aeb5e7b50bce7c8',
+  source: [base, claims, extras, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
   local due, line, stamp = readEntry(entry)
@@ -1604,10 +2071,12 @@ local at = 4
 while at <= #ARGV do
   local claim, count = KEYS[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
   local held = call('HMGET', claim, unpack(ARGV, at + 2, at + 1 + count))
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, at + 2, at + 1 + count)) or {}
   local isNamed, named, hasOwnEnds = {}, 0, false
   for index = 1, count do
     local id, entry = ARGV[at + 1 + index], held[index]
-    words[#words + 1] = entry and 'extended' or 'lost'
+    local word = extras[index] and isMarked(extras[index], 'c') and 'cancelling' or 'extended'
+    words[#words + 1] = entry and word or 'lost'
     if entry and not isNamed[id] then
       isNamed[id], named = true, named + 1
       hasOwnEnds = hasOwnEnds or string.find(entry, '!', 1, true)
@@ -1627,7 +2096,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'd7d76edc0d0b2d45d0ecfa1eba943536ecebebd6',
+  sha: '55dc528e3fc15966beaf7f7c7a710f2215857830',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1642,7 +2111,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'fa068c408da1308a2fecccfef0aec22898020ce8',
+  sha: '67948d9bd274dbd462fb839cbafc08d1d26a6cb0',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1683,8 +2152,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '4996af89317726ed59d0200d88f1131834386488',
-  source: [base, claims, order, lines, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+  sha: 'f42cd239ddeda5a702b4ff2c7b97cd5fb16eee69',
+  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
 local tagsAt = {}
@@ -1806,7 +2275,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
+  sha: 'af97a0b4909a29a536a5a8ab731a570278368563',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1860,39 +2329,34 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '027b345fd57140e01d5ba3c81982dbddc767ae65',
-  source: [base, claims, lines, failures, extras, remembered, settling, `return settleAll(3)
+  sha: '3d292802441c7608e8de24fe17004ea0ecb04add',
+  source: [base, claims, lines, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '54d7b7815d8f854139c7fb221891ca94997d4bdc',
-  source: [base, claims, order, lines, failures, extras, remembered, placing, settling, `local FIELDS = 7
-local count = tonumber(ARGV[3])
-local firstGroup = 4 + FIELDS * count
+  sha: '6e7149da93ab6dd9ecfd731106c52d4b50e71e0d',
+  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
+local count = tonumber(ARGV[4])
+local firstGroup = 5 + FIELDS * count
 local beginsAt, sizeOf = {}, {}
-for at = 4, firstGroup - 1, FIELDS do
+for at = 5, firstGroup - 1, FIELDS do
   local settlement = tonumber(ARGV[at])
   beginsAt[settlement] = beginsAt[settlement] or at
   sizeOf[settlement] = (sizeOf[settlement] or 0) + 1
 end
+if count == 0 then
+  writeEvenWhenFull()
+end
 readGreatest()
-local reserved = count > 0 and reserveStamps(count, redis.pcall)
+local reserved = reserveStamps(count + tonumber(ARGV[3]), redis.pcall)
 local isFull = type(reserved) == 'table' and reserved.err
 local function flush()
   enterAgain()
   waitingAgain, earliest = {}, {}
 end
-local function runs(id)
-  local value = call('HGET', PAYLOAD, id)
-  if not value then
-    return false
-  end
-  local _, _, due = waitingPlace(id, value)
-  return not due and not call('ZSCORE', DEAD, id)
-end
-canCarry = function(id)
+canCarry = function()
   local at = beginsAt[place]
   if not at then
     return true
@@ -1901,8 +2365,7 @@ canCarry = function(id)
   end
   flush()
   for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
-    local newId = ARGV[message + 4]
-    if not dueOf(ARGV[message + 3]) or (ARGV[message + 2] == 'replace' and newId ~= id and runs(newId)) then
+    if not dueOf(ARGV[message + 3]) then
       return false
     end
   end
@@ -1919,6 +2382,11 @@ carry = function()
     placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
+end
+succeed = function(id, record)
+  flush()
+  local due, tags, payload = readSuccessor(record)
+  placeOne((headOf(payload)), 'replace', tonumber(due), id, payload, tags)
 end
 return settleAll(firstGroup)
 `].join('\n'),
