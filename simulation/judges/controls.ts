@@ -9,6 +9,7 @@
  *
  * It works with the changes alone and knows nothing of meters and gates.
  */
+import { isControl } from '../../src/core/control.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import type { LeaseRecord } from './lease-record.ts'
 import type { Violations } from './violations.ts'
@@ -90,7 +91,8 @@ export class ControlsJudge {
   /** A claim of due messages takes effect. */
   handedOut(leases: readonly contract.Lease[], now: number): void {
     const { violations, running } = this.#parts
-    for (const { id, topic, dueAt } of leases)
+    // Schedules go on while the whole queue is paused; what they fire waits.
+    for (const { id, topic, dueAt } of leases.filter((lease) => !isControl(lease.topic)))
       for (const state of this.#statesOf(topic)) {
         if (state.pausedUntil > now) violations.add('P14', `${id} of "${topic}" is handed out in a pause`)
         const rates = [state.rate, state.over].filter((rated) => rated !== undefined && rated.endsAt > now)

@@ -8,6 +8,7 @@
  *   rest       a queue with nothing to do hardly calls its store
  *   end        every worker stops without an error, and the store holds exactly what it should
  */
+import { isControl } from '../../src/core/control.ts'
 import { takeCensus } from '../../src/testing/census.ts'
 import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
 import type { Host } from '../world/host.ts'
@@ -15,6 +16,7 @@ import { checkCalmControls, liftControls } from './calm-controls.ts'
 import type { Holder } from './lease-record.ts'
 import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
 import { LOOK_MS_MAX } from '../world/model-watch.ts'
+import { checkSchedules } from './schedule-check.ts'
 import { LATER_MS_MAX } from '../world/schemas.ts'
 import type { World } from '../world/world.ts'
 
@@ -55,6 +57,7 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)
+  checkSchedules(world)
   await checkCensus(world)
   if (isOver()) return
   await checkPromptness(world, hosts)
@@ -77,7 +80,9 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
   const { leaseMs, fallbackMs, timeoutMs, retryWaitMaxMs, patienceMs } = plan
   const stopMs = Math.max(...hosts.map(({ plan: { stopTimeoutMs } }) => stopTimeoutMs)) + STOP_OVERTIME_MS
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
-  const latest = [...ledger.messages.values()].reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
+  const latest = [...ledger.messages.values()]
+    .filter(({ message }) => !isControl(message.topic))
+    .reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
   const dueMs = Math.max(0, latest - storeTime.now())
   const setBackMs = storeTime.setBackMs // Leases of before last so much longer.
   return (
@@ -92,8 +97,8 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
 }
 
 function checkRecovered({ ledger, violations }: World): void {
-  for (const [id, { place, lease }] of ledger.messages) {
-    if (place === 'dead') continue
+  for (const [id, { place, lease, message }] of ledger.messages) {
+    if (place === 'dead' || isControl(message.topic)) continue
     const whose = lease === undefined ? '' : `, leased by ${lease.holder.name}`
     violations.add('liveness', `${id} is still ${place}${whose} long after the storm`)
   }

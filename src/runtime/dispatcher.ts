@@ -197,16 +197,19 @@ export class Dispatcher {
     }
   }
 
+  /** Our own messages come first within the room that users have, and have their own where users have none. */
   #limit(): number {
     const { lanes, store } = this.#parts
-    return Math.min(lanes.survey().room, CLAIM_MAX, store.capabilities.batchMax)
+    return Math.min(lanes.survey().room || lanes.ownRoom(), CLAIM_MAX, store.capabilities.batchMax)
   }
 
   #hasRoom(among: readonly Lane[]): boolean {
     const { lanes, settler } = this.#parts
     if (settler.isStuck) return false
     const survey = lanes.survey()
-    return survey.room > 0 && among.some((lane) => lanes.isWorthwhile(lane, survey))
+    return among.some(
+      (lane) => (survey.room > 0 || lane.own !== undefined) && lanes.isWorthwhile(lane, survey),
+    )
   }
 }
 

@@ -127,6 +127,37 @@ export function describeCommands(engine: Engine): void {
       expect(stdout).toMatch(/^5 messages wait; per \w+, UTC\ndue now +1 +█/)
     })
 
+    it('schedule: set, list, next, pause, resume, remove', async (context) => {
+      const shell = await place(context)
+      const set = on(
+        'recurs',
+        'schedule',
+        'set',
+        'daily',
+        'report',
+        '{"n":1}',
+        '--every',
+        '1h',
+        '--spread',
+        '1m',
+      )
+      expect(await shell.json(set)).toMatchObject({ name: 'daily', result: 'created' })
+      expect(await shell.json(set)).toMatchObject({ result: 'unchanged' })
+      const { items } = (await shell.json(on('recurs', 'schedule', 'list'))) as { items: object[] }
+      expect(items).toMatchObject([{ name: 'daily', topic: 'report', everyMs: 3_600_000, spreadMs: 60_000 }])
+      const cron = ['--cron', '30 2 * * *', '--zone', 'Europe/Berlin', '--count', '3']
+      const { moments } = (await shell.json(on('recurs', 'schedule', 'next', ...cron))) as {
+        moments: number[]
+      }
+      expect(moments).toHaveLength(3)
+      expect((await shell.run(on('recurs', 'schedule', 'list'))).stdout).toMatch(/daily +report +every 1h/)
+      for (const verb of ['pause', 'resume', 'remove'])
+        expect((await shell.run(on('recurs', 'schedule', verb, 'daily'))).code).toBe(0)
+      expect((await shell.run(on('recurs', 'schedule', 'remove', 'daily'))).code).toBe(1)
+      expect((await shell.run(on('recurs', 'schedule', 'sat'))).code).toBe(2)
+      expect(await shell.json(on('recurs', 'stats'))).toMatchObject({ counts: { delayed: 0 } })
+    })
+
     it('list: by moment, id and text; the page says how far it looked', async (context) => {
       const shell = await place(context)
       const cities = ['Oslo', 'Rome', 'Oslo', 'Paris']
