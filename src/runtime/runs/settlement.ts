@@ -142,7 +142,5 @@ function skipOf({ policy: { rememberMs: ms } }: Run): Outcome {
 }
 
 function followUpsRefused(): Error {
-  return new Error(
-    'the store refused the follow-ups of this attempt: it is full, or one of them would replace a message that runs',
-  )
+  return new Error('the store refused the follow-ups of this attempt: it is full, or cannot keep one of them')
 }
