@@ -10,8 +10,8 @@
  */
 import { takeCensus } from '../../src/testing/census.ts'
 import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
-import { AuditedStore } from '../world/audited-store.ts'
 import type { Host } from '../world/host.ts'
+import { checkCalmControls, liftControls } from './calm-controls.ts'
 import type { Holder } from './lease-record.ts'
 import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
 import { LOOK_MS_MAX } from '../world/model-watch.ts'
@@ -32,7 +32,7 @@ const PROMPT_ROUNDS = 3
 const SPREAD_MS = 3_000
 
 /** Puts the probes; holds no lease, never dies. */
-const NOBODY: Holder = {
+export const NOBODY: Holder = {
   name: 'nobody',
   handledSince: () => Infinity,
   isDead: false,
@@ -47,6 +47,7 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   const isOver = (): boolean => violations.any
   history.note('weather', () => 'the storm is over')
   weather.becomeCalm()
+  await liftControls(world)
   for (const host of hosts) host.start()
   // What a schema still looks at will be stored, and its delay begins then.
   const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
@@ -147,6 +148,9 @@ async function checkEachAlone(world: World, hosts: readonly Host[]): Promise<voi
     const ids = await putProbes(world, host.name, host.plan.topics)
     await timeline.runUntil(timeline.now + patienceMs, () => violations.any)
     expectHandled(world, ids, `${host.name} has`, patienceMs)
+    // The others go on.
+    await timeline.runUntil(timeline.now + SLACK_MS, () => violations.any)
+    if (plan.actionKinds.control > 0) await checkCalmControls(world, host)
     await timeline.runUntil(timeline.now + SLACK_MS, () => violations.any)
   }
 }
@@ -172,7 +176,7 @@ async function putProbes(
   const { history } = world
   const ids = topics.map((topic) => `${kind} ${name} ${topic}`)
   history.note('nobody', () => `puts ${ids.join(', ')}`)
-  const direct = new AuditedStore(world, NOBODY)
+  const direct = world.direct()
   for (const [i, id] of ids.entries()) {
     await direct.put([
       {

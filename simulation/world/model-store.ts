@@ -3,17 +3,20 @@
  * ahead of their moment, small batches, wake-ups that are only hints and go to those who watch (`model-watch`). As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
+import type { TopicControl } from '../../src/core/controls.ts'
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { changeControls, describeControls } from '../../src/store/shared/controls.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
-import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
+import { dueAtOf, isStorable, nextAt, nextOfBoth } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { byTurn, freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
+import { canBeHad, modelClaim, type ModelClaim } from './model-claim.ts'
+import { freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 import { ModelWatch, type RoomLeft } from './model-watch.ts'
 
@@ -38,6 +41,7 @@ export class ModelStore implements contract.Store {
   readonly #watch: ModelWatch
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
+  readonly #controls = new Map<string, TopicControl>()
   #produced = 0
   #granted = 0
   #deaths = 0
@@ -63,7 +67,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: [],
+      features: ['controls'],
     }
   }
 
@@ -172,6 +176,17 @@ export class ModelStore implements contract.Store {
     return { now: this.#now(), workers: this.#workers.list(this.#now()) }
   }
 
+  async control(change: contract.ControlChange): Promise<void> {
+    this.#admit(0)
+    changeControls(this.#controls, change, this.#now())
+    for (const { call } of this.#listeners) call({ kind: 'controls' })
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    this.#admit(0)
+    return { now: this.#now(), controls: describeControls(this.#controls, this.#now()) }
+  }
+
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     this.#figures.record(figures, this.#now())
@@ -242,72 +257,54 @@ export class ModelStore implements contract.Store {
   }
 
   #claimDue(request: contract.ClaimDue): contract.ClaimReply {
-    const { owner, facts, wants, limit, bytesMax, leadMs } = request
     const now = this.#now()
-    this.#workers.see(owner, facts, now)
-    const until = now + Math.min(leadMs, this.capabilities.leadMs)
-    const left = new Map(wants.map((want) => [want.topic, want.limit]))
-    const wanted = (): ModelEntry[] =>
-      [...this.#entries.values()].filter(
-        ({ place, message }) => place === 'waiting' && left.has(message.topic),
-      )
-    const due = (): ModelEntry[] => wanted().filter(({ dueAt }) => dueAt <= until)
-    const leases: contract.Lease[] = []
-    let bytes = 0
-    for (const entry of due().toSorted((a, b) => byTurn(a, b, wants))) {
-      const room = left.get(entry.message.topic) ?? 0
-      if (room === 0 || leases.length === limit) continue
-      bytes += entry.message.body.length
-      if (bytes > bytesMax && leases.length > 0) break
-      left.set(entry.message.topic, room - 1)
+    this.#workers.see(request.owner, request.facts, now)
+    const leadMs = Math.min(request.leadMs, this.capabilities.leadMs)
+    const claim = modelClaim(this.#entries.values(), this.#controls, { ...request, leadMs }, now)
+    const leases = claim.taken.map((entry) => {
       entry.place = 'running'
       entry.attempt += 1
-      leases.push(this.#lease(entry, now, request))
-    }
-    const isMore = due().length > 0
-    const at = Math.min(Infinity, ...wanted().map(({ dueAt }) => dueAt))
-    if (!isMore)
-      for (const topic of left.keys()) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    if (request.sleeper === undefined)
-      return { leases, next: isMore ? { state: 'EXPIRED' } : nextAt(at, until) }
-    return { leases, ...this.#stand(request, request.sleeper, leases, isMore) }
+      return this.#lease(entry, now, request)
+    })
+    for (const [topic, control] of claim.charged) this.#controls.set(topic, control)
+    for (const [topic, at] of claim.told) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
+    const reply = { leases, ...(claim.limited.length === 0 ? {} : { limited: claim.limited }) }
+    if (request.sleeper === undefined) return { ...reply, next: claim.next }
+    return { ...reply, ...this.#stand(request, request.sleeper, leases, claim) }
   }
 
   /** A worker that sleeps takes its places, and is told what it watches. */
   #stand(
-    { owner, wants, limit, leadMs }: contract.ClaimDue,
+    { owner, wants, limit }: contract.ClaimDue,
     { fallbackMs, busy }: contract.SleepingAsker,
     leases: readonly contract.Lease[],
-    isMore: boolean,
+    { outlooks, next: nextOfAll }: ModelClaim,
   ): Omit<contract.ClaimReply, 'leases'> {
     const now = this.#now()
-    const set = wants
-      .map(({ topic }) => topic)
-      .toSorted()
-      .join('\n')
+    const topics = wants.map(({ topic }) => topic)
+    const set = topics.toSorted().join('\n')
     this.#watch.forgetLooks(owner, set)
-    for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)
-    let at = Infinity
-    for (const want of wants) {
-      const taken = leases.filter(({ topic }) => topic === want.topic)
-      const head = this.#headOf(want.topic)
-      if (taken.length === 0 && head === Infinity && !this.#watch.knows(want.topic)) continue
-      const room = roomLeft(want.limit - taken.length, want.limit, limit - leases.length, limit)
-      const lateMs = Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
-      const attendance = { topic: want.topic, owner, room, lateMs, hasHead: head < Infinity }
-      if (this.#watch.attend(attendance)) at = Math.min(at, head)
+    for (const topic of busy) this.#watch.resign(topic, owner, this.#canBeHad(topic))
+    let [at, gatedAt] = [Infinity, Infinity]
+    for (const [topic, { opensAt, isGated, room: its, asked }] of outlooks) {
+      const taken = leases.filter((lease) => lease.topic === topic)
+      const hasHead = opensAt < Infinity
+      if (taken.length === 0 && !hasHead && !this.#watch.knows(topic)) continue
+      const room = roomLeft(its, asked, limit - leases.length, limit)
+      // A gate may just have opened: what lay behind it, nobody left lying.
+      const lateMs = isGated ? 0 : Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
+      if (!this.#watch.attend({ topic, owner, room, lateMs, hasHead })) continue
+      if (isGated) gatedAt = Math.min(gatedAt, opensAt)
+      else at = Math.min(at, opensAt)
     }
-    if (isMore) return { next: { state: 'EXPIRED' } }
-    const next = nextAt(at, now + Math.min(leadMs, this.capabilities.leadMs))
+    if (nextOfAll.state === 'EXPIRED') return { next: nextOfAll }
+    const next = nextOfBoth(at, gatedAt, now)
     if (wants.length === 0) return { next }
     const isFull = leases.length === limit
     if (isFull) this.#watch.forgetLooks(owner)
-    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, at < Infinity)
-    this.#watch.expect(
-      owner,
-      wants.map(({ topic }) => topic),
-      lookAt,
-    )
+    const isTold = next.state !== 'NO_TASK'
+    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, isTold)
+    this.#watch.expect(owner, topics, lookAt)
     return { next, lookMs: lookAt - now, lapseMs: this.#lapseMs(owner, lookAt, fallbackMs) }
   }
 
@@ -320,11 +317,8 @@ export class ModelStore implements contract.Store {
     return first <= lookAt && lookAt <= now + fallbackMs ? first - now : Infinity
   }
 
-  #headOf(topic: string): number {
-    const waiting = [...this.#entries.values()].filter(
-      ({ place, message }) => place === 'waiting' && message.topic === topic,
-    )
-    return Math.min(Infinity, ...waiting.map(({ dueAt }) => dueAt))
+  #canBeHad(topic: string): boolean {
+    return canBeHad(this.#entries.values(), this.#controls, topic, this.#now())
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -361,6 +355,7 @@ export class ModelStore implements contract.Store {
 
   #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {
     const owner = entry.held?.owner
+    this.#noteFreed(entry.message.topic, settlement.kind === 'release' ? owner : undefined)
     entry.held = undefined
     switch (settlement.kind) {
       case 'ack':
@@ -405,6 +400,12 @@ export class ModelStore implements contract.Store {
     return (this.#remembered.get(id)?.until ?? 0) > this.#now()
   }
 
+  /** One that runs ends. At its limit, that lets another one start. */
+  #noteFreed(topic: string, releasedBy: string | undefined): void {
+    const running = this.#running().filter(({ entry }) => entry.message.topic === topic).length
+    if (running === this.#controls.get(topic)?.limit.concurrency) this.#wakeFor(topic, -Infinity, releasedBy)
+  }
+
   #setMoment(entry: ModelEntry, dueAt: number): void {
     entry.firstDueAt = dueAt
     this.#wait(entry, dueAt)
@@ -415,11 +416,15 @@ export class ModelStore implements contract.Store {
     entry.dueAt = dueAt
     const { topic } = entry.message
     if (dueAt >= this.#promised(topic)) return
+    this.#wakeFor(topic, dueAt, releasedBy)
+    // One that released is not woken, and still sleeps as long as it was told.
+    if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
+  }
+
+  #wakeFor(topic: string, dueAt: number, releasedBy: string | undefined): void {
     const known = this.#wakesFor.get(topic)
     const giver = known === undefined || known.giver === releasedBy ? releasedBy : undefined
     this.#wakesFor.set(topic, { dueAt: Math.min(dueAt, known?.dueAt ?? Infinity), giver })
-    // One that released is not woken, and still sleeps as long as it was told.
-    if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
   }
 
   #promised(topic: string): number {

@@ -7,6 +7,10 @@
  *
  * A claim takes only so many topics. Those of a worker with more are asked for in several claims, and the worker sleeps
  * only after it has asked for all of them.
+ *
+ * Of a topic with a limit the store hands out no more than can start at once (`free`), and its answer does not speak of
+ * what lies beyond that. So when it has used up what we offered, the lane counts as left out, and is asked for again as
+ * soon as one of its slots is free.
  */
 import type { Clock } from '../clock.ts'
 import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
@@ -77,6 +81,7 @@ export class Dispatcher {
     }
     if (reading === undefined && !settler.isStuck) await this.resign()
     this.#isFull = !this.#hasRoom(lanes.all)
+    if (lanes.limited.size > 0) this.noteRoom()
     if (reading === undefined) return this.#isFull ? FULL : AGAIN
     return { ...reading, room: !this.#isFull }
   }
@@ -126,6 +131,7 @@ export class Dispatcher {
     if (request.facts !== undefined) identity.told()
     const { leases, next, lookMs, lapseMs } = reply
     if (lookMs !== undefined && lapseMs !== undefined) this.#parts.onTold(lapseMs, lookMs)
+    if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
     this.#parts.onLeased()
@@ -136,7 +142,7 @@ export class Dispatcher {
   }
 
   #request(wants: readonly Want[], limit: number, busy: readonly Lane[]): ClaimDue {
-    const { fallbackMs, identity, leaseMs, store } = this.#parts
+    const { fallbackMs, identity, lanes, leaseMs, store } = this.#parts
     const { batchBytesMax, leadMs, wakes, wantsMax } = store.capabilities
     const facts = identity.facts()
     return {
@@ -145,6 +151,7 @@ export class Dispatcher {
       ...(facts === undefined ? {} : { facts }),
       wants,
       limit,
+      free: lanes.survey().free,
       bytesMax: Math.min(AHEAD_BYTES_MAX, batchBytesMax),
       leaseMs,
       leadMs,
@@ -163,11 +170,31 @@ export class Dispatcher {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane === undefined) continue
       const limit = lanes.roomFor(lane, survey)
-      if (limit > 0) wants.push({ topic: lane.topic, limit })
+      if (limit > 0) wants.push({ topic: lane.topic, limit, free: lanes.freeFor(lane) })
       else leftOut.push(lane)
     }
     this.#leftOut = leftOut
     return wants
+  }
+
+  /** Remembers which topics have a limit, and which of them took all that could start. */
+  #noteLimited({ wants, free = 0 }: ClaimDue, { leases, limited = [] }: ClaimReply): void {
+    const { lanes } = this.#parts
+    const limitedTopics = new Set(limited)
+    const got = new Map<string, number>()
+    let gotLimited = 0
+    for (const { topic } of leases) {
+      got.set(topic, (got.get(topic) ?? 0) + 1)
+      if (limitedTopics.has(topic)) gotLimited += 1
+    }
+    for (const want of wants) {
+      const lane = lanes.get(want.topic)
+      const isLimited = limitedTopics.has(want.topic)
+      if (lane === undefined) continue
+      if (lane.isLimited !== isLimited) lanes.setLimited(lane, isLimited)
+      const isUsedUp = gotLimited >= free || (got.get(want.topic) ?? 0) >= (want.free ?? 0)
+      if (isLimited && isUsedUp && !this.#leftOut.includes(lane)) this.#leftOut = [...this.#leftOut, lane]
+    }
   }
 
   #limit(): number {

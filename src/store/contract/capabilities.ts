@@ -29,4 +29,8 @@ export type Capabilities = {
   readonly features: readonly Feature[]
 }
 
-export type Feature = 'backup'
+/**
+ *   controls  `control`, `controls`; a claim obeys them
+ *   backup    `backup`
+ */
+export type Feature = 'controls' | 'backup'

@@ -23,6 +23,8 @@ export const STORE_VERBS = [
   'forecast',
   'figures',
   'workers',
+  'control',
+  'controls',
   'doctor',
   'backup',
 ] as const satisfies readonly (keyof Store)[]

@@ -17,6 +17,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -34,8 +35,8 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases } from './wire/claim.ts'
-import type { Claimed, Standing } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
+import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
@@ -48,7 +49,6 @@ const WANTS_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
-const NOWHERE: Standing = { name: '', topics: '', topicsBefore: '' }
 const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
 
 export type RedisStoreOptions = Timeouts & {
@@ -105,7 +105,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['controls'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -186,7 +186,7 @@ export class RedisStore implements contract.Store {
     admitClaim(request, this.capabilities)
     const token = this.#newToken(request)
     if (request.from === 'due') {
-      const call = claimDueCall(this.#keys, request, token, this.#standing(request))
+      const call = claimDueCall(this.#keys, request, token, this.#wanted.note(request, this.#nonce))
       const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
       this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
       return this.#claimed(reply)
@@ -229,14 +229,22 @@ export class RedisStore implements contract.Store {
   }
 
   async leave(owner: string): Promise<void> {
-    const { before } = this.#wanted.nameSet(owner, [])
-    this.#wanted.forget(owner)
+    const before = this.#wanted.forget(owner)
     await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, before] })
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
+    if (result === 'TOO_MANY') throw tooManyControls(change.topic)
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -284,13 +292,6 @@ export class RedisStore implements contract.Store {
 
   async #write(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
     return list(await this.#writes.run(script, call))
-  }
-
-  #standing({ owner, wants, sleeper }: contract.ClaimDue): Standing {
-    this.#wanted.note(owner, wants)
-    if (sleeper === undefined) return NOWHERE
-    const { now, before } = this.#wanted.nameSet(owner, wants)
-    return { name: this.#nonce, topics: now, topicsBefore: before }
   }
 
   /** The store's now as far as it is known here. */

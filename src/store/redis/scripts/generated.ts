@@ -5,7 +5,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local PLACES_AT = 13
+local CONTROLS = KEYS[13]
+local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -136,6 +137,41 @@ end
 local AFTER_CONTROL = LINE_PREFIX .. '\\2'
 local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
+const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
+local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
+local function controlTools()
+  local LEEWAY = 0.5
+  local tools = {}
+  local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
+  local function number(word)
+    local value = word == 'F' and MOMENT_MAX or tonumber(word)
+    return value and value == value and value or 0
+  end
+  function tools.read(record)
+    local a, b, c, d, e, f, g, h, i = string.match(record, WORDS)
+    return { number(a), number(b), number(c), number(d), number(e), number(f), number(g), number(h), number(i) }
+  end
+  function tools.write(topic, control)
+    local pausedUntil = control[PAUSED] == MOMENT_MAX and 'F' or text(control[PAUSED])
+    local numbers = string.format(' %.17g %.0f %.3f %.0f %.17g %.0f %.3f %.0f', unpack(control, 2, 9))
+    call('HSET', CONTROLS, topic, pausedUntil .. numbers)
+  end
+  function tools.isOver(control)
+    return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
+  end
+  local function filledUntil(control, rate)
+    local most = now + control[rate] * (control[rate + 1] + LEEWAY)
+    return math.max(now, math.min(control[rate + 2], most))
+  end
+  function tools.nextStart(control, rate)
+    return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
+  end
+  function tools.charge(control, rate, count)
+    control[rate + 2] = filledUntil(control, rate) + count * control[rate]
+  end
+  return tools
+end`
+
 const describe = `local ROW = 10
 local found, owners, handedOut, extrasFound = {}, {}, {}, {}
 local shown = { found, owners, handedOut, extrasFound }
@@ -233,6 +269,143 @@ local function countDied(line, by)
   end
 end`
 
+const gates = `local HMGET_MAX = 100
+local function openGates(topics, frees, leadMs)
+  local tools = controlTools()
+  local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, rates = {} }, 70
+  local records, whole = {}, nil
+  if #topics > HMGET_MAX and call('HLEN', CONTROLS) < #topics then
+    local all, wantOf = call('HGETALL', CONTROLS), {}
+    for want, topic in ipairs(topics) do
+      wantOf[topic] = want
+    end
+    for index = 1, #all, 2 do
+      records[wantOf[all[index]] or (all[index] == '' and 0 or -1)] = all[index + 1]
+    end
+    whole = records[0] and tools.read(records[0])
+  else
+    records = call('HMGET', CONTROLS, unpack(topics))
+    local record = call('HGET', CONTROLS, '')
+    whole = record and tools.read(record)
+  end
+  local function freeFor(want)
+    if not freeOf then
+      freeOf = {}
+      for free in string.gmatch(frees, '%S+') do
+        freeOf[#freeOf + 1] = tonumber(free)
+      end
+      freeSlots = freeOf[1] or 0
+    end
+    return freeOf[want + 1] or 0
+  end
+  local function addRates(rates, control)
+    if control[RATE] > 0 then
+      rates[#rates + 1], rates[#rates + 2] = control, RATE
+    end
+    if control[OVER] > 0 and control[OVER_ENDS] > now then
+      rates[#rates + 1], rates[#rates + 2] = control, OVER
+    end
+  end
+  local function open(want, own)
+    local topic = topics[want]
+    local gate = { heads = {}, pausedUntil = own and own[PAUSED] or 0, rates = {}, places = math.huge }
+    if own then
+      addRates(gate.rates, own)
+    end
+    if whole and byte(topic, 1) ~= 1 then
+      gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
+      addRates(gate.rates, whole)
+    end
+    gate.limited = #gate.rates > 0
+    if own and own[CONCURRENCY] > 0 then
+      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
+    end
+    if gate.limited then
+      limitedWants[#limitedWants + 1] = want - 1
+      gate.free = freeFor(want)
+      gate.offered = gate.free
+    end
+    if gate.limited or gate.pausedUntil > now then
+      byWant[want] = gate
+    end
+  end
+  for want = 1, #topics do
+    local record = records[want]
+    if record and byte(record, 1) == FOREVER_BYTE then
+      byWant[want] = CLOSED
+    elseif record or whole then
+      open(want, record and tools.read(record))
+    end
+  end
+  local gates = { byWant = byWant, limitedWants = limitedWants, CLOSED = CLOSED }
+  function gates.left(gate)
+    if gate.pausedUntil > now then
+      return 0
+    elseif not gate.limited then
+      return math.huge
+    end
+    local least, rates = math.min(gate.places, gate.free, freeSlots), gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
+    end
+    return math.max(0, least)
+  end
+  function gates.charge(gate, count)
+    if gate.limited and count > 0 then
+      gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
+      local rates = gate.rates
+      for index = 1, #rates, 2 do
+        tools.charge(rates[index], rates[index + 1], count)
+        rates[index].isCharged = true
+      end
+    end
+  end
+  function gates.isShut(gate)
+    return gate.pausedUntil == MOMENT_MAX or gate.places <= 0
+  end
+  function gates.isBeyond(gate)
+    return gate.limited and math.min(gate.free, freeSlots) <= 0
+  end
+  function gates.opensAt(gate)
+    local at = math.huge
+    for _, head in pairs(gate.heads) do
+      at = math.min(at, head)
+    end
+    if at == math.huge or gates.isShut(gate) then
+      return math.huge
+    end
+    at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
+    local rates = gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      local nextAt = tools.nextStart(control, rate)
+      at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
+    end
+    return at
+  end
+  function gates.close()
+    local at = math.huge
+    for want, gate in pairs(byWant) do
+      if gate ~= CLOSED then
+        if not gates.isBeyond(gate) then
+          at = math.min(at, gates.opensAt(gate))
+        end
+        for index = 1, #gate.rates, 2 do
+          local control = gate.rates[index]
+          if control.isCharged then
+            control.isCharged = nil
+            tools.write(control == whole and '' or topics[want], control)
+          end
+        end
+      end
+    end
+    return at
+  end
+  return gates
+end`
+
 const holders = `local LOOK_MAX = 100000
 local function claimsOf(ids)
   local holderOf, looks, first = {}, LOOK_MAX, 0
@@ -310,7 +483,10 @@ local function waitingPlace(id, value)
 end
 local woken, wokenFor = {}, {}
 local function rouse(topic, dueAt)
-  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+  if not wokenFor[topic] then
+    woken[#woken + 1] = topic
+  end
+  wokenFor[topic] = math.min(wokenFor[topic] or dueAt, dueAt)
 end
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
@@ -534,6 +710,7 @@ local function enterAgain()
   end
 end
 local giver, giverName
+local givenBack = {}
 local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
@@ -582,6 +759,7 @@ local function settle(claim, kind, id, operand)
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     giverName = nameOf(claim)
+    givenBack[line] = (givenBack[line] or 0) + 1
     return await(line, due, memberOf(id, stamp))
   end
   giver = ''
@@ -651,6 +829,23 @@ local function acknowledge(claim, first, count)
   end
   place = place + count
 end
+local function wakeFreed()
+  local ended, done, tools = {}, {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+    done[topic] = (done[topic] or 0) - by - (givenBack[line] or 0)
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      rouse(topic, 0)
+      giver = done[topic] > 0 and '' or giver
+    end
+  end
+end
 local function settleAll(at)
   while at <= #ARGV do
     local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
@@ -673,6 +868,9 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
   wake(giver or '', giver ~= '' and giverName or '')
   return exceptions
 end`
@@ -895,7 +1093,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '360ce90b1124117a4a66a4ada4e958a84c265b0e',
+  sha: '9da0eff3ab518118a9e46fddc7242804c605e174',
   source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -932,9 +1130,67 @@ return {
 `].join('\n'),
 }
 
+export const CONTROL_SCRIPT: Script = {
+  name: 'control',
+  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
+  source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local tools = controlTools()
+local control = tools.read(call('HGET', CONTROLS, topic) or '')
+local function number(place)
+  return tonumber(ARGV[place]) or 0
+end
+if kind == 'limit' then
+  control[RATE], control[RATE + 1], control[CONCURRENCY] = number(6), number(7), number(8)
+  if control[RATE] == 0 then
+    control[RATE + 2] = 0
+  end
+else
+  control[OVER], control[OVER + 1], control[OVER + 2], control[OVER_ENDS] = 0, 0, 0, 0
+  control[PAUSED] = 0
+  if kind == 'pause' then
+    control[PAUSED] = ARGV[6] == '' and MOMENT_MAX or dueOf(ARGV[6]) or 0
+  elseif number(6) > 0 then
+    control[OVER], control[OVER + 1], control[OVER_ENDS] = number(6), number(7), math.ceil(now + number(8))
+  end
+end
+local others, spent = 0, {}
+local all = call('HGETALL', CONTROLS)
+for index = 1, #all, 2 do
+  if all[index] ~= topic and tools.isOver(tools.read(all[index + 1])) then
+    spent[#spent + 1] = all[index]
+  elseif all[index] ~= topic then
+    others = others + 1
+  end
+end
+if others >= most and not tools.isOver(control) then
+  return 'TOO_MANY'
+end
+writeEvenWhenFull()
+for _, name in ipairs(spent) do
+  call('HDEL', CONTROLS, name)
+end
+if tools.isOver(control) then
+  call('HDEL', CONTROLS, topic)
+else
+  tools.write(topic, control)
+end
+redis.pcall('PUBLISH', ARGV[2], ' controls\\n' .. topic)
+return 'CHANGED'
+`].join('\n'),
+}
+
+export const CONTROLS_SCRIPT: Script = {
+  name: 'controls',
+  sha: '61c325c6ba97390400e229a773e9e3e9088c8736',
+  source: [base, `local reply = call('HGETALL', CONTROLS)
+table.insert(reply, 1, string.format('%.3f', now))
+return reply
+`].join('\n'),
+}
+
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '45de9192213d4b44f388fa1afff308d43c4d5af4',
+  sha: 'b06ae44d8a74d81edff6b72406fb50113df69473',
   source: [base, control, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -964,7 +1220,7 @@ return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, is
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '8395c70ffe8334709975f4170d6f98648a98d03e',
+  sha: '2de8b2a7ff066e4006c623084f45ab2183d2e437',
   source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -1023,7 +1279,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
+  sha: 'e3b8b0b9db5acf2e8856b3f5b96418ecc92c189b',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -1050,7 +1306,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '84b83b74b31517d772546968b3af931da8aa906c',
+  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
   source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -1116,7 +1372,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '8f6cf435665f693c7d8c66ad661968e45ff7020b',
+  sha: 'd57629131cef590581c1c5dae07c2db0c2dac142',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -1128,7 +1384,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'df65de8690b3cbc233f8f4ad27304f0bd6c75ffb',
+  sha: 'cee636946efa49e253a9e24c8cccbd5a813de100',
   source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1325,7 +1581,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: 'abc0cf99094af5f7941dc97db4094b2347c2f2e7',
+  sha: '1a638ad734c3f5ec92ad306c283d50d53293d8cc',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1344,7 +1600,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'b9d78596f60c8fe046c426a0b4546e83be5e0df1',
+  sha: '524b52acfcb6aebcc21ecfbc4acc53ab6d5bc095',
   source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1384,7 +1640,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '19b99228564a80862db05908c66262805cb76373',
+  sha: 'd146944c7be2aac174ab8c208d1f22cbc72fb702',
   source: [base, lines, watch, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1414,7 +1670,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '1ce71602314569865e0c8952aec88733038f84bb',
+  sha: '10a4bc3f0e85dd633f87211c3882f0c8fa4a60e9',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1442,7 +1698,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
+  sha: 'c51295688a0e28f89bb1d3da1c5b91fef9672dfc',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1460,8 +1716,8 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '5122584dd5c23dfb9042d39991288eb684b84dde',
-  source: [base, claims, lines, watch, failures, workers, remembered, `local BY_NAME_MAX = 50
+  sha: '642d1b035d8b7e0547808081c5c1c7aa353f3ad1',
+  source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local LAPSES_MAX = 20
@@ -1471,15 +1727,31 @@ local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
 local wants = tonumber(ARGV[13])
 local limit = leftOver
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
-local WANTS_AT = 13
+local WANTS_AT = 14
 local TOPICS_AT = WANTS_AT + wants
 local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
 local lines, dueLines, heads, isMore = {}, {}, {}, false
 local seenUntil = math.huge
+local gates
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     heads[number] = tonumber(head)
@@ -1508,7 +1780,10 @@ local function askByMoment()
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
     local number = numberOf(coming[index])
-    if number then
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number then
       heads[number] = tonumber(coming[index + 1])
     end
   end
@@ -1519,10 +1794,23 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if not gate then
+      dueLines[#dueLines + 1] = number
+    elseif gate ~= gates.CLOSED then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    end
   end
   table.sort(dueLines)
   return true
+end
+if hasControls and wants > 0 then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
+  end
+  gates = openGates(topics, ARGV[WANTS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -1554,8 +1842,8 @@ local function duesOf(line, found)
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
 end
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -1610,7 +1898,7 @@ local function take(number, line, size)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
-    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    local want, first = (number - 1) % wants + 1, gateOf(number) and now or tonumber(sharedDue)
     tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
@@ -1620,12 +1908,17 @@ end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
   room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
-  local size = math.min(leftOver, room[want])
+  local gate = gateOf(number)
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -1641,9 +1934,14 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  local first = left(lines[number])
-  heads[number] = first and tonumber(first)
-  isMore = isMore or (first and heads[number] <= horizon)
+  local first, gate = left(lines[number]), gateOf(number)
+  local head = first and tonumber(first)
+  if gate then
+    gate.heads[number] = head
+  else
+    heads[number] = head
+    isMore = isMore or (head and head <= horizon)
+  end
 end
 writeRunning()
 if ARGV[8] ~= '' then
@@ -1660,26 +1958,36 @@ local function attendable()
   end
   for number, head in pairs(heads) do
     local want = (number - 1) % wants + 1
-    firsts[want] = math.min(firsts[want] or math.huge, head)
+    firsts[want] = math.min(firsts[want] or math.huge, head - leadMs)
+  end
+  for want, gate in pairs(gates and gates.byWant or {}) do
+    if firsts[want] or next(gate.heads) and gate ~= gates.CLOSED then
+      firsts[want] = gates.opensAt(gate)
+    end
   end
   return firsts
 end
 local function roomLeft(want)
   local asked = tonumber(ARGV[WANTS_AT + want])
   local its = room[want] or asked
-  if its == 0 or leftOver == 0 then
+  local gate = gates and gates.byWant[want]
+  if its == 0 or leftOver == 0 or (gate and gates.isBeyond(gate)) then
     return 'none'
+  elseif gate and gate.limited then
+    its, asked = gate.free, gate.offered
   end
   return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
 end
 local function resignBusy()
   local topics = { unpack(ARGV, BUSY_AT + 1) }
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local shut = hasControls and #topics > 0 and openGates(topics, '', leadMs)
   for index, topic in ipairs(topics) do
     if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
-      local stem = lineOf(topic, '')
+      local stem, gate = lineOf(topic, ''), shut and shut.byWant[index]
       local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
-      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+      local hasHead = its[1] or its[2] or its[3]
+      resign(topic, entries[index], sleeper, hasHead and not (gate and shut.isShut(gate)))
     end
   end
 end
@@ -1690,7 +1998,8 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
+  local lists, places, changed, fronts = {}, {}, {}, {}
+  local nextAt, gatedAt = math.huge, math.huge
   for index, topic in ipairs(topics) do
     local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
@@ -1704,14 +2013,19 @@ local function stand()
       end
     end
     if hasHead and places[index] and places[index] <= WATCHERS then
-      nextAt = math.min(nextAt, firsts[want], seenUntil)
+      if gates and gates.byWant[want] then
+        gatedAt = math.min(gatedAt, firsts[want])
+      else
+        nextAt = math.min(nextAt, firsts[want])
+      end
+      nextAt = math.min(nextAt, seenUntil - leadMs)
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
   if leftOver == 0 then
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
-    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge)
   end
   for _, index in ipairs(fronts) do
     if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\\n', 1, true) then
@@ -1728,7 +2042,7 @@ local function stand()
       writeWatch(topics[index], list, firsts[order[index]] < math.huge)
     end
   end
-  return nextAt, lookAt
+  return nextAt, gatedAt, lookAt
 end
 local function lapseWithin(lookAt)
   local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
@@ -1744,10 +2058,11 @@ local function lapseWithin(lookAt)
   end
   return ''
 end
-local nextAt, look, lapse = seenUntil, '', ''
+local nextAt, gatedAt, look, lapse = seenUntil - leadMs, gates and gates.close() or math.huge, '', ''
 for _, head in pairs(heads) do
-  nextAt = math.min(nextAt, head)
+  nextAt = math.min(nextAt, head - leadMs)
 end
+isMore = isMore or gatedAt <= now
 if sleeper ~= '' then
   try('HDEL', PAYLOAD, '')
   if ARGV[12] ~= ARGV[11] then
@@ -1756,20 +2071,28 @@ if sleeper ~= '' then
   resignBusy()
   if wants > 0 then
     local lookAt
-    nextAt, lookAt = stand()
+    nextAt, gatedAt, lookAt = stand()
     if not isMore then
       look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
     end
   end
 end
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts, look, lapse }
+local nextTime = 'NO_TASK'
+if isMore then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - now)
+end
+local limited = gates and gates.limitedWants or {}
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '1dc0567b429461a045a795907bc4d591f78cab64',
+  sha: '3c559f11bf0a902b0257a5d855637b41b952b152',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1896,7 +2219,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'fe174271fc53b461b415a93f789a57c745c08e44',
+  sha: '05773f66c7857d8a086496479657cb35b2fc7d8d',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1946,7 +2269,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '5f8aaf968c5de4cd0685d96b5c5dc971bf8f2c9c',
+  sha: '4741e6e4fe6c2d4125d630bad0700cb204adc372',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -1962,7 +2285,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'fc60a4d1ed7108b147aa046d5e97d8357808c306',
+  sha: 'bb62a684b343147e6c900636665bce550b0494c7',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -2003,7 +2326,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '876c0ea386319251d735f1a9e940d402eb4d8d52',
+  sha: 'a135f6440337caedcad1864f8f60ab6e79eb4e67',
   source: [base, claims, order, lines, watch, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2126,7 +2449,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
+  sha: 'af97a0b4909a29a536a5a8ab731a570278368563',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -2180,15 +2503,15 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '4cf3f4314fa3a8c10518d4ac0ff7db6a9928bdbe',
-  source: [base, claims, lines, watch, failures, extras, remembered, settling, `return settleAll(3)
+  sha: '77bb5cc0afb9fcf2b3fe55065d25cf96b07ea1b5',
+  source: [base, claims, lines, watch, failures, extras, remembered, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '84eab55455d9b26837432ed982d7c8f4e4f8c0b5',
-  source: [base, claims, order, lines, watch, failures, extras, remembered, placing, settling, `local FIELDS = 7
+  sha: 'd1300c91467f03a4cb819f4e25bc43a8d7b39e59',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count
 local beginsAt, sizeOf = {}, {}

@@ -5,14 +5,12 @@ import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { momentOf } from './moments.ts'
 import { decodeContent } from './payload.ts'
+import type { Standing } from './wanted-topics.ts'
 
 /** Up to so many topics the claim names their lines; beyond, it would rather ask which lines are due. */
 const BY_NAME_MAX = 50
 const PRIORITIES: readonly PriorityRank[] = [0, 1, 2]
 const [GROUP_FIELDS, FACT_FIELDS, ROW_FIELDS] = [3, 4, 6]
-
-/** As the watch knows the asker: see `scripts/parts/watch.lua`. */
-export type Standing = { readonly name: string; readonly topics: string; readonly topicsBefore: string }
 
 export function claimDueCall(
   keys: QueueKeys,
@@ -20,11 +18,13 @@ export function claimDueCall(
   token: string,
   { name, topics, topicsBefore }: Standing,
 ): ScriptCall {
-  const { wants, limit, leaseMs, leadMs, bytesMax, owner, facts = '', sleeper } = request
+  const { wants, limit, free = limit, leaseMs, leadMs, bytesMax, owner, facts = '', sleeper } = request
   const args = [limit, leaseMs, leadMs, bytesMax, owner, facts].map(String)
   if (sleeper === undefined) args.push('', '', '', '')
   else args.push(name, String(sleeper.fallbackMs), topics, topicsBefore)
-  args.push(String(wants.length))
+  let frees = String(free)
+  for (const want of wants) frees += ` ${want.free ?? want.limit}`
+  args.push(String(wants.length), frees)
   for (const want of wants) args.push(String(want.limit))
   const places = [keys.claim(token)]
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
@@ -45,12 +45,13 @@ type DueParts = [
   payloads: readonly string[],
   dues: readonly (number | string)[],
   facts: readonly number[],
+  limited: readonly number[],
   look: string,
   lapse: string,
 ]
 
 export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
-  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, look, lapse] =
+  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, limitedWants, look, lapse] =
     reply as unknown as DueParts
   const now = Number(nowText)
   const leases: Lease[] = []
@@ -89,7 +90,9 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
     }
   }
   const lookMs = look === '' ? {} : { lookMs: Number(look), lapseMs: lapse === '' ? Infinity : Number(lapse) }
-  return { leases, next: decodeNext(nextText), ...lookMs, orphans, now }
+  const claimed = { leases, next: decodeNext(nextText), ...lookMs, orphans, now }
+  if (limitedWants.length === 0) return claimed
+  return { ...claimed, limited: limitedWants.map((want) => wants[want]?.topic ?? '') }
 }
 
 type LapsedParts = [
@@ -160,7 +163,9 @@ export function ownedLeases(keys: QueueKeys, rows: readonly string[]): OwnedLeas
 
 function decodeNext(text: string): Next {
   if (text === 'NO_TASK' || text === 'EXPIRED') return { state: text }
-  const ms = Number(text)
+  const isSharp = text.startsWith('=')
+  const ms = Number(isSharp ? text.slice(1) : text)
   // A moment at infinity, as Redis writes it, never comes.
-  return Number.isFinite(ms) ? { state: 'WAITING', ms } : { state: 'NO_TASK' }
+  if (!Number.isFinite(ms)) return { state: 'NO_TASK' }
+  return isSharp ? { state: 'WAITING', ms, isSharp } : { state: 'WAITING', ms }
 }

@@ -27,6 +27,8 @@ end
 
 -- The owner that gave everything back which others are woken for; '' where the owners should hear it too.
 local giver, giverName
+-- By line, how many were given back.
+local givenBack = {}
 
 local linesOf = {}
 local function lineIn(claim, number)
@@ -81,6 +83,7 @@ local function settle(claim, kind, id, operand)
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     giverName = nameOf(claim)
+    givenBack[line] = (givenBack[line] or 0) + 1
     return await(line, due, memberOf(id, stamp))
   end
   giver = ''
@@ -153,6 +156,26 @@ local function acknowledge(claim, first, count)
   place = place + count
 end
 
+-- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them. Where one of them is
+-- done, its owner may have room for the next, and hears it too.
+local function wakeFreed()
+  local ended, done, tools = {}, {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+    done[topic] = (done[topic] or 0) - by - (givenBack[line] or 0)
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      rouse(topic, 0)
+      giver = done[topic] > 0 and '' or giver
+    end
+  end
+end
+
 -- All groups from this argument on.
 local function settleAll(at)
   while at <= #ARGV do
@@ -176,6 +199,9 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
   wake(giver or '', giver ~= '' and giverName or '')
   return exceptions
 end
