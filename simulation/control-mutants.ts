@@ -53,7 +53,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a resume wakes nobody',
     file: 'src/store/memory/sleepers.ts',
-    find: "for (const { call } of this.#sleepers) call({ kind: 'controls' })",
+    find: 'for (const { call } of this.#sleepers) call({ kind })',
     replace: '',
   },
   {
