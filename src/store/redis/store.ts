@@ -82,10 +82,7 @@ export class RedisStore implements contract.Store {
   readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
   readonly #serverClock: ServerClock
-  /**
-   * Part of every lease token of this store, so that no two processes can ever give the same one; and its name in the watch,
-   * with a channel of its own for wake-ups.
-   */
+  /** Part of every lease token, so that no two processes can ever give the same one; and this store's name in the watch. */
   readonly #nonce: string
   #claims = 0
 
@@ -117,8 +114,7 @@ export class RedisStore implements contract.Store {
         ? this.#scripts
         : new ScriptCalls(this.#confirmed, this.#keys, options.now)
     this.#looking = new Looking(this.#scripts, BATCH_MAX)
-    const { channel } = this.#keys
-    const channels = [channel, `${channel}:${this.#nonce}`]
+    const channels = this.#keys.channelsOf(this.#nonce)
     this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channels })
   }
 

@@ -53,6 +53,11 @@ export class QueueKeys {
     ])
   }
 
+  /** Where a store hears wake-ups: with all, and under its name in the watch. */
+  channelsOf(name: string): readonly string[] {
+    return [this.channel, `${this.channel}:${name}`]
+  }
+
   named(name: KeyName): string {
     return this.#prefix + name
   }
