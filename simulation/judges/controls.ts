@@ -55,8 +55,17 @@ export class ControlsJudge {
     this.#parts = parts
   }
 
-  /** A change takes effect. */
+  /** A change takes effect. With it the store forgets what is over, and does not remember when its clock is set back. */
   changed(change: contract.ControlChange, now: number): void {
+    this.#apply(change, now)
+    for (const state of this.#states.values()) {
+      if (isInForce(state, now)) continue
+      state.pausedUntil = 0
+      state.over = undefined
+    }
+  }
+
+  #apply(change: contract.ControlChange, now: number): void {
     const state = this.#state(change.topic)
     state.freeSince = Infinity
     if (change.kind === 'limit') {
@@ -124,17 +133,12 @@ export class ControlsJudge {
   freeSince(topic: string): number {
     let since = -Infinity
     for (const state of this.#statesOf(topic)) {
-      if (this.#isInForce(state)) state.freeSince = Infinity
+      if (isInForce(state, this.#parts.storeNow())) state.freeSince = Infinity
       // What ended by itself is noticed now, which is later than it was.
       else if (state.freeSince === Infinity) state.freeSince = this.#parts.elapsed()
       since = Math.max(since, state.freeSince)
     }
     return since
-  }
-
-  #isInForce({ pausedUntil, rate, over, concurrency }: State): boolean {
-    const now = this.#parts.storeNow()
-    return pausedUntil > now || rate !== undefined || concurrency < Infinity || (over?.endsAt ?? 0) > now
   }
 
   #countIn(rated: Rated, id: string, now: number): void {
@@ -168,4 +172,8 @@ export class ControlsJudge {
     this.#states.set(topic, state)
     return state
   }
+}
+
+function isInForce({ pausedUntil, rate, over, concurrency }: State, now: number): boolean {
+  return pausedUntil > now || rate !== undefined || concurrency < Infinity || (over?.endsAt ?? 0) > now
 }
