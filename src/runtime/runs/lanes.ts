@@ -231,7 +231,9 @@ export class Lanes {
 
   /** How many more of this topic can be started now or soon. */
   roomFor(lane: Lane, survey: Survey): number {
-    return Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+    const room = Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+    // What waits here of other topics may take every slot: then nothing of a limited one can start.
+    return lane.isLimited ? Math.min(room, survey.free) : room
   }
 
   /** How many more of this topic can be started now. */
