@@ -1461,8 +1461,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
-  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: 'e25a5cdd3e9f3e017002cb28202eda2df735a459',
+  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 500, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
