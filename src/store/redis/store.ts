@@ -39,7 +39,7 @@ import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
 import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
-import { WantedTopics } from './wire/wanted-topics.ts'
+import { WantedTopics } from '../shared/wanted-topics.ts'
 
 const BATCH_MAX = 1000
 const BATCH_BYTES_MAX = 8 * 1024 * 1024

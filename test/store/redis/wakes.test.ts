@@ -2,7 +2,7 @@
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
-import { WantedTopics } from '../../../src/store/redis/wire/wanted-topics.ts'
+import { WantedTopics } from '../../../src/store/shared/wanted-topics.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import {
   ack,

@@ -1,6 +1,6 @@
 /**
  * Hearing that something may be due sooner: pub/sub, begun for the first listener. The scripts decide when to publish
- * (`scripts/parts/lines.lua`), `wire/wanted-topics.ts` whom a wake-up concerns. After every (re)subscription all listeners
+ * (`scripts/parts/lines.lua`), `shared/wanted-topics.ts` whom a wake-up concerns. After every (re)subscription all listeners
  * are called once and read the head again, because wake-ups may have been published meanwhile.
  */
 import type { LinkOptions } from './link.ts'

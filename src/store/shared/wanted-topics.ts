@@ -2,7 +2,7 @@
  * Whom a wake-up concerns. It names the owner that need not hear it and the topics it is about; none means all. A worker
  * is concerned by the topics that it ever wanted, as long as it named any.
  */
-import type { Want } from '../../contract/store.ts'
+import type { Want } from '../contract/store.ts'
 
 /** A worker with more topics than these is concerned by all. */
 const TOPICS_MAX = 20_000
