@@ -1,0 +1,158 @@
+/**
+ * The verbs about leases: claim, extend, settle, and what an owner holds. Claims and extensions have a connection of their
+ * own, whose commits do not wait for the disk; settlements go with the writes.
+ */
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
+import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { isStorable } from '../shared/moments.ts'
+import type { Floors } from '../sql/floors.ts'
+import { toMicros } from '../sql/micros.ts'
+import type { FunctionCalls } from './calls.ts'
+import { Presence } from './presence.ts'
+import {
+  claimReply,
+  makeToken,
+  settleColumns,
+  tokenColumn,
+  type Answered,
+  type ClaimRow,
+  type RingReply,
+} from './wire.ts'
+
+const LAPSED_BYTES_MAX = 8 * 1024 * 1024
+/** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
+const LOCKED_TRIES = 20
+const LOCKED_PAUSE_MS = 25
+
+const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
+
+export type LeasingOptions = {
+  readonly context: StoreContext
+  readonly claims: FunctionCalls
+  readonly writes: FunctionCalls
+  readonly floors: Floors
+  /** The clock of a test. */
+  readonly now: (() => number) | undefined
+  /** After each write: what to ring for, and how many messages may be gone. */
+  readonly wrote: (reply: RingReply, ended: number) => void
+}
+
+export class Leasing {
+  readonly #options: LeasingOptions
+  readonly #presence = new Presence()
+
+  constructor(options: LeasingOptions) {
+    this.#options = options
+  }
+
+  forget(owner: string): void {
+    this.#presence.forget(owner)
+  }
+
+  async claim(queue: number, request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    const token = makeToken(this.#options.context.random)
+    if (request.from === 'due') return this.#claimDue(queue, request, token)
+    const values = [
+      queue,
+      this.#at(),
+      request.owner,
+      request.limit,
+      LAPSED_BYTES_MAX,
+      toMicros(request.leaseMs),
+      token,
+    ]
+    return claimReply(await this.#options.claims.run<ClaimRow>('claim_lapsed_1', values), token, 0)
+  }
+
+  async extend(
+    queue: number,
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+  ): Promise<contract.ExtendResult[]> {
+    const ids = leases.map(({ id }) => id)
+    const tokens = leases.map(({ token }) => tokenColumn(token))
+    const values = [queue, this.#at(), ids, tokens, toMicros(leaseMs)]
+    const { extend_1: held } = await this.#options.claims.one<{ extend_1: boolean[] }>('extend_1', values)
+    return held.map((isHeld) => (isHeld ? 'extended' : 'lost'))
+  }
+
+  async settle(queue: number, settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    const results: contract.SettleResult[] = settlements.map(() => 'refused')
+    let left = [...settlements.keys()].filter((i) => isStorable(settlements[i] as contract.Settlement))
+    for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
+      if (tries > 1)
+        await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
+      left = await this.#settle(queue, settlements, left, results)
+    }
+    return results
+  }
+
+  async owned(queue: number, owner: string, cursor: string | undefined): Promise<contract.OwnedPage> {
+    const [, until, seq] = cursor === undefined ? ['', '0', '0'] : decodeCursor(cursor, OWNED_CURSOR)
+    type Row = contract.LeaseRef & { readonly until: number; readonly seq: number }
+    const rows = await this.#options.claims.run<Row>('owned_1', [queue, owner, until, seq])
+    const leases = rows.flatMap(({ id, token, topic }) => (id === null ? [] : [{ id, token, topic }]))
+    const end = rows.at(-1)
+    if (end === undefined || end.id !== null) return { leases }
+    return { leases, cursor: encodeCursor(['owned', String(end.until), String(end.seq)]) }
+  }
+
+  async #claimDue(queue: number, request: contract.ClaimDue, token: string): Promise<contract.ClaimReply> {
+    const { owner, facts, wants, limit, bytesMax, leaseMs, leadMs } = request
+    const { clock } = this.#options.context
+    const topics = wants.map(({ topic }) => topic)
+    const floors = this.#options.floors.of(topics, clock.monotonic())
+    const rows = await this.#options.claims.run<ClaimRow>('claim_due_1', [
+      queue,
+      this.#at(),
+      owner,
+      facts ?? null,
+      this.#presence.tells(owner, facts, this.#options.now?.() ?? clock.now()),
+      topics,
+      wants.map((want) => want.limit),
+      floors,
+      limit,
+      Math.floor(bytesMax),
+      toMicros(leaseMs),
+      toMicros(leadMs),
+      token,
+    ])
+    const { now_at: now, heads, took = 0 } = rows.at(-1) as ClaimRow
+    this.#options.floors.learn({
+      topics,
+      floors,
+      heads: heads ?? [],
+      now,
+      tookMicros: took,
+      monotonicMs: clock.monotonic(),
+    })
+    if (rows.length > 1) this.#options.wrote({ ring: null, ring_at: null }, 0)
+    return claimReply(rows, token, leadMs)
+  }
+
+  /** Settles these of them; answers which met a lock. */
+  async #settle(
+    queue: number,
+    settlements: readonly contract.Settlement[],
+    indexes: readonly number[],
+    results: contract.SettleResult[],
+  ): Promise<number[]> {
+    const entries = indexes.map((i) => settlements[i] as contract.Settlement)
+    const values = [queue, this.#at(), ...settleColumns(entries)]
+    const reply = await this.#options.writes.one<Answered<'settled' | 'lost' | 'locked'>>('settle_1', values)
+    this.#options.wrote(reply, entries.length)
+    const locked: number[] = []
+    for (const [n, i] of indexes.entries()) {
+      const answer = reply.answers[n] ?? 'lost'
+      if (answer === 'locked') locked.push(i)
+      else results[i] = answer
+    }
+    return locked
+  }
+
+  #at(): string | null {
+    const { now } = this.#options
+    return now === undefined ? null : toMicros(now())
+  }
+}

@@ -1,0 +1,36 @@
+-- reschedule_1: moves messages that wait; attempts and everything else stay. Of two moves of one id the last holds.
+--
+-- reply      answers: 'rescheduled', 'running' or 'missing'; ring as in put_1
+-- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
+-- cost       one row and two index entries each
+create or replace function punctual.reschedule_1(
+  q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
+) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+declare
+  t bigint := punctual.now_1(at);
+begin
+  if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  with free as materialized (
+    select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
+      order by m.id for update
+  ), e as materialized (
+    select distinct on (u.id) u.id, f.place, f.topic, coalesce(u.moment, t + u.delay) as due_at
+      from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
+      order by u.id, u.o desc
+  ), moved as (
+    update punctual.message m set due_at = e.due_at, first_due_at = null from e where m.ctid = e.place
+  )
+  select (select array_agg(case
+        when e.id is not null then 'rescheduled'
+        when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
+        else 'missing' end order by u.o)
+      from unnest(ids) with ordinality as u(id, o) left join e on e.id = u.id),
+    (select array_agg(distinct e.topic) from e), (select min(e.due_at) from e)
+    into answers, ring, ring_at;
+  if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
+  return next;
+end
+$$;

@@ -1,0 +1,25 @@
+-- extend_1: leases then end `lease` from now, if they still are whose token it is.
+--
+-- reply      for each, whether it is still held
+-- promises   P4. A lapsed lease that nobody took over is extended too. One that an open transaction has locked (a handler
+--            completes its message there) is not touched: the lock protects it. Its holder hears that it is held.
+-- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
+create or replace function punctual.extend_1(q int, at bigint, ids text[], tokens bigint[], lease bigint)
+returns boolean[] language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+declare
+  t bigint := punctual.now_1(at);
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  with held as materialized (
+    select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
+      order by m.id for update skip locked
+  )
+  update punctual.message m set until = t + lease from held h
+    where m.ctid = h.place and (h.id, h.token) in (select * from unnest(ids, tokens));
+  return array(
+    select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
+      from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
+end
+$$;

@@ -1,0 +1,69 @@
+-- settle_1: what becomes of messages after their attempts.
+--
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead. delays: of retries.
+-- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
+--            sleeper must hear, the earliest moment, and who released them if that is all that came back.
+-- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
+-- cost       an ack deletes a row; the others write one and two index entries
+--
+-- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
+-- a running message has one.
+create or replace function punctual.settle_1(
+  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[]
+) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+declare
+  t bigint := punctual.now_1(at);
+begin
+  with held as materialized (
+    select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
+      where m.queue = q and m.id = any (ids) order by m.id for update skip locked
+  ), e as materialized (
+    select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
+        case when u.kind in (1, 2) then t + u.delay else h.due_at end as due_at
+      from unnest(ids, tokens, kinds, delays, errors, reasons) with ordinality
+        as u(id, token, kind, delay, error, reason, o)
+      join held h on h.id = u.id and h.token = u.token order by u.id, u.o
+  ), gone as (
+    delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
+  ), back as (
+    update punctual.message m set
+      state = case e.kind when 5 then 2 else 0 end,
+      seq = case e.kind when 5 then nextval('punctual.seq') else m.seq end,
+      until = case e.kind when 5 then t end,
+      leased_at = null,
+      token = null,
+      owner = null,
+      due_at = e.due_at,
+      first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at) else m.first_due_at end,
+      attempt = m.attempt - (e.kind = 4)::int,
+      lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind = 1 then 0 else m.lapses end,
+      error = case e.kind when 4 then m.error else nullif(e.error, '') end,
+      reason = case e.kind when 5 then nullif(e.reason, '') end
+    from e where m.ctid = e.place and e.kind <> 0
+  ), counted as (
+    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind between 1 and 4), -count(*),
+      count(*) filter (where e.kind = 5) from e group by e.topic
+  ), firsts as (
+    select e.topic, min(e.due_at) as due_at from e where e.kind between 1 and 4 group by e.topic
+  )
+  select
+    (select array_agg(case
+        when e.o is not null then 'settled'
+        when exists (select 1 from e as twin where twin.id = u.id) then 'lost'
+        when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token) then 'locked'
+        else 'lost' end order by u.o)
+      from unnest(ids, tokens) with ordinality as u(id, token, o) left join e on e.o = u.o),
+    (select array_agg(f.topic) from firsts f where not exists (
+      select 1 from generate_series(0, 2) as rank(p), lateral (
+        select 1 from punctual.message m where m.queue = q and m.state = 0 and m.topic = f.topic and m.priority = rank.p
+          and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
+    (select min(f.due_at) from firsts f),
+    (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
+      from e where e.kind between 1 and 4)
+    into answers, ring, ring_at, giver;
+  return next;
+end
+$$;

