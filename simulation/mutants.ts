@@ -147,8 +147,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a release is counted as an attempt',
     file: 'src/store/memory/messages.ts',
-    find: '        this.table.addAttempt(slot, -1)\n',
-    replace: '',
+    find: "      case 'release':\n        this.table.addAttempt(slot, -1)\n",
+    replace: "      case 'release':\n",
   },
   {
     name: 'one retry too many',

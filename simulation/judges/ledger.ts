@@ -9,6 +9,7 @@
  * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
  */
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
+import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { keepSettlement, type Kept } from './kept.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
@@ -17,7 +18,7 @@ import { judgeSettlement } from './settlement-rules.ts'
 import type { Violations } from './violations.ts'
 
 export type Known = {
-  readonly message: contract.NewMessage
+  message: contract.NewMessage
   readonly order: number
   place: 'waiting' | 'running' | 'dead'
   dueAt: number
@@ -83,21 +84,24 @@ export class Ledger {
     for (const [i, message] of messages.entries()) {
       const existing = this.#known.get(message.id)
       this.#expect('P5', `put ${message.id}`, results[i], putResult(existing, message))
-      if (results[i] !== 'stored' && results[i] !== 'replaced') continue
-      const dueAt = 'at' in message.when ? message.when.at : now + message.when.delayMs
-      this.#known.set(message.id, {
-        message,
-        order: this.#produced,
-        place: 'waiting',
-        dueAt,
-        attempt: 0,
-        lease: undefined,
-        kept: { producedAt: now, firstDueAt: dueAt, lapses: 0 },
-        wait: this.#wait(dueAt, now),
-      })
-      this.#produced += 1
-      this.#stored.add(message.id)
+      if (results[i] === 'stored' || results[i] === 'replaced') this.#store(message, now)
     }
+  }
+
+  #store(message: contract.NewMessage, now: number): void {
+    const dueAt = momentOf(message.when, now)
+    this.#known.set(message.id, {
+      message,
+      order: this.#produced,
+      place: 'waiting',
+      dueAt,
+      attempt: 0,
+      lease: undefined,
+      kept: { producedAt: now, firstDueAt: dueAt, lapses: 0 },
+      wait: this.#wait(dueAt, now),
+    })
+    this.#produced += 1
+    this.#stored.add(message.id)
   }
 
   remove(ids: readonly string[], from: 'waiting' | 'dead', results: readonly contract.RemoveResult[]): void {
@@ -120,7 +124,7 @@ export class Ledger {
       const expected = place === 'dead' ? 'missing' : place === 'running' ? 'running' : 'rescheduled'
       this.#expect('P2', `reschedule ${id}`, results[i], expected)
       if (known === undefined || results[i] !== 'rescheduled') continue
-      known.dueAt = 'at' in when ? when.at : now + when.delayMs
+      known.dueAt = momentOf(when, now)
       known.kept.firstDueAt = known.dueAt
       known.wait = this.#wait(known.dueAt, now)
     }
@@ -203,10 +207,21 @@ export class Ledger {
         'P4',
         `${settlement.kind} ${settlement.id}`,
         results[i],
-        held === undefined ? 'lost' : 'settled',
+        held === undefined ? 'lost' : this.#isCarried(settlement) ? 'settled' : 'refused',
       )
-      if (held !== undefined && results[i] === 'settled') this.#settleOne(held, settlement, now)
+      if (held === undefined || results[i] !== 'settled') continue
+      this.#settleOne(held, settlement, now)
+      for (const message of followUpsOf(settlement))
+        if (putResult(this.#known.get(message.id), message) !== 'duplicate') this.#store(message, now)
     }
+  }
+
+  /** Nothing that it carries would replace a message that runs elsewhere. */
+  #isCarried(settlement: contract.Settlement): boolean {
+    return followUpsOf(settlement).every(
+      (message) =>
+        message.id === settlement.id || putResult(this.#known.get(message.id), message) !== 'running',
+    )
   }
 
   /** Everything in the store, against everything that should be. */
@@ -247,6 +262,13 @@ export class Ledger {
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs
+        known.wait = this.#wait(known.dueAt, now)
+        return
+      case 'again':
+        known.attempt -= 1
+        known.dueAt = momentOf(settlement.when, now)
+        known.kept.firstDueAt = known.dueAt
+        known.message = { ...known.message, ...settlement.content }
         known.wait = this.#wait(known.dueAt, now)
         return
       case 'lapse':
@@ -421,10 +443,18 @@ export class Ledger {
   }
 }
 
-function putResult(existing: Known | undefined, { ifExists }: contract.NewMessage): contract.PutResult {
+function momentOf(when: contract.DueTime, now: number): number {
+  return 'at' in when ? when.at : now + when.delayMs
+}
+
+function putResult(
+  existing: Known | undefined,
+  { ifExists, ifBody }: contract.NewMessage,
+): contract.PutResult {
+  if (ifBody !== undefined && existing?.message.body !== ifBody) return 'duplicate'
   if (existing === undefined) return 'stored'
   if (ifExists === 'keep') return 'duplicate'
-  return existing.place === 'running' ? 'running' : 'replaced'
+  return existing.place === 'running' && ifExists === 'replace' ? 'running' : 'replaced'
 }
 
 function comesBefore(a: Known, b: Known): boolean {

@@ -23,6 +23,7 @@ export function judgeSettlement(
   if (lease.holder !== holder) return `${holder.name} settles the lease of ${lease.holder.name}`
   switch (settlement.kind) {
     case 'ack':
+    case 'again':
       return judgeAck(lease)
     case 'lapse':
       return judgeLapse(lease)

@@ -73,20 +73,20 @@ export class Link extends StoreWrapper {
     return super.settle(settlements)
   }
 
-  override onWake(listener: () => void, owner?: string): () => void {
+  override onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const { plan, timeline, tally, weather } = this.#world
     if (!plan.isRemote) return super.onWake(listener, owner)
-    const arrive = (): void => {
+    const arrive = (wake: contract.WakeUp): void => {
       this.rate.allow(1)
-      listener()
+      listener(wake)
     }
-    const end = super.onWake(() => {
+    const end = super.onWake((wake) => {
       const { wakeLoss, wakeDuplicate, wakeDelayMs } = weather.faults
       const isLost = this.#chance.happens(wakeLoss) || weather.outageOf(this.#process.host) !== undefined
       if (isLost) tally.wakesLost += 1
-      else timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
+      else timeline.after(this.#chance.next() * wakeDelayMs, this.#process, () => arrive(wake))
       if (this.#chance.happens(wakeDuplicate) && !isLost)
-        timeline.after(this.#chance.next() * wakeDelayMs, this.#process, arrive)
+        timeline.after(this.#chance.next() * wakeDelayMs, this.#process, () => arrive(wake))
     }, owner)
     this.#process.onDeath(end)
     return end

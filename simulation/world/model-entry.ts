@@ -10,7 +10,7 @@ export type ModelLease = {
 }
 
 export type ModelEntry = {
-  readonly message: contract.NewMessage
+  message: contract.NewMessage
   readonly order: number
   readonly producedAt: number
   place: 'waiting' | 'running' | 'dead'

@@ -1,4 +1,5 @@
 /** Looking at the model: pages, counts and forecasts, each by a walk over everything. */
+import { isControl } from '../../src/core/control.ts'
 import { decodeCursor, encodeCursor } from '../../src/core/encoding/cursor.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { isPicked } from '../../src/store/shared/filters.ts'
@@ -42,8 +43,9 @@ function parseCursor(cursor: string): readonly [after: number, deaths: number] {
 
 export function modelCounts(entries: Iterable<ModelEntry>, now: number): contract.Counts {
   const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
-  for (const entry of entries) states[stateOf(entry, now)] += 1
-  return { states, isExact: true, ...earliest(entries) }
+  const shown = [...entries].filter(({ message }) => !isControl(message.topic))
+  for (const entry of shown) states[stateOf(entry, now)] += 1
+  return { states, isExact: true, ...earliest(shown) }
 }
 
 export function modelTopics(entries: Iterable<ModelEntry>): Readonly<Record<string, contract.TopicCounts>> {
@@ -69,11 +71,16 @@ export function modelForecast(
   checkEdges(edges)
   const counts = Array.from({ length: edges.length - 1 }, () => 0)
   for (const { place, dueAt, message } of entries) {
-    if (place !== 'waiting' || (topic !== undefined && message.topic !== topic)) continue
+    if (place !== 'waiting' || !isOfTopic(message, topic)) continue
     const bar = barOf(edges, dueAt)
     if (bar >= 0) counts[bar] = (counts[bar] ?? 0) + 1
   }
   return { counts, isExact: true }
+}
+
+/** One of our own topics must be named. */
+function isOfTopic(message: contract.NewMessage, topic: string | undefined): boolean {
+  return topic === undefined ? !isControl(message.topic) : message.topic === topic
 }
 
 function earliest(entries: Iterable<ModelEntry>): { nextDueAt?: number } {

@@ -5,8 +5,9 @@
  */
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
-import { admitClaim, admitEntries } from '../../src/store/shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
@@ -27,7 +28,10 @@ export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
-  readonly #listeners = new Set<{ readonly call: () => void; readonly owner: string | undefined }>()
+  readonly #listeners = new Set<{
+    readonly call: (wake: contract.WakeUp) => void
+    readonly owner: string | undefined
+  }>()
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   #produced = 0
@@ -125,6 +129,7 @@ export class ModelStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
+    admitSettlements(settlements, this.capabilities.batchMax)
     return this.#changing(() => settlements.map((settlement) => this.#settleOne(settlement)))
   }
 
@@ -197,7 +202,7 @@ export class ModelStore implements contract.Store {
     return unsupported('model', 'backup', 'a model lives as long as its test')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const entry = { call: listener, owner }
     this.#listeners.add(entry)
     return () => this.#listeners.delete(entry)
@@ -205,8 +210,9 @@ export class ModelStore implements contract.Store {
 
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
+    if (message.ifBody !== undefined && existing?.message.body !== message.ifBody) return 'duplicate'
     if (existing !== undefined && message.ifExists === 'keep') return 'duplicate'
-    if (existing?.place === 'running') return 'running'
+    if (existing?.place === 'running' && message.ifExists !== 'seize') return 'running'
     const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
     this.#entries.set(message.id, entry)
@@ -266,12 +272,27 @@ export class ModelStore implements contract.Store {
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
     const entry = this.#heldBy(settlement)
     if (entry === undefined) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    const followUps = followUpsOf(settlement)
+    const runs = ({ id, ifExists }: contract.NewMessage): boolean =>
+      ifExists === 'replace' && id !== settlement.id && this.#entries.get(id)?.place === 'running'
+    if (!isStorable(settlement) || followUps.some(runs)) return 'refused'
+    this.#settleHeld(entry, settlement)
+    for (const message of followUps) this.#putOne(message)
+    return 'settled'
+  }
+
+  #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {
     const owner = entry.held?.owner
     entry.held = undefined
     switch (settlement.kind) {
       case 'ack':
         this.#entries.delete(settlement.id)
+        break
+      case 'again':
+        entry.attempt -= 1
+        entry.lapses = 0
+        entry.message = { ...entry.message, ...settlement.content }
+        this.#setMoment(entry, dueAtOf(settlement.when, this.#now()))
         break
       case 'retry':
         entry.error = settlement.error
@@ -296,9 +317,8 @@ export class ModelStore implements contract.Store {
         this.#deaths += 1
         break
       default:
-        return assertNever(settlement)
+        assertNever(settlement)
     }
-    return 'settled'
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {
@@ -325,7 +345,7 @@ export class ModelStore implements contract.Store {
     const causes = this.#wakesFor
     this.#wakesFor = []
     for (const { call, owner } of this.#listeners)
-      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call()
+      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call({ kind: 'due' })
     return result
   }
 

@@ -126,6 +126,7 @@ export class SimulatedProcess implements Holder {
     if (lease.from !== 'due') return
     this.#unstarted.set(key, lease)
     this.#idleSince.set(lease.topic, Infinity)
+    this.#latecomers.delete(lease.topic)
     this.#world.fairness.delivered(lease, this)
   }
 

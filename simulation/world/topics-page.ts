@@ -1,4 +1,5 @@
 /** A page of counts by topic, for engines that have all topics at hand. */
+import { isControl } from '../../src/core/control.ts'
 import type { TopicCounts, TopicsPage, TopicsQuery } from '../../src/store/contract/store.ts'
 
 export function topicsPage(all: Readonly<Record<string, TopicCounts>>, query: TopicsQuery): TopicsPage {
@@ -6,7 +7,9 @@ export function topicsPage(all: Readonly<Record<string, TopicCounts>>, query: To
     const wanted = new Set(query.topics)
     return { topics: Object.fromEntries(Object.entries(all).filter(([name]) => wanted.has(name))) }
   }
-  const names = Object.keys(all).toSorted()
+  const names = Object.keys(all)
+    .filter((name) => !isControl(name))
+    .toSorted()
   const from = query.cursor === undefined ? 0 : names.findIndex((name) => name > (query.cursor ?? ''))
   const page = from === -1 ? [] : names.slice(from, from + query.limit)
   const topics = Object.fromEntries(page.map((name) => [name, all[name] as TopicCounts]))

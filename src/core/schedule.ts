@@ -26,6 +26,15 @@ export type NextAnswer =
   | { readonly state: 'WAITING'; readonly ms: number }
   | { readonly state: 'EXPIRED' }
 
+/**
+ * Why a sleeper is woken. An engine that has lost count, as after a broken connection, says `controls`: it covers the rest.
+ *
+ *   due       something may be due sooner than the last answer said
+ *   controls  a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
+ */
+export const WAKE_KINDS = ['due', 'controls'] as const
+export type WakeUp = { readonly kind: (typeof WAKE_KINDS)[number] }
+
 export type ScheduleState =
   | { readonly name: 'idle' }
   | { readonly name: 'reading'; readonly woken: boolean; readonly failures: number; readonly barren: number }

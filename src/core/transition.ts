@@ -19,6 +19,7 @@ export type Verb =
   | 'lapse'
   | 'ack'
   | 'retry'
+  | 'again'
   | 'release'
   | 'dead'
   | 'cancel'
@@ -33,7 +34,14 @@ export type Target = Place | 'waiting'
 export const TRANSITIONS: Readonly<Record<Place, Readonly<Partial<Record<Verb, Target>>>>> = {
   delayed: { due: 'ready', cancel: 'gone', reschedule: 'waiting', purge: 'gone' },
   ready: { claim: 'running', cancel: 'gone', reschedule: 'waiting', purge: 'gone' },
-  running: { lapse: 'running', ack: 'gone', retry: 'waiting', release: 'waiting', dead: 'dead' },
+  running: {
+    lapse: 'running',
+    ack: 'gone',
+    retry: 'waiting',
+    again: 'waiting',
+    release: 'waiting',
+    dead: 'dead',
+  },
   dead: { revive: 'ready', purge: 'gone' },
   gone: {},
 }
@@ -44,6 +52,7 @@ export const VERBS: readonly Verb[] = [
   'lapse',
   'ack',
   'retry',
+  'again',
   'release',
   'dead',
   'cancel',

@@ -15,6 +15,8 @@ export type BatchLimits<T> = {
   readonly entriesMax: number
   readonly bytesMax: number
   readonly sizeOf: (item: T) => number
+  /** How many entries an item counts; 1 where it is not given. */
+  readonly entriesOf?: (item: T) => number
 }
 
 export type TurnOptions<T> = BatchLimits<T> & {
@@ -58,19 +60,23 @@ export class Turn<T> {
 /** In order, each within the limits; the list itself where it fits as a whole. */
 export function cutBatches<T>(
   items: readonly T[],
-  { entriesMax, bytesMax, sizeOf }: BatchLimits<T>,
+  { entriesMax, bytesMax, sizeOf, entriesOf }: BatchLimits<T>,
 ): readonly (readonly T[])[] {
   const batches: (readonly T[])[] = []
   let from = 0
   let bytes = 0
+  let entries = 0
   items.forEach((item, i) => {
     const size = sizeOf(item)
-    if (i > from && (i - from === entriesMax || bytes + size > bytesMax)) {
+    const count = entriesOf === undefined ? 1 : entriesOf(item)
+    if (i > from && (entries + count > entriesMax || bytes + size > bytesMax)) {
       batches.push(items.slice(from, i))
       from = i
       bytes = 0
+      entries = 0
     }
     bytes += size
+    entries += count
   })
   batches.push(from === 0 ? items : items.slice(from))
   return batches

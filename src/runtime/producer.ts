@@ -51,8 +51,9 @@ export class Producer {
     const { batchMax: entriesMax, batchBytesMax: bytesMax } = store.capabilities
     this.#limits = { entriesMax, bytesMax, sizeOf: ({ message }) => sizeOfMessage(message) }
     this.#budget = new ByteBudget(bytesMax * PARALLEL_BATCHES)
-    this.#turn = new Turn({
-      ...this.#limits,
+    this.#turn = new Turn<PendingProduce>({
+      entriesMax,
+      bytesMax,
       sizeOf: ({ draft }) => sizeOfMessage(draft.message),
       earlyAt: EARLY_AT,
       atTurnEnd: (run) => process.nextTick(run),

@@ -58,6 +58,7 @@ export class Reports {
         events.emit('dead', { id, topic, attempt, reason, error })
         return
       }
+      case 'again':
       case 'release':
         return
       default:

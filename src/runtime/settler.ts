@@ -16,7 +16,7 @@ import { assertNever, isUnavailable } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { cutBatches, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
-import { sizeOfSettlement } from '../store/contract/sizes.ts'
+import { entriesOfSettlement, sizeOfSettlement } from '../store/contract/sizes.ts'
 import type { LeaseRef, SettleResult, Settlement, Store } from '../store/contract/store.ts'
 
 const PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 2_000, jitter: 0.3 }
@@ -63,6 +63,7 @@ export class Settler {
       entriesMax: batchMax,
       bytesMax: batchBytesMax,
       sizeOf: ({ settlement }) => sizeOfSettlement(settlement),
+      entriesOf: ({ settlement }) => entriesOfSettlement(settlement),
     }
     this.#gatherMs = leadMs > 0 ? GATHER_MS : 0
     // As many batches may be waiting for their next try as there are handlers; Node warns of a leak from eleven on.

@@ -141,7 +141,7 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake(() => this.#scheduler.wake(), this.#identity.owner)
+    this.#endWakes = this.#parts.store.onWake((_wake) => this.#scheduler.wake(), this.#identity.owner)
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()

@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { UnavailableError, assertNever } from '../core/errors.ts'
-import type { Capabilities, Store } from '../store/contract/store.ts'
+import type { Capabilities, Store, WakeUp } from '../store/contract/store.ts'
 import { StoreWrapper, type StoreVerb } from '../store/contract/verbs.ts'
 
 export type { StoreVerb } from '../store/contract/verbs.ts'
@@ -51,9 +51,9 @@ export class FaultyStore extends StoreWrapper {
     return this.#calls
   }
 
-  override onWake(listener: () => void, owner?: string): () => void {
-    return super.onWake(() => {
-      if (!this.#isDeaf) listener()
+  override onWake(listener: (wake: WakeUp) => void, owner?: string): () => void {
+    return super.onWake((wake) => {
+      if (!this.#isDeaf) listener(wake)
     }, owner)
   }
 

@@ -14,7 +14,13 @@ import type {
   Settlement,
   Store,
 } from '../store/contract/store.ts'
-import { sizeOfMessage, sizeOfSettlement } from '../store/contract/sizes.ts'
+import {
+  FOLLOW_UPS_MAX,
+  entriesOfSettlement,
+  followUpsOf,
+  sizeOfMessage,
+  sizeOfSettlement,
+} from '../store/contract/sizes.ts'
 import { StoreWrapper, type StoreVerb } from '../store/contract/verbs.ts'
 
 /** Verbs whose first argument is a list of entries. */
@@ -44,6 +50,7 @@ export class StrictStore extends StoreWrapper {
         break
       case 'settle':
         yield* this.#byteMistakes((first as readonly Settlement[]).map(sizeOfSettlement))
+        yield* followUpMistakes(first as readonly Settlement[], batchMax)
         break
       case 'claim':
         yield* this.#claimMistakes(first as ClaimRequest)
@@ -87,6 +94,13 @@ export class StrictStore extends StoreWrapper {
 
 function* countMistakes(entries: number, max: number): Generator<string> {
   if (entries > max) yield `${entries} entries in one call; allowed: ${max}`
+}
+
+function* followUpMistakes(settlements: readonly Settlement[], max: number): Generator<string> {
+  const counts = settlements.map(entriesOfSettlement)
+  const entries = counts.reduce((sum, count) => sum + count, 0)
+  if (settlements.length > 1) yield* countMistakes(entries, max)
+  for (const settlement of settlements) yield* countMistakes(followUpsOf(settlement).length, FOLLOW_UPS_MAX)
 }
 
 function* limitMistakes(limit: number, max: number): Generator<string> {

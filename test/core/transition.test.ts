@@ -8,7 +8,14 @@ const PLACES: readonly Place[] = [...MESSAGE_STATES, 'gone']
 const EXPECTED: Record<Place, Partial<Record<Verb, string>>> = {
   delayed: { due: 'ready', cancel: 'gone', reschedule: 'waiting', purge: 'gone' },
   ready: { claim: 'running', cancel: 'gone', reschedule: 'waiting', purge: 'gone' },
-  running: { lapse: 'running', ack: 'gone', retry: 'waiting', release: 'waiting', dead: 'dead' },
+  running: {
+    lapse: 'running',
+    ack: 'gone',
+    retry: 'waiting',
+    again: 'waiting',
+    release: 'waiting',
+    dead: 'dead',
+  },
   dead: { revive: 'ready', purge: 'gone' },
   gone: {},
 }

@@ -12,7 +12,9 @@
  */
 import type { EndedCounts } from '../../core/figures.ts'
 import type { PriorityRank } from '../../core/message.ts'
-import type { NextAnswer } from '../../core/schedule.ts'
+import type { NextAnswer, WakeUp } from '../../core/schedule.ts'
+
+export type { WakeUp } from '../../core/schedule.ts'
 
 export interface RuntimeVerbs {
   /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */
@@ -38,7 +40,7 @@ export interface RuntimeVerbs {
    * it. A hint: it may be lost, late or repeated. What `owner` itself released need not wake it. Returns the function
    * that ends the subscription.
    */
-  onWake(listener: () => void, owner?: string): () => void
+  onWake(listener: (wake: WakeUp) => void, owner?: string): () => void
 }
 
 /** When a message is due: so long from the store's now, or at a moment. */
@@ -53,14 +55,22 @@ export type NewMessage = {
   readonly meta: string
   readonly priority: PriorityRank
   readonly when: DueTime
-  /** `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. */
-  readonly ifExists: 'keep' | 'replace'
+  /**
+   * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. `seize` is for
+   * messages of our own (`core/control`): it replaces also one that runs, whose lease is then lost.
+   */
+  readonly ifExists: 'keep' | 'replace' | 'seize'
+  /** With `seize`: stored only if a message is there that has this body, else `duplicate`. */
+  readonly ifBody?: string
 }
 
 /** `running`: asked to replace, but a worker has the message. */
 export type PutResult = 'stored' | 'duplicate' | 'replaced' | 'running'
 export type ExtendResult = 'extended' | 'lost'
-/** `refused`: this entry cannot be stored; its neighbours were. The message still runs under its lease. */
+/**
+ * `refused`: this entry, or a message that it carries, cannot be stored; nothing of it was applied, its neighbours were.
+ * The message still runs under its lease.
+ */
 export type SettleResult = 'settled' | 'lost' | 'refused'
 
 export type Want = { readonly topic: string; readonly limit: number }
@@ -133,7 +143,17 @@ export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?
 
 export type Settlement =
   /** Done: the message is gone. */
-  | (LeaseRef & { readonly kind: 'ack' })
+  | (LeaseRef & FollowUps & { readonly kind: 'ack' })
+  /**
+   * Due again at a moment that is then its own (`firstDueAt`), this attempt not counted, lapses 0; perhaps with another
+   * content.
+   */
+  | (LeaseRef &
+      FollowUps & {
+        readonly kind: 'again'
+        readonly when: DueTime
+        readonly content?: { readonly body: string; readonly meta: string }
+      })
   /** Due again `delayMs` from the store's now. `isLapse`: the lease had lapsed, and the store counts that. */
   | (LeaseRef & {
       readonly kind: 'retry'
@@ -146,6 +166,13 @@ export type Settlement =
   /** Given back unharmed: in its place, due as before, this attempt not counted. It wakes others. */
   | (LeaseRef & { readonly kind: 'release' })
   | (LeaseRef & { readonly kind: 'dead'; readonly reason: string; readonly error: string })
+
+/**
+ * Messages that are stored in the same step: all of them if this entry is settled, else none. The message itself leaves
+ * first, so that one of them may take its id. At most FOLLOW_UPS_MAX; each counts as an entry of the call. None seizes,
+ * and one that would replace a message that another worker runs makes the entry `refused`.
+ */
+export type FollowUps = { readonly followUps?: readonly NewMessage[] }
 
 /** What ended, of one topic. */
 export type TopicFigures = EndedCounts & { readonly topic: string }

@@ -1,6 +1,12 @@
-/** What an entry counts towards `batchBytesMax`: UTF-16 units of its texts, which cost nothing to count. */
+/**
+ * What an entry counts towards `batchBytesMax`, in UTF-16 units of its texts, which cost nothing to count, and towards
+ * `batchMax`.
+ */
 import { assertNever } from '../../core/errors.ts'
-import type { NewMessage, Settlement } from './runtime.ts'
+import type { FollowUps, NewMessage, Settlement } from './runtime.ts'
+
+/** The most messages that one settlement carries. */
+export const FOLLOW_UPS_MAX = 100
 
 export function sizeOfMessage({ id, topic, body, meta }: NewMessage): number {
   return id.length + topic.length + body.length + meta.length
@@ -14,9 +20,31 @@ export function sizeOfSettlement(settlement: Settlement): number {
     case 'dead':
       return settlement.error.length + settlement.reason.length
     case 'ack':
+      return sizeOfFollowUps(settlement)
+    case 'again':
+      return sizeOfFollowUps(settlement) + sizeOfContent(settlement.content)
     case 'release':
       return 0
     default:
       return assertNever(settlement)
   }
+}
+
+/** A settlement and the messages that it carries. One that counts more than `batchMax` passes alone. */
+export function entriesOfSettlement(settlement: Settlement): number {
+  return 1 + followUpsOf(settlement).length
+}
+
+export function followUpsOf(settlement: Settlement): readonly NewMessage[] {
+  return 'followUps' in settlement ? (settlement.followUps ?? NO_MESSAGES) : NO_MESSAGES
+}
+
+const NO_MESSAGES: readonly NewMessage[] = []
+
+function sizeOfFollowUps({ followUps }: FollowUps): number {
+  return followUps === undefined ? 0 : followUps.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+}
+
+function sizeOfContent(content: { readonly body: string; readonly meta: string } | undefined): number {
+  return content === undefined ? 0 : content.body.length + content.meta.length
 }

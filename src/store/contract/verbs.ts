@@ -2,7 +2,7 @@
  * The verbs as data, and one wrapper for all of them. A store behind a faulty line, under audit or far away is a
  * `StoreWrapper` with its own `around`, so that a new verb is known to all of them at once.
  */
-import type { Capabilities, Store } from './store.ts'
+import type { Capabilities, Store, WakeUp } from './store.ts'
 
 export const STORE_VERBS = [
   'open',
@@ -51,7 +51,7 @@ class PassingStore {
     return call()
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: WakeUp) => void, owner?: string): () => void {
     return this.inner.onWake(listener, owner)
   }
 }

@@ -34,10 +34,14 @@ export class DiskSpace {
 
   /** Throws STORE_FULL while the reserve is not whole and cannot be made whole. */
   admit(entries: number, bytes: number): void {
+    if (!this.hasRoomFor(entries, bytes)) throw fullError(this.#directory)
+  }
+
+  hasRoomFor(entries: number, bytes: number): boolean {
     this.#admittedBytes += bytes + entries * OVERHEAD_BYTES
     const isStale = systemClock.monotonic() - this.#lookedAt > LOOK_AGAIN_MS
     if (this.#isFull || isStale || this.#admittedBytes > LOOK_AGAIN_BYTES) this.#look()
-    if (this.#isFull) throw fullError(this.#directory)
+    return !this.#isFull
   }
 
   /** True if there was something to give up. */

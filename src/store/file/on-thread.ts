@@ -20,6 +20,7 @@ import type {
   NewMessage,
   TopicFigures,
 } from '../contract/store.ts'
+import { sizeOfMessage } from '../contract/sizes.ts'
 import type { HostedEngine, Look, Written } from '../thread/host.ts'
 import type { ThreadCall } from '../thread/protocol.ts'
 import { Database } from './database/database.ts'
@@ -151,7 +152,7 @@ export class FileEngine implements HostedEngine {
       const values = calls.map((call) => this.#act(ledger, call))
       const wakes = ledger.close()
       db.commit()
-      for (const { queue } of wakes) ringBell(db.directory, queue)
+      for (const wake of wakes) ringBell(db.directory, wake)
       return { kind: 'done', values, wakes }
     } catch (error) {
       db.rollback()
@@ -205,7 +206,12 @@ export class FileEngine implements HostedEngine {
     if (write === undefined) throw new InvariantError(`the file engine has no verb "${call.verb}"`)
     const { db, queue: found, queueName, now } = this.#view(call)
     const queue = found === NO_QUEUE ? this.#makeQueue(queueName) : found
-    return write({ db, queue, queueName, now, ledger }, ...(call.args as Args))
+    return write({ db, queue, queueName, now, ledger, hasRoomFor: this.#hasRoomFor }, ...(call.args as Args))
+  }
+
+  readonly #hasRoomFor = (messages: readonly NewMessage[]): boolean => {
+    const bytes = messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
+    return this.#space.hasRoomFor(messages.length, bytes)
   }
 
   #view(call: ThreadCall): View {

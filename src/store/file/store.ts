@@ -5,9 +5,10 @@
  *   verb ─► message to the thread ─► one transaction for all who wait ─► disk ─► all of them resolve, sleepers woken
  */
 import { systemClock } from '../../clock.ts'
+import { entriesOfSettlement, sizeOfMessage, sizeOfSettlement } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
 import type { CallRequest } from '../thread/proxy.ts'
 import type { SyncMode } from './directory.ts'
@@ -68,10 +69,7 @@ export class FileStore implements contract.Store {
   }
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    let bytes = 0
-    for (const { id, topic, body, meta } of messages)
-      bytes += id.length + topic.length + body.length + meta.length
-    return this.#each('put', messages, [], bytes)
+    return this.#each('put', messages, [], sumOf(messages, sizeOfMessage))
   }
 
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
@@ -95,8 +93,13 @@ export class FileStore implements contract.Store {
     return this.#each('extend', leases, [leaseMs])
   }
 
-  settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    return this.#each('settle', settlements)
+  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    admitEntries(settlements.length, BATCH_MAX)
+    admitSettlements(settlements, BATCH_MAX)
+    this.#use()
+    if (settlements.length === 0) return []
+    const entries = sumOf(settlements, entriesOfSettlement)
+    return this.#call('settle', [settlements], entries, sumOf(settlements, sizeOfSettlement))
   }
 
   owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
@@ -155,7 +158,7 @@ export class FileStore implements contract.Store {
     await callAside(thread, this.#context.queue, 'backup', [directory])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#use().channel.listen(listener, owner)
   }
 
@@ -210,4 +213,10 @@ export class FileStore implements contract.Store {
     if (this.#opened === undefined || this.#closing !== undefined) throw closedError()
     return this.#opened
   }
+}
+
+function sumOf<T>(entries: readonly T[], sizeOf: (entry: T) => number): number {
+  let sum = 0
+  for (const entry of entries) sum += sizeOf(entry)
+  return sum
 }

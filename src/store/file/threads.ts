@@ -78,7 +78,7 @@ export async function callAside<T>(
 function startThread(directory: string, sync: SyncMode): FileThread {
   const channels = new Set<WakeChannel>()
   const wake = (wakes: readonly Wake[]): void => {
-    for (const { queue, giver } of wakes) for (const channel of channels) channel.hear(queue, giver)
+    for (const heard of wakes) for (const channel of channels) channel.hear(heard)
   }
   return { directory, sync, engine: newEngine(directory, sync, CALL_MS_MAX, wake), channels, handles: 0 }
 }

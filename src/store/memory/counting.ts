@@ -22,12 +22,17 @@ const CELLS = 4_096
 const SPAN_MAX = 8
 
 export function count(messages: Messages, now: number): contract.Counts {
-  const { table, waiting, leases } = messages
+  const { table, waiting, leases, topics } = messages
   const isExact = waiting.advance(now)
   const { delayed } = waiting
-  const ready = table.size - leases.size - table.deadCount - delayed
+  let [all, running, dead] = [table.size, leases.size, table.deadCount]
+  for (const ours of topics.ours) {
+    all -= ours.waiting + ours.running + ours.dead
+    running -= ours.running
+    dead -= ours.dead
+  }
   const nextDueAt = waiting.nextDueAt()
-  const states = { delayed, ready, running: leases.size, dead: table.deadCount }
+  const states = { delayed, ready: all - running - dead - delayed, running, dead }
   return { states, isExact, ...(nextDueAt === undefined ? {} : { nextDueAt }) }
 }
 
@@ -41,7 +46,7 @@ export function countTopics(messages: Messages, query: contract.TopicsQuery): co
   const found: Topic[] = []
   for (let number = parseCursor(query.cursor); number < topics.numbers; number += 1) {
     const topic = topics.at(number)
-    if (topic === undefined || topic.waiting + topic.running + topic.dead === 0) continue
+    if (topic === undefined || topic.isOurs || topic.waiting + topic.running + topic.dead === 0) continue
     if (found.length === query.limit)
       return { topics: countsOf(messages, found, looks), cursor: encodeCursor([String(number)]) }
     found.push(topic)
@@ -77,16 +82,19 @@ export function forecast(messages: Messages, { edges, topic }: contract.Forecast
 }
 
 function tallyBars(
-  { table }: Messages,
+  { table, topics }: Messages,
   edges: readonly number[],
   { lane, step }: { readonly lane: number | undefined; readonly step: number },
 ): Float64Array {
   const { states, dueAt, topic, slots } = table
   const tally = new Float64Array(edges.length - 1)
   const grid = new BarGrid(edges)
+  const hidden = new Set(lane === undefined ? [...topics.ours].map(({ number }) => number) : [])
+  const isAnyHidden = hidden.size > 0
   for (let at = 0; at < slots; at += step) {
     const slot = step === 1 ? at : Math.floor(at + spread(at) * step)
     if (states[slot] !== WAITING || (lane !== undefined && topic[slot] !== lane)) continue
+    if (isAnyHidden && hidden.has(topic[slot] as number)) continue
     const bar = grid.barOf(dueAt[slot] as number)
     if (bar >= 0) tally[bar] = (tally[bar] as number) + 1
   }

@@ -3,6 +3,7 @@
  * its lease always change together.
  */
 import { assertNever } from '../../core/errors.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { dueAtOf, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
@@ -34,12 +35,17 @@ export class Messages {
     return this.topics.numbered(this.table.topic[slot] as number)
   }
 
+  /** Places one new message: of a `put`, or one that a settlement carries. */
   put(message: contract.NewMessage, now: number): contract.PutResult {
     const existing = this.table.slotOf(message.id)
+    const { ifBody } = message
+    if (ifBody !== undefined && (existing === undefined || this.table.body(existing) !== ifBody))
+      return 'duplicate'
     if (existing !== undefined) {
       if (message.ifExists === 'keep') return 'duplicate'
-      if (this.table.state(existing) === RUNNING) return 'running'
-      this.#discard(existing)
+      if (this.table.state(existing) !== RUNNING) this.#discard(existing)
+      else if (message.ifExists === 'seize') this.#finish(existing)
+      else return 'running'
     }
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
@@ -105,13 +111,25 @@ export class Messages {
   settle(settlement: contract.Settlement, now: number): contract.SettleResult {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    const followUps = followUpsOf(settlement)
+    if (!isStorable(settlement) || followUps.some((message) => this.#cannotPlace(message, slot)))
+      return 'refused'
+    this.#settleHeld(slot, settlement, now)
+    for (const message of followUps) this.put(message, now)
+    return 'settled'
+  }
+
+  #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
+    if (settlement.kind === 'ack') return this.#finish(slot)
     const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
-      case 'ack':
-        this.topics.leave(this.topicOf(slot), 'running')
-        this.table.drop(slot)
+      case 'again':
+        this.table.addAttempt(slot, -1)
+        this.table.setLapses(slot, 0)
+        this.table.setMoment(slot, dueAtOf(settlement.when, now))
+        if (settlement.content !== undefined) this.table.setContent(slot, settlement.content)
+        this.#wait(slot, 'running')
         break
       case 'retry':
         this.table.setError(slot, settlement.error)
@@ -135,9 +153,8 @@ export class Messages {
         this.topics.leave(this.topicOf(slot), 'running')
         break
       default:
-        return assertNever(settlement)
+        assertNever(settlement)
     }
-    return 'settled'
   }
 
   #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
@@ -164,6 +181,20 @@ export class Messages {
     this.topics.enter(topic, 'waiting')
     this.topics.leave(topic, from)
     this.waiting.enter(slot, releasedBy)
+  }
+
+  /** Whether it would replace another that runs. */
+  #cannotPlace({ id, ifExists }: contract.NewMessage, parent: number): boolean {
+    const slot = this.table.slotOf(id)
+    if (slot === undefined || slot === parent || ifExists !== 'replace') return false
+    return this.table.state(slot) === RUNNING
+  }
+
+  /** A running one leaves for good. */
+  #finish(slot: number): void {
+    this.leases.end(slot)
+    this.topics.leave(this.topicOf(slot), 'running')
+    this.table.drop(slot)
   }
 
   /** A waiting or dead one leaves for good. Its ghost in a line is recognised there. */

@@ -2,14 +2,17 @@
  * Who is to be woken: everybody, when something came that sleepers do not expect. What an owner released itself wakes
  * all others, because it gave the message back for want of room.
  */
-type Sleeper = { readonly call: () => void; readonly owner: string | undefined }
+import type { WakeUp } from '../contract/store.ts'
+
+type WakeCall = (wake: WakeUp) => void
+type Sleeper = { readonly call: WakeCall; readonly owner: string | undefined }
 
 export class Sleepers {
   readonly #sleepers = new Set<Sleeper>()
   #isForAll = false
   readonly #releasedBy = new Set<string>()
 
-  add(call: () => void, owner: string | undefined): () => void {
+  add(call: WakeCall, owner: string | undefined): () => void {
     const sleeper = { call, owner }
     this.#sleepers.add(sleeper)
     return () => this.#sleepers.delete(sleeper)
@@ -32,6 +35,13 @@ export class Sleepers {
     this.#releasedBy.clear()
     if (!isForAll && others.length === 0) return
     for (const { call, owner } of this.#sleepers)
-      if (isForAll || others.some((name) => name !== owner)) call()
+      if (isForAll || others.some((name) => name !== owner)) call({ kind: 'due' })
+  }
+
+  /** Everybody, at once: a control changed. */
+  wakeAll(): void {
+    this.#isForAll = false
+    this.#releasedBy.clear()
+    for (const { call } of this.#sleepers) call({ kind: 'controls' })
   }
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../../clock.ts'
 import { UnavailableError, assertNever } from '../../core/errors.ts'
 import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WorkerList } from '../shared/worker-list.ts'
@@ -100,6 +100,7 @@ export class MemoryStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     const now = this.#admit(settlements.length)
+    admitSettlements(settlements, BATCH_MAX)
     return this.#waking(settlements.map((settlement) => this.#messages.settle(settlement, now)))
   }
 
@@ -152,7 +153,7 @@ export class MemoryStore implements contract.Store {
     return unsupported('memory', 'backup', 'use the file engine')
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#messages.sleepers.add(listener, owner)
   }
 

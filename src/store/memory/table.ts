@@ -106,6 +106,12 @@ export class MessageTable {
     return this.#metas.get(slot) ?? ''
   }
 
+  setContent(slot: number, { body, meta }: { readonly body: string; readonly meta: string }): void {
+    this.#bodies[slot] = body
+    if (meta === '') this.#metas.delete(slot)
+    else this.#metas.set(slot, meta)
+  }
+
   state(slot: number): number {
     return this.states[slot] as number
   }

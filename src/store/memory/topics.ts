@@ -9,6 +9,7 @@
  * is listed when that moment becomes earlier than the one it is listed with, and a listing that is too early is put
  * right when it comes to the top.
  */
+import { isControl } from '../../core/control.ts'
 import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
 import { ReadyLine } from './line.ts'
 
@@ -17,6 +18,8 @@ const EMPTY_KEPT = 1_000
 export type Topic = {
   readonly name: string
   readonly number: number
+  /** Of our own (`core/control`): it is in no count and in no list that does not name it. */
+  readonly isOurs: boolean
   /** By priority; made when the first message is ready. */
   readonly lines: (ReadyLine | undefined)[]
   waiting: number
@@ -35,6 +38,7 @@ export class Topics {
   readonly #all: (Topic | undefined)[] = []
   readonly #free: number[] = []
   readonly #byName = new Map<string, Topic>()
+  readonly #ours = new Set<Topic>()
   readonly #emptied = new Set<Topic>()
   readonly #listed = new ReadyLine((number, dueAt) => this.#all[number]?.listedAt === dueAt)
 
@@ -49,6 +53,11 @@ export class Topics {
 
   get size(): number {
     return this.#byName.size
+  }
+
+  /** Topics of our own. */
+  get ours(): ReadonlySet<Topic> {
+    return this.#ours
   }
 
   named(name: string): Topic | undefined {
@@ -70,7 +79,9 @@ export class Topics {
     const number = this.#free.pop() ?? this.#all.length
     const lines = PRIORITIES.map(() => undefined)
     const counts = { waiting: 0, running: 0, dead: 0 }
-    const topic: Topic = { name, number, lines, ...counts, promisedAt: Infinity, listedAt: Infinity }
+    const isOurs = isControl(name)
+    const topic: Topic = { name, number, isOurs, lines, ...counts, promisedAt: Infinity, listedAt: Infinity }
+    if (isOurs) this.#ours.add(topic)
     this.#all[number] = topic
     this.#byName.set(name, topic)
     return topic
@@ -96,10 +107,10 @@ export class Topics {
   ): void {
     const line = (topic.lines[priority] ??= new ReadyLine(this.#isInLine))
     line.push(message.slot, message.dueAt, message.order)
-    if (message.dueAt < topic.listedAt) this.#list(topic, message.dueAt)
+    if (message.dueAt < topic.listedAt && !topic.isOurs) this.#list(topic, message.dueAt)
   }
 
-  /** The earliest moment among the ready messages of all topics. */
+  /** The earliest moment among the ready messages of all topics but our own. */
   firstReadyAt(): number | undefined {
     for (;;) {
       const at = this.#listed.firstDueAt()
@@ -132,7 +143,7 @@ export class Topics {
   #listAnew(): void {
     this.#listed.clear()
     for (const topic of this.#byName.values()) {
-      topic.listedAt = readyAtOf(topic) ?? Infinity
+      topic.listedAt = topic.isOurs ? Infinity : (readyAtOf(topic) ?? Infinity)
       if (topic.listedAt !== Infinity) this.#listed.push(topic.number, topic.listedAt, topic.number)
     }
   }
@@ -142,6 +153,7 @@ export class Topics {
       this.#emptied.delete(topic)
       if (isEmpty(topic)) {
         this.#byName.delete(topic.name)
+        this.#ours.delete(topic)
         this.#all[topic.number] = undefined
         this.#free.push(topic.number)
       }

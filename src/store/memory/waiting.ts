@@ -22,14 +22,17 @@ export class Waiting {
   readonly #table: MessageTable
   readonly #sleepers: Sleepers
   #wheel: TimingWheel
+  /** For topics of our own, so that the other one counts what users have. */
+  #ourWheel: TimingWheel
 
   constructor(table: MessageTable, sleepers: Sleepers, now: number) {
     this.#table = table
     this.#sleepers = sleepers
     this.#wheel = new TimingWheel(now, table)
+    this.#ourWheel = new TimingWheel(now, table)
   }
 
-  /** How many are not due yet, provided that `advance` has moved everything up to now. */
+  /** How many of users' messages are not due yet, provided that `advance` has moved everything up to now. */
   get delayed(): number {
     return this.#wheel.size
   }
@@ -46,43 +49,53 @@ export class Waiting {
 
   /** Out of the wheel. One that stands in a line leaves a ghost there, which is recognised when its turn comes. */
   leave(slot: number): void {
-    this.#wheel.cancel(slot)
+    this.#wheelOf(slot).cancel(slot)
   }
 
   /** Moves what is due by `now` to the lines; false when there was too much for one call. */
   advance(now: number): boolean {
-    return this.#wheel.advance(now, MOVE_MAX, (slot) => this.#enterLine(slot))
+    const isAll = this.#wheel.advance(now, MOVE_MAX, (slot) => this.#enterLine(slot))
+    return this.#ourWheel.advance(now, MOVE_MAX, (slot) => this.#enterLine(slot)) && isAll
   }
 
   /** Everything finds its place anew: by a clock that was set back, what was due may be to come again. */
   restart(now: number): void {
     this.#wheel = new TimingWheel(now, this.#table)
+    this.#ourWheel = new TimingWheel(now, this.#table)
     this.topics.clearLines()
     for (let slot = 0; slot < this.#table.slots; slot += 1) {
       if (this.#table.state(slot) === WAITING) this.#place(slot, this.#table.dueAt[slot] as number)
     }
   }
 
-  /** The moment of the earliest message that waits. */
+  /** The moment of the earliest message that waits, our own left out. */
   nextDueAt(): number | undefined {
     return earlier(this.topics.firstReadyAt(), this.#wheel.nextAt())
   }
 
   nextDueAtOf(topic: Topic, looks: Looks): number | undefined {
-    return earlier(readyAtOf(topic), this.#wheel.nextAtAmong([topic.number], looks))
+    const wheel = topic.isOurs ? this.#ourWheel : this.#wheel
+    return earlier(readyAtOf(topic), wheel.nextAtAmong([topic.number], looks))
   }
 
   /** Tells a claimer of these topics how long it may sleep, and remembers it. Nothing of them is due. */
   promise(topics: readonly Topic[], now: number): Next {
-    const lanes = topics.map(({ number }) => number)
-    const at = this.#wheel.nextAtAmong(lanes, { left: LOOKS_MAX })
+    const lanes = topics.filter(({ isOurs }) => !isOurs).map(({ number }) => number)
+    const ours = topics.filter(({ isOurs }) => isOurs).map(({ number }) => number)
+    const looks = { left: LOOKS_MAX }
+    const at = earlier(this.#wheel.nextAtAmong(lanes, looks), this.#ourWheel.nextAtAmong(ours, looks))
     for (const topic of topics) topic.promisedAt = Math.max(topic.promisedAt, at ?? Infinity)
     return nextAt(at, now)
   }
 
   #place(slot: number, dueAt: number): void {
-    if (dueAt > this.#wheel.now) this.#wheel.place(slot)
+    const wheel = this.#wheelOf(slot)
+    if (dueAt > wheel.now) wheel.place(slot)
     else this.#enterLine(slot)
+  }
+
+  #wheelOf(slot: number): TimingWheel {
+    return this.#topicOf(slot).isOurs ? this.#ourWheel : this.#wheel
   }
 
   #enterLine(slot: number): void {

@@ -13,7 +13,7 @@ import { Presence } from './presence.ts'
 import {
   claimReply,
   makeToken,
-  settleColumns,
+  settleCall,
   tokenColumn,
   type Answered,
   type ClaimRow,
@@ -139,8 +139,9 @@ export class Leasing {
     results: contract.SettleResult[],
   ): Promise<number[]> {
     const entries = indexes.map((i) => settlements[i] as contract.Settlement)
-    const values = [queue, this.#at(), ...settleColumns(entries)]
-    const reply = await this.#options.writes.one<Answered<'settled' | 'lost' | 'locked'>>('settle_1', values)
+    const { name, columns } = settleCall(entries)
+    const values = [queue, this.#at(), ...columns]
+    const reply = await this.#options.writes.one<Answered<contract.SettleResult | 'locked'>>(name, values)
     this.#options.wrote(reply, entries.length)
     const locked: number[] = []
     for (const [n, i] of indexes.entries()) {

@@ -11,7 +11,7 @@ import { UsageError } from '../../core/errors.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
@@ -192,6 +192,7 @@ export class PostgresStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
+    admitSettlements(settlements, BATCH_MAX)
     return this.#leasing.settle(await this.#knownQueue(), settlements)
   }
 
@@ -259,7 +260,7 @@ export class PostgresStore implements contract.Store {
     )
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#wakeups.listen(listener, owner)
   }
 

@@ -5,7 +5,7 @@
  * A ring says the earliest moment that it is about, the owner that need not hear it (it gave the message back itself), and
  * the topics. After every (re)connect of the listener everybody is called.
  */
-import type { Want } from '../contract/store.ts'
+import type { WakeUp, Want } from '../contract/store.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
 import { Bell, type Ring } from '../sql/bell.ts'
 import type { Floors } from '../sql/floors.ts'
@@ -20,7 +20,7 @@ export type PostgresWakeupsOptions = Omit<ListenerOptions, 'heardRing'> & {
   readonly writes: PostgresLink
 }
 
-type NamedSleeper = { readonly call: () => void; readonly owner: string | undefined }
+type NamedSleeper = { readonly call: (wake: WakeUp) => void; readonly owner: string | undefined }
 
 export class PostgresWakeups {
   readonly #options: PostgresWakeupsOptions
@@ -48,7 +48,7 @@ export class PostgresWakeups {
   }
 
   /** Each subscription counts on its own, even of the same function. */
-  listen(call: () => void, owner: string | undefined): () => void {
+  listen(call: (wake: WakeUp) => void, owner: string | undefined): () => void {
     const sleeper: NamedSleeper = { call, owner }
     this.#sleepers.add(sleeper)
     this.#listener.start()
@@ -68,7 +68,7 @@ export class PostgresWakeups {
   #hear(payload: string | undefined): void {
     if (payload === undefined) {
       this.#options.floors.reset()
-      for (const { call } of this.#sleepers) call()
+      for (const { call } of this.#sleepers) call({ kind: 'controls' })
       return
     }
     const [at = '', giver = '', ...topics] = payload.split('\n')
@@ -78,7 +78,10 @@ export class PostgresWakeups {
   #wake({ at, giver, topics }: Ring): void {
     this.#options.floors.lower(at, topics)
     const message = [giver, ...topics].join('\n')
-    for (const { call, owner } of this.#sleepers) if (this.#wanted.isConcerned(owner, message)) call()
+    for (const { call, owner } of this.#sleepers) {
+      const wake = this.#wanted.hear(owner, message)
+      if (wake !== undefined) call(wake)
+    }
   }
 
   #send({ at, giver, topics }: Ring): Promise<unknown> {

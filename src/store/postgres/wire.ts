@@ -1,6 +1,7 @@
 /** From the contract's entries to the columns of a call, and from its rows back. */
 import { assertNever } from '../../core/errors.ts'
 import type { Random } from '../../random.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { nextAt } from '../shared/moments.ts'
 import { delayOf, momentOf, toMicros, toMs } from '../sql/micros.ts'
@@ -15,18 +16,25 @@ export type Answered<Word> = RingReply & { readonly answers: readonly Word[] }
 
 /** The columns of `put_1` between the clock and `is_joined`. */
 export function putColumns(messages: readonly contract.NewMessage[]): readonly unknown[] {
-  const ids = messages.map(({ id }) => id)
-  const isPlain = messages.every(({ ifExists }) => ifExists === 'keep') && new Set(ids).size === ids.length
+  const isPlain =
+    messages.every(({ ifExists }) => ifExists === 'keep') &&
+    new Set(messages.map(({ id }) => id)).size === messages.length
+  const oldBodies = isPlain ? [] : messages.map(({ ifBody }) => ifBody ?? null)
+  return [...messageColumns(messages), oldBodies, isPlain]
+}
+
+const MODES = { keep: 0, replace: 1, seize: 2 } as const
+
+function messageColumns(messages: readonly contract.NewMessage[]): readonly unknown[] {
   return [
-    ids,
+    messages.map(({ id }) => id),
     messages.map(({ topic }) => topic),
     messages.map(({ priority }) => priority),
     messages.map(({ when }) => delayOf(when)),
     messages.map(({ when }) => momentOf(when)),
     messages.map(({ meta }) => meta),
     messages.map(({ body }) => body),
-    messages.map(({ ifExists }) => (ifExists === 'keep' ? 0 : 1)),
-    isPlain,
+    messages.map(({ ifExists }) => MODES[ifExists]),
   ]
 }
 
@@ -38,16 +46,43 @@ export function moveColumns(moves: readonly contract.Move[]): readonly unknown[]
   ]
 }
 
-/** The columns of `settle_1` after the clock. */
-export function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {
+/** Which function settles these, and its columns after the clock. */
+export function settleCall(settlements: readonly contract.Settlement[]): {
+  readonly name: string
+  readonly columns: readonly unknown[]
+} {
+  const columns = settleColumns(settlements)
+  const carried = settlements.flatMap((one, i) =>
+    followUpsOf(one).map((message) => ({ parent: i + 1, message })),
+  )
+  if (carried.length === 0) return { name: 'settle_1', columns }
+  const parents = carried.map(({ parent }) => parent)
+  const messages = messageColumns(carried.map(({ message }) => message))
+  return { name: 'settle_with_1', columns: [...columns, parents, ...messages] }
+}
+
+function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {
+  const isAgain = settlements.some(({ kind }) => kind === 'again')
+  const ofAgain = <T>(pick: (one: Again) => T | undefined): (T | null)[] =>
+    isAgain ? settlements.map((one) => (one.kind === 'again' ? (pick(one) ?? null) : null)) : []
   return [
     settlements.map(({ id }) => id),
     settlements.map(({ token }) => tokenColumn(token)),
     settlements.map(kindOf),
-    settlements.map((one) => (one.kind === 'retry' ? toMicros(one.delayMs) : null)),
+    settlements.map(delayColumn),
     settlements.map((one) => ('error' in one ? storable(one.error) : '')),
     settlements.map((one) => ('reason' in one ? storable(one.reason) : '')),
+    ofAgain(({ when }) => momentOf(when)),
+    ofAgain(({ content }) => content?.meta),
+    ofAgain(({ content }) => content?.body),
   ]
+}
+
+type Again = Extract<contract.Settlement, { kind: 'again' }>
+
+function delayColumn(settlement: contract.Settlement): string | null {
+  if (settlement.kind === 'retry') return toMicros(settlement.delayMs)
+  return settlement.kind === 'again' ? delayOf(settlement.when) : null
 }
 
 function kindOf(settlement: contract.Settlement): number {
@@ -62,6 +97,8 @@ function kindOf(settlement: contract.Settlement): number {
       return 4
     case 'dead':
       return 5
+    case 'again':
+      return 6
     default:
       return assertNever(settlement)
   }

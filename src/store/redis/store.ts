@@ -16,7 +16,7 @@ import type { Random } from '../../random.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries } from '../shared/admission.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -199,10 +199,13 @@ export class RedisStore implements contract.Store {
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
+    admitSettlements(settlements, BATCH_MAX)
     const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
-    const call = settleCall(this.#keys, storable)
-    const results = settleResults(call, await this.#write(scripts.SETTLE_SCRIPT, call))
+    const isNewCarried = storable.some((one) => 'followUps' in one)
+    const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
+    const call = settleCall(this.#keys, storable, now)
+    const results = settleResults(call, await this.#write(call.script, call))
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))
@@ -261,8 +264,8 @@ export class RedisStore implements contract.Store {
     return worstFirst([...agreement, ...server])
   }
 
-  onWake(listener: () => void, owner?: string): () => void {
-    return this.#wakeups.listen(listener, (message) => this.#wanted.isConcerned(owner, message))
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
   }
 
   async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {

@@ -1,6 +1,7 @@
 /** From what the contract says about time to an engine's own clock, and back. */
 import { DELAY_MS_MAX } from '../../core/input/duration.ts'
-import type { DueTime, Next, Settlement } from '../contract/store.ts'
+import { FOLLOW_UPS_MAX, followUpsOf } from '../contract/sizes.ts'
+import type { DueTime, NewMessage, Next, Settlement } from '../contract/store.ts'
 
 export function dueAtOf(when: DueTime, now: number): number {
   return 'at' in when ? when.at : now + when.delayMs
@@ -12,8 +13,20 @@ export function nextAt(at: number | undefined, now: number): Next {
   return at <= now ? { state: 'EXPIRED' } : { state: 'WAITING', ms: at - now }
 }
 
-/** False for numbers that no engine can keep: NaN, infinite, or beyond every moment that users can name. */
+/**
+ * False for what no engine keeps: a number that is NaN, infinite or beyond every moment that users can name; too many
+ * messages carried, or one that seizes.
+ */
 export function isStorable(settlement: Settlement): boolean {
-  if (settlement.kind !== 'retry') return true
-  return settlement.delayMs >= 0 && settlement.delayMs <= DELAY_MS_MAX
+  const { kind } = settlement
+  if (kind === 'retry') return isMoment({ delayMs: settlement.delayMs })
+  if (kind === 'again' && !isMoment(settlement.when)) return false
+  if (kind !== 'ack' && kind !== 'again') return true
+  const followUps = followUpsOf(settlement)
+  const isFit = ({ when, ifExists }: NewMessage): boolean => isMoment(when) && ifExists !== 'seize'
+  return followUps.length <= FOLLOW_UPS_MAX && followUps.every(isFit)
+}
+
+function isMoment(when: DueTime): boolean {
+  return 'at' in when ? Number.isFinite(when.at) : when.delayMs >= 0 && when.delayMs <= DELAY_MS_MAX
 }

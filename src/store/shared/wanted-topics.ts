@@ -1,7 +1,9 @@
 /**
  * Whom a wake-up concerns. It names the owner that need not hear it and the topics it is about; none means all. A worker
- * is concerned by the topics that it ever wanted, as long as it named any.
+ * is concerned by the topics that it ever wanted, as long as it named any. A wake-up of another kind than `due` has a space
+ * and its kind where the owner would stand: no owner begins with a space.
  */
+import { WAKE_KINDS, type WakeUp } from '../../core/schedule.ts'
 import type { Want } from '../contract/store.ts'
 
 /** A worker with more topics than these is concerned by all. */
@@ -23,9 +25,17 @@ export class WantedTopics {
     this.#byOwner.delete(owner)
   }
 
-  /** `message`: the owner, a line feed, and the topics, each in a line. Without an owner, a listener hears for all. */
-  isConcerned(owner: string | undefined, message: string): boolean {
-    const [giver, ...topics] = message.split('\n')
+  /**
+   * What a message means to a worker; undefined when it does not concern it. `message`: the owner, a line feed, and the
+   * topics, each in a line. Without an owner, a listener hears for all.
+   */
+  hear(owner: string | undefined, message: string): WakeUp | undefined {
+    const [giver = '', ...topics] = message.split('\n')
+    if (!this.#isConcerned(owner, giver, topics)) return undefined
+    return { kind: WAKE_KINDS.find((kind) => giver === ` ${kind}`) ?? 'due' }
+  }
+
+  #isConcerned(owner: string | undefined, giver: string, topics: readonly string[]): boolean {
     if (owner !== undefined && giver === owner) return false
     if (topics.length === 0 || topics[0] === '') return true
     const wanted = owner === undefined ? [...this.#byOwner.values()] : [this.#byOwner.get(owner)]

@@ -2,6 +2,7 @@
  * What travels between the two sides of an engine's thread. All calls of one turn of the caller's event loop go in one
  * message, all answers of one turn of the thread in another.
  */
+import type { WakeUp } from '../../core/schedule.ts'
 
 export type ThreadCall = {
   readonly n: number
@@ -20,8 +21,8 @@ export const END = 'end'
 
 export type ThreadReply = readonly [n: number, value: unknown, error?: ErrorParts]
 
-/** Something in this queue may be due sooner. `giver`: all of it was released by this owner. */
-export type Wake = { readonly queue: string; readonly giver?: string }
+/** Something in this queue may be due sooner, or a control changed. `giver`: all of it was released by this owner. */
+export type Wake = WakeUp & { readonly queue: string; readonly giver?: string }
 
 /** The first one has nothing in it, and says that the thread has started. */
 export type ThreadAnswers = { readonly replies: readonly ThreadReply[]; readonly wakes: readonly Wake[] }

@@ -8,7 +8,9 @@
  */
 import { byteTests } from './bytes.ts'
 import { claimTests } from './claims.ts'
+import { controlTests } from './control.ts'
 import { figureTests } from './figures.ts'
+import { followUpTests } from './follow-ups.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
@@ -44,6 +46,8 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...listTests,
   ...figureTests,
   ...workerTests,
+  ...followUpTests,
+  ...controlTests,
   ...featureTests,
 ]
 

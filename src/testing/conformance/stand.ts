@@ -4,6 +4,7 @@ import type { MessageState } from '../../core/message.ts'
 import type {
   ClaimDue,
   ClaimReply,
+  DueTime,
   Lease,
   LeaseRef,
   NewMessage,
@@ -96,6 +97,17 @@ export function only<T>(items: readonly T[]): T {
 
 export function ack({ id, token, topic }: LeaseRef): Settlement {
   return { kind: 'ack', id, token, topic }
+}
+
+export function ackThen({ id, token, topic }: LeaseRef, followUps: readonly NewMessage[]): Settlement {
+  return { kind: 'ack', id, token, topic, followUps }
+}
+
+/** What `again` may say besides when. */
+export type AgainParts = Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content'>
+
+export function again({ id, token, topic }: LeaseRef, when: DueTime, parts: AgainParts = {}): Settlement {
+  return { kind: 'again', id, token, topic, when, ...parts }
 }
 
 export function retry({ id, token, topic }: LeaseRef, delayMs: number, error = 'boom'): Settlement {

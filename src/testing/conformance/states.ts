@@ -8,6 +8,7 @@ import { takeCensus } from '../census.ts'
 import {
   LEASE_MS,
   ack,
+  again,
   claimDue,
   claimLapsed,
   claimOne,
@@ -67,6 +68,8 @@ async function apply({ store, advance }: ConformanceSubject, verb: Verb, lease: 
       return (await store.settle([ack(lease)]))[0]
     case 'retry':
       return (await store.settle([retry(lease, DELAY_MS)]))[0]
+    case 'again':
+      return (await store.settle([again(lease, { delayMs: DELAY_MS })]))[0]
     case 'release':
       return (await store.settle([release(lease)]))[0]
     case 'dead':

@@ -158,16 +158,25 @@ test('P9: workers of other topics hear nothing of it', () =>
 
 test('P9: a worker that named no topic yet is concerned by all', () => {
   const wanted = new WantedTopics()
-  expect(wanted.isConcerned('a', '\nt')).toBe(true)
+  const due = { kind: 'due' }
+  expect(wanted.hear('a', '\nt')).toEqual(due)
   wanted.note('b', [{ topic: 'u', limit: 1 }])
-  expect(wanted.isConcerned('a', '\nt')).toBe(true)
-  expect(wanted.isConcerned('b', '\nt')).toBe(false)
-  expect(wanted.isConcerned('b', '\nt\nu')).toBe(true)
-  expect(wanted.isConcerned('b', '\n')).toBe(true)
-  expect(wanted.isConcerned('b', 'b\nu')).toBe(false)
-  expect(wanted.isConcerned(undefined, 'b\nu')).toBe(true)
+  expect(wanted.hear('a', '\nt')).toEqual(due)
+  expect(wanted.hear('b', '\nt')).toBeUndefined()
+  expect(wanted.hear('b', '\nt\nu')).toEqual(due)
+  expect(wanted.hear('b', '\n')).toEqual(due)
+  expect(wanted.hear('b', 'b\nu')).toBeUndefined()
+  expect(wanted.hear(undefined, 'b\nu')).toEqual(due)
   wanted.forget('b')
-  expect(wanted.isConcerned('b', '\nt')).toBe(true)
+  expect(wanted.hear('b', '\nt')).toEqual(due)
+})
+
+test('P9: a wake-up of another kind names it, and concerns the workers of its topic', () => {
+  const wanted = new WantedTopics()
+  wanted.note('b', [{ topic: 'u', limit: 1 }])
+  expect(wanted.hear('b', ' controls\nu')).toEqual({ kind: 'controls' })
+  expect(wanted.hear('b', ' controls\n')).toEqual({ kind: 'controls' })
+  expect(wanted.hear('b', ' controls\nt')).toBeUndefined()
 })
 
 test('P9: who gives a message back is not woken for it, and others are', () =>

@@ -127,7 +127,7 @@ export class Ledger {
     book.row.next_at = dueAt
     const known = this.#wakes.get(queueName)
     const isOnlyGiver = giver !== undefined && (known === undefined || known.giver === giver)
-    this.#wakes.set(queueName, { queue: queueName, ...(isOnlyGiver ? { giver } : {}) })
+    this.#wakes.set(queueName, { kind: 'due', queue: queueName, ...(isOnlyGiver ? { giver } : {}) })
   }
 
   #write(book: Book): void {

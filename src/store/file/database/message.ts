@@ -48,6 +48,8 @@ const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produc
 const INSERT_LARGE = 'INSERT INTO body (seq, body) VALUES (?, ?)'
 const DELETE = `DELETE FROM message WHERE ${AMONG}`
 const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
+const CONTENT = 'SELECT meta, body FROM message WHERE seq = ?'
+const NEW_CONTENT = 'UPDATE message SET meta = ?, body = ?, checksum = ? WHERE seq = ?'
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
 
 export type RowPlace = {
@@ -101,6 +103,23 @@ export function setFailure(db: Database, seq: number, checksum: number, texts: M
   const before = failureSum({ error: fromSql(old.error), reason: fromSql(old.reason) })
   const next = (checksum ^ before ^ failureSum(texts)) >>> 0
   db.run(NEW_FAILURE, toSql(texts.error), toSql(texts.reason), next, seq)
+}
+
+/** Gives a message that waits another content. `checksum`: with all other changes in it. */
+export function setContent(
+  db: Database,
+  { seq, id }: MessageRow,
+  checksum: number,
+  { body, meta }: { readonly body: string; readonly meta: string },
+): void {
+  const old = db.get<{ body: Text | null; meta: Text }>(CONTENT, seq) ?? { body: '', meta: '' }
+  const oldBody = old.body ?? db.get<{ body: Text }>(LARGE_BODY, seq)?.body ?? ''
+  const before = contentSum(id, fromSql(old.meta), fromSql(oldBody))
+  const next = (checksum ^ before ^ contentSum(id, meta, body)) >>> 0
+  const isLarge = body.length > BODY_INLINE_MAX
+  if (old.body === null) db.run(DELETE_LARGE, JSON.stringify([seq]))
+  db.run(NEW_CONTENT, toSql(meta), isLarge ? null : toSql(body), next, seq)
+  if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
 }
 
 /** Reads its texts and compares them with the checksum. */

@@ -6,6 +6,7 @@
  *
  * A page ends when it is full, or when the engine has looked at enough messages, topics or bytes; its cursor says where.
  */
+import { AFTER_CONTROL } from '../../../core/control.ts'
 import { assertNever } from '../../../core/errors.ts'
 import { PRIORITIES, type MessageState } from '../../../core/message.ts'
 import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
@@ -89,7 +90,7 @@ function walk(view: View, query: ListQuery): Walk {
 
 function* walkWaiting(view: View, query: ListQuery, from: number, until: number): Walk {
   const start = parseCursor(query.cursor, ['string', 'number', 'number', 'number'])
-  const [name = '', priority = 0, dueAt = -1, seq = -1] = start ?? []
+  const [name = AFTER_CONTROL, priority = 0, dueAt = -1, seq = -1] = start ?? []
   const range = [Math.max(from, query.dueFrom ?? from), Math.min(until, query.dueUntil ?? until)] as const
   for (const topic of topics(view, query, String(name))) {
     const isStart = topic.name === name
@@ -113,7 +114,7 @@ function* walkWaiting(view: View, query: ListQuery, from: number, until: number)
 /** It ends at those that died before it began, so that whoever revives page by page comes to an end. */
 function* walkDead(view: View, query: ListQuery): Walk {
   const start = parseCursor(query.cursor, ['number', 'string', 'number'])
-  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = '', death = 0] =
+  const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = AFTER_CONTROL, death = 0] =
     start ?? []
   for (const topic of topics(view, query, String(name))) {
     const after = topic.name === name ? [Number(death)] : [0]

@@ -10,22 +10,28 @@ import type {
 import { dueAtOf } from '../../shared/moments.ts'
 import {
   ROW,
+  WHOLE_ROW,
   checksumAfter,
   deleteMessages,
   insertMessage,
+  readTexts,
   setFailure,
   type MessageRow,
+  type WholeRow,
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import type { Scene } from './scene.ts'
 
 const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
+const WHOLE_BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
 const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
 const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
   lapses = 0, checksum = ? WHERE seq = ?`
 
+/** Places one new message: of a `put`, or one that a settlement carries. */
 export function putOne(scene: Scene, message: NewMessage): PutResult {
   const { ledger, queue, queueName, now } = scene
+  if (message.ifBody !== undefined && bodyOf(scene, message.id) !== message.ifBody) return 'duplicate'
   const { topic } = ledger.internTopic(queue, message.topic)
   const dueAt = Math.floor(dueAtOf(message.when, now))
   ledger.nextAt(topic)
@@ -33,7 +39,7 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   if (!insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)) {
     if (message.ifExists === 'keep') return 'duplicate'
     const old = byId(scene, message.id)
-    if (old?.state === RUNNING) return 'running'
+    if (old?.state === RUNNING && message.ifExists === 'replace') return 'running'
     if (old !== undefined) drop(scene, old)
     ledger.nextAt(topic)
     insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)
@@ -41,6 +47,13 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   }
   ledger.add(topic, WAITING, dueAt, queueName)
   return result
+}
+
+/** Whether it would replace one that runs, other than `parent`. */
+export function cannotPlace(scene: Scene, { id, ifExists }: NewMessage, parent: number): boolean {
+  if (ifExists !== 'replace') return false
+  const row = byId(scene, id)
+  return row?.state === RUNNING && row.seq !== parent
 }
 
 export function removeOne(scene: Scene, id: string, from: 'waiting' | 'dead'): RemoveResult {
@@ -74,6 +87,11 @@ export function reviveOne(scene: Scene, id: string): ReviveResult {
 
 function byId({ db, queue }: Scene, id: string): MessageRow | undefined {
   return db.get<MessageRow>(BY_ID, queue, id)
+}
+
+function bodyOf({ db, queue }: Scene, id: string): string | undefined {
+  const row = db.get<WholeRow>(WHOLE_BY_ID, queue, id)
+  return row === undefined ? undefined : readTexts(db, row).body
 }
 
 function drop({ db, ledger }: Scene, row: MessageRow): void {

@@ -1,4 +1,5 @@
 /** What a verb works with. One that writes has a ledger as well, and runs inside a transaction. */
+import type { NewMessage } from '../../contract/store.ts'
 import type { Database } from '../database/database.ts'
 import type { Ledger } from '../database/ledger.ts'
 
@@ -10,7 +11,11 @@ export type View = {
   readonly now: number
 }
 
-export type Scene = View & { readonly ledger: Ledger }
+export type Scene = View & {
+  readonly ledger: Ledger
+  /** Whether the disk has room for new messages. */
+  readonly hasRoomFor: (messages: readonly NewMessage[]) => boolean
+}
 
 /** No row has it, so that whoever looks finds nothing. */
 export const NO_QUEUE = -1

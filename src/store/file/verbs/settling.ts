@@ -1,17 +1,20 @@
 /** The verbs under a lease: extend and settle. Each acts only if the message runs under exactly this token (P4). */
 import { assertNever } from '../../../core/errors.ts'
-import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
-import { isStorable } from '../../shared/moments.ts'
+import type { ExtendResult, LeaseRef, NewMessage, SettleResult, Settlement } from '../../contract/store.ts'
+import { followUpsOf } from '../../contract/sizes.ts'
+import { dueAtOf, isStorable } from '../../shared/moments.ts'
 import {
   AMONG,
   ROW,
   checksumAfter,
   deleteMessages,
+  setContent,
   setFailure,
   type MessageRow,
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { cannotPlace, putOne } from './placing.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
@@ -37,19 +40,32 @@ export function extend(scene: Scene, leases: readonly LeaseRef[], leaseMs: numbe
 export function settle(scene: Scene, settlements: readonly Settlement[]): SettleResult[] {
   const held = heldBy(scene, settlements)
   const settled = new Set<number>()
-  const done: HeldRow[] = []
+  let done: HeldRow[] = []
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
+    const followUps = followUpsOf(settlement)
+    if (followUps.length > 0) {
+      // What they replace or find taken may be among those that are done.
+      deleteMessages(scene.db, done)
+      done = []
+    }
     if (row === undefined || settled.has(row.seq)) return 'lost'
-    if (!isStorable(settlement)) return 'refused'
+    if (!isStorable(settlement) || !hasRoomFor(scene, followUps, row.seq)) return 'refused'
     settled.add(row.seq)
     scene.ledger.take(row.topic, RUNNING)
-    if (settlement.kind === 'ack') done.push(row)
-    else goOn(scene, row.seq, settlement)
+    if (settlement.kind !== 'ack') goOn(scene, row.seq, settlement)
+    else if (followUps.length === 0) done.push(row)
+    else deleteMessages(scene.db, [row])
+    for (const message of followUps) putOne(scene, message)
     return 'settled'
   })
   deleteMessages(scene.db, done)
   return results
+}
+
+function hasRoomFor(scene: Scene, followUps: readonly NewMessage[], parent: number): boolean {
+  if (followUps.length === 0) return true
+  return scene.hasRoomFor(followUps) && !followUps.some((message) => cannotPlace(scene, message, parent))
 }
 
 function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
@@ -69,6 +85,13 @@ function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind:
     case 'lapse': {
       const checksum = wait(scene, row, { lapses: row.lapses + 1 })
       setFailure(db, row.seq, checksum, { error: settlement.error, reason: '' })
+      break
+    }
+    case 'again': {
+      const due_at = Math.floor(dueAtOf(settlement.when, now))
+      const changes = { due_at, first_due_at: null, attempt: row.attempt - 1, lapses: 0 }
+      const checksum = wait(scene, row, changes)
+      if (settlement.content !== undefined) setContent(db, row, checksum, settlement.content)
       break
     }
     case 'release':

@@ -58,7 +58,8 @@ create index if not exists message_until on punctual.message (queue, until, seq)
 create index if not exists message_dead on punctual.message (queue, topic, seq) where state = 2;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
--- the sum of both. Topic '' of total is the whole queue.
+-- the sum of both. Topic '' of total is the whole queue, but for topics of
+-- our own.
 create table if not exists punctual.delta (
   queue int not null, topic text collate "C" not null, waiting int not null, running int not null, dead int not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
@@ -85,11 +86,12 @@ create table if not exists punctual.figure (
 export const FUNCTIONS: readonly SqlFile[] = [
   {
     name: 'fits',
-    text: `-- fits_1: whether a message fits the filters of a page; null filters fit everything. No pattern: a text is taken as it is.
+    text: `-- fits_1: whether a message fits the filters of a page; null filters fit everything, but for topics of our own, which
+-- begin with a control character and must be named. No pattern: a text is taken as it is.
 create or replace function punctual.fits_1(
   m punctual.message, in_topic text, due_from bigint, due_until bigint, prefix text, part text
 ) returns boolean language sql immutable as $$
-  select (in_topic is null or m.topic = in_topic) and (due_from is null or m.due_at >= due_from)
+  select case when in_topic is null then m.topic > E'\\x02' else m.topic = in_topic end and (due_from is null or m.due_at >= due_from)
     and (due_until is null or m.due_at < due_until) and (prefix is null or starts_with(m.id, prefix))
     and (part is null or strpos(m.body, part) > 0)
 $$;
@@ -108,18 +110,23 @@ $$;
     name: 'place',
     text: `-- place_1: one new message whose id may be taken. put uses it where the quick way cannot do.
 --
--- mode     0 leave an existing one alone, 1 replace it unless it runs
+-- mode     0 leave an existing one alone, 1 replace it unless it runs, 2 replace it in any case. old_body: if given, only if
+--          one is there that has this body
 -- reply    'stored', 'duplicate', 'replaced' or 'running'
 -- promises P5. An id that another open transaction is inserting is waited for.
 -- cost     one row and its index entries; for a replacement two
 create or replace function punctual.place_1(
   q int, t bigint, number bigint, new_id text, new_topic text, rank smallint, due bigint, new_meta text, new_body text,
-  mode smallint
+  mode smallint, old_body text
 ) returns text language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   old record;
   answer text := 'stored';
 begin
+  if old_body is not null then
+    perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body for update;
+    if not found then return 'duplicate'; end if;
+  end if;
   loop
     insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body)
       values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body) on conflict (queue, id) do nothing;
@@ -130,7 +137,7 @@ begin
     if mode = 0 then return 'duplicate'; end if;
     select m.state, m.topic into old from punctual.message m where m.queue = q and m.id = new_id for update;
     if not found then continue; end if; -- It left meanwhile.
-    if old.state = 1 then return 'running'; end if;
+    if old.state = 1 and mode = 1 then return 'running'; end if;
     delete from punctual.message m where m.queue = q and m.id = new_id;
     insert into punctual.delta values (q, old.topic, -(old.state = 0)::int, -(old.state = 1)::int, -(old.state = 2)::int);
     answer := 'replaced';
@@ -196,13 +203,15 @@ $$;
   },
   {
     name: 'topics',
-    text: `-- topics_1: the topics that come after a name, with their counts: totals and what is not folded yet.
+    text: `-- topics_1: the topics that come after a name, with their counts: totals and what is not folded yet. Topics of our own,
+-- which begin with a control character, are left out.
 create or replace function punctual.topics_1(q int, after text, size int)
 returns table (topic text, waiting bigint, running bigint, dead bigint) language sql stable as $$
   with names as materialized (
-    (select x.topic from punctual.total x where x.queue = q and x.topic > after order by x.topic limit size)
+    (select x.topic from punctual.total x where x.queue = q and x.topic > greatest(after, E'\\x02') order by x.topic limit size)
     union
-    (select d.topic from punctual.delta d where d.queue = q and d.topic > after group by d.topic order by d.topic limit size)
+    (select d.topic from punctual.delta d where d.queue = q and d.topic > greatest(after, E'\\x02') group by d.topic
+      order by d.topic limit size)
     order by topic limit size
   )
   select s.topic, sum(s.waiting)::bigint, sum(s.running)::bigint, sum(s.dead)::bigint from (
@@ -446,7 +455,8 @@ $$;
     name: 'put',
     text: `-- put_1: stores new messages.
 --
--- arguments  one entry of each array is one message; a moment is either a delay or \`moments\`; modes as in place_1.
+-- arguments  one entry of each array is one message; a moment is either a delay or \`moments\`; modes and old_bodies as
+--            in place_1.
 --            is_plain: every mode is 0 and no id comes twice. is_joined: inside a transaction of the caller's own, so the
 --            wake-up goes out with its commit, and locks are waited for as long as that transaction waits for any.
 -- reply      answers: a word for each, in order. topics of which a sleeper must hear, and the earliest new moment.
@@ -458,7 +468,7 @@ $$;
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], modes smallint[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -501,7 +511,7 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], modes[entry.o]);
+        metas[entry.o], bodies[entry.o], modes[entry.o], old_bodies[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;
@@ -556,7 +566,8 @@ $$;
     name: 'settle',
     text: `-- settle_1: what becomes of messages after their attempts.
 --
--- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead. delays: of retries.
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again. delays: of retries and of
+--            again, which may have a moment instead, and another content. Arrays that no entry needs may be empty.
 -- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
@@ -565,7 +576,8 @@ $$;
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
-  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[]
+  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
+  moments bigint[], metas text[], bodies text[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -578,9 +590,9 @@ begin
       where m.queue = q and m.id = any (ids) order by m.id for update skip locked
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
-        case when u.kind in (1, 2) then t + u.delay else h.due_at end as due_at
-      from unnest(ids, tokens, kinds, delays, errors, reasons) with ordinality
-        as u(id, token, kind, delay, error, reason, o)
+        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body
+      from unnest(ids, tokens, kinds, delays, errors, reasons, moments, metas, bodies) with ordinality
+        as u(id, token, kind, delay, error, reason, moment, meta, body, o)
       join held h on h.id = u.id and h.token = u.token order by u.id, u.o
   ), gone as (
     delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
@@ -593,17 +605,21 @@ begin
       token = null,
       owner = null,
       due_at = e.due_at,
-      first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at) else m.first_due_at end,
-      attempt = m.attempt - (e.kind = 4)::int,
-      lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind = 1 then 0 else m.lapses end,
-      error = case e.kind when 4 then m.error else nullif(e.error, '') end,
-      reason = case e.kind when 5 then nullif(e.reason, '') end
+      first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at)
+        when e.kind <> 6 then m.first_due_at end,
+      attempt = m.attempt - (e.kind in (4, 6))::int,
+      lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
+        else m.lapses end,
+      error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
+      reason = case e.kind when 5 then nullif(e.reason, '') end,
+      meta = coalesce(e.meta, m.meta),
+      body = coalesce(e.body, m.body)
     from e where m.ctid = e.place and e.kind <> 0
   ), counted as (
-    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind between 1 and 4), -count(*),
+    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind between 1 and 4 group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5) group by e.topic
   )
   select
     (select array_agg(case
@@ -618,7 +634,7 @@ begin
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
     (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
-      from e where e.kind between 1 and 4)
+      from e where e.kind not in (0, 5))
     into answers, ring, ring_at, giver;
   return next;
 end
@@ -626,8 +642,63 @@ $$;
 `,
   },
   {
+    name: 'settle_with',
+    text: `-- settle_with_1: settle_1 for calls in which a settlement carries new messages: one after the other, each whole or not at all.
+--
+-- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending
+-- reply      as settle_1; besides 'refused' for one that carries a replacement of a message that another worker runs
+-- promises   P15: what a settlement carries is stored if and only if it is settled. The message itself leaves first, so that
+--            one of them may take its id.
+-- cost       a few statements for each settlement
+create or replace function punctual.settle_with_1(
+  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
+  moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
+  new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
+  new_modes smallint[]
+) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+declare
+  t bigint := punctual.now_1(at);
+  first int := 1;
+  last int;
+  done record;
+begin
+  answers := '{}';
+  ring := '{}';
+  for n in 1..cardinality(ids) loop
+    last := first - 1;
+    while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
+    perform 1 from punctual.message m where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
+    if found and exists (
+      select 1 from unnest(new_ids[first:last], new_modes[first:last]) as u(id, mode)
+        join punctual.message m on m.queue = q and m.id = u.id and m.state = 1 where u.mode = 1 and u.id <> ids[n])
+    then
+      answers := answers || 'refused'::text;
+    else
+      select s.answers, s.ring, s.ring_at into done from punctual.settle_1(q, t, ids[n:n], tokens[n:n], kinds[n:n],
+        delays[n:n], errors[n:n], reasons[n:n], moments[n:n], metas[n:n], bodies[n:n]) s;
+      answers := answers || done.answers;
+      ring := ring || done.ring;
+      ring_at := least(ring_at, done.ring_at);
+      if done.answers[1] = 'settled' and last >= first then
+        select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
+          new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
+          new_bodies[first:last], new_modes[first:last], '{}', false, false, null) p;
+        ring := ring || done.ring;
+        ring_at := least(ring_at, done.ring_at);
+      end if;
+    end if;
+    first := last + 1;
+  end loop;
+  return next;
+end
+$$;
+`,
+  },
+  {
     name: 'count',
-    text: `-- count_1: how many are where.
+    text: `-- count_1: how many are where. Topics of our own, which begin with a control character, do not count.
 --
 -- reply      waiting, running, dead: the totals and what is not folded yet. ready: how many of those that wait are due,
 --            counted in the index up to 50,000 and in up to 300 topics; is_exact says whether that was enough. first_at: the
@@ -646,7 +717,7 @@ declare
 begin
   select coalesce(sum(s.waiting), 0), coalesce(sum(s.running), 0), coalesce(sum(s.dead), 0) into waiting, running, dead
     from (select x.waiting, x.running, x.dead from punctual.total x where x.queue = q and x.topic = ''
-      union all select d.waiting, d.running, d.dead from punctual.delta d where d.queue = q) s;
+      union all select d.waiting, d.running, d.dead from punctual.delta d where d.queue = q and d.topic > E'\\x02') s;
   ready := 0;
   is_exact := true;
   for name in select c.topic from punctual.topics_1(q, '', 301) c loop
@@ -726,7 +797,7 @@ begin
   if in_topic is null then
     select coalesce(sum(s.waiting), 0) into waits from (
       select x.waiting from punctual.total x where x.queue = q and x.topic = ''
-      union all select d.waiting from punctual.delta d where d.queue = q) s;
+      union all select d.waiting from punctual.delta d where d.queue = q and d.topic > E'\\x02') s;
   else
     select coalesce(sum(c.waiting), 0) into waits from punctual.count_topics_1(q, array[in_topic], '', 1) c;
   end if;
@@ -745,7 +816,8 @@ begin
     select array_agg(round(coalesce(b.n, 0) * 100 / percent)::bigint order by g.bar) into counts
       from generate_series(1, bars) as g(bar) left join (
         select width_bucket(m.due_at, edges) as bar, count(*) as n from punctual.message m tablesample system (percent)
-          where m.queue = q and m.state = 0 and (in_topic is null or m.topic = in_topic) and m.due_at >= edges[1]
+          where m.queue = q and m.state = 0 and case when in_topic is null then m.topic > E'\\x02' else m.topic = in_topic end
+            and m.due_at >= edges[1]
             and m.due_at < edges[bars + 1] group by 1) b on b.bar = g.bar;
   end if;
   return next;
@@ -767,7 +839,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set p
 declare
   m punctual.message;
   last_seq bigint := coalesce(place[1]::bigint, (select s.last_value from punctual.seq s));
-  name text := coalesce(place[2], in_topic, '');
+  name text := coalesce(place[2], in_topic, E'\\x02');
   left_over int := size;
   bytes bigint := 0;
 begin
@@ -782,7 +854,7 @@ begin
         order by x.seq limit 2000
     loop
       scanned := scanned + 1;
-      if punctual.fits_1(m, null, due_from, due_until, null, part) then
+      if punctual.fits_1(m, name, due_from, due_until, null, part) then
         message := m;
         return next;
         left_over := left_over - 1;
@@ -912,7 +984,7 @@ create or replace function punctual.inspect_waiting_1(
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   m punctual.message;
-  name text := coalesce(place[1], in_topic, '');
+  name text := coalesce(place[1], in_topic, E'\\x02');
   after_due bigint;
   after_seq bigint;
   left_over int := size;
@@ -1112,7 +1184,7 @@ begin
   ), sums as (
     select g.queue, case when part.whole then '' else g.topic end as topic, sum(g.waiting) as waiting,
         sum(g.running) as running, sum(g.dead) as dead
-      from gone g, (values (false), (true)) as part(whole) group by 1, 2
+      from gone g, (values (false), (true)) as part(whole) where not part.whole or g.topic > E'\\x02' group by 1, 2
   ), added as (
     insert into punctual.total as t select * from sums order by queue, topic on conflict (queue, topic) do update set
       waiting = t.waiting + excluded.waiting, running = t.running + excluded.running, dead = t.dead + excluded.dead

@@ -114,6 +114,25 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end`
 
+const control = `local CONTROL_TOPICS = { '\\1schedules' }
+local CONTROL_BYTE = 1
+local function isControlLine(line)
+  return byte(line, #LINE_PREFIX + 1) == CONTROL_BYTE
+end
+local function countControl()
+  local waiting, running, dead = 0, 0, 0
+  for _, topic in ipairs(CONTROL_TOPICS) do
+    for priority = 0, 2 do
+      waiting = waiting + call('ZCARD', lineOf(topic, priority))
+    end
+    running = running + math.max(0, tonumber(call('HGET', RUNNING, topic) or 0) or 0)
+    dead = dead + math.max(0, tonumber(call('HGET', DIED, topic) or 0) or 0)
+  end
+  return waiting, running, dead
+end
+local AFTER_CONTROL = LINE_PREFIX .. '\\2'
+local CONTROL_LINES = 3 * #CONTROL_TOPICS`
+
 const describe = `local ROW = 10
 local found, owners, handedOut = {}, {}, {}
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
@@ -265,10 +284,13 @@ local function upperText(value)
   end
   return digits
 end
-local greatest = call('GET', ORDER)
-local upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
-if not upper or upper / BASE > now + ASTRAY_MS then
-  greatest, upper = nil, nil
+local greatest, upper
+local function readGreatest()
+  greatest = call('GET', ORDER)
+  upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
+  if not upper or upper / BASE > now + ASTRAY_MS then
+    greatest, upper = nil, nil
+  end
 end
 local function sortsBehind(first, last)
   local itsUpper = upperOf(first)
@@ -284,7 +306,7 @@ local function sortsBehind(first, last)
   return isBefore(#greatest == STAMP_LENGTH and greatest .. MARK or greatest, first)
 end
 local stampUpper, stampUpperText, stampDigit
-local function reserveStamps(count)
+local function reserveStamps(count, write)
   if upper then
     stampUpper, stampDigit = upper, digitOf(byte(greatest, STAMP_LENGTH))
   else
@@ -293,7 +315,7 @@ local function reserveStamps(count)
   stampUpperText = upperText(stampUpper)
   local last = stampDigit + count
   local lastDigit = last % BASE
-  call('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
+  return write('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
 end
 local function nextStamp()
   stampDigit = stampDigit + 1
@@ -302,6 +324,197 @@ local function nextStamp()
     stampUpperText = upperText(stampUpper)
   end
   return stampUpperText, sub(DIGITS, stampDigit + 1, stampDigit + 1)
+end`
+
+const placing = `local SEIZE_LOOKS_MAX = 100000
+local function seize(id, line)
+  local first = 0
+  while first < SEIZE_LOOKS_MAX do
+    local page = call('ZRANGE', CLAIMS, first, first + 99)
+    for _, claim in ipairs(page) do
+      if not string.find(claim, '!%d+$') and redis.pcall('HDEL', claim, id) == 1 then
+        close(claim)
+        countRunning(line, -1)
+        return true
+      end
+    end
+    if #page < 100 then
+      return false
+    end
+    first = first + 100
+  end
+  return false
+end
+local function bodyOf(value)
+  local at = string.find(value, '[\\n\\t]') or 0
+  local size = byte(value, at) == 9 and string.match(value, '^(%d+):', at + 1)
+  return sub(value, at + 1 + (size and #size + 1 + tonumber(size) or 0))
+end
+local function discard(id, isSeized)
+  local value = call('HGET', PAYLOAD, id)
+  local line, member, due = waitingPlace(id, value)
+  if due then
+    call('ZREM', line, member)
+    left(line)
+  elseif call('ZREM', DEAD, id) == 1 then
+    countDied(line, -1)
+  elseif not isSeized or not seize(id, line) then
+    return false
+  end
+  forget(id)
+  return true
+end
+local function placeOne(line, ifExists, dueAt, id, payload)
+  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+  local isSeized = sub(ifExists, 1, 5) == 'seize'
+  local expected = isSeized and #ifExists > 5 and sub(ifExists, 7)
+  if (isTaken and ifExists == 'keep') or (expected and not (isTaken and bodyOf(call('HGET', PAYLOAD, id)) == expected)) then
+    return 'duplicate'
+  end
+  if isTaken and not discard(id, isSeized) then
+    return 'running'
+  end
+  local digits, lastDigit = nextStamp()
+  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  entered(line, dueAt)
+  return isTaken and 'replaced' or nil
+end`
+
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, again = 3 }
+local exceptions, place = {}, 0
+local waitingAgain, earliest = {}, {}
+local function await(line, due, member)
+  local into = waitingAgain[line] or {}
+  waitingAgain[line] = into
+  into[#into + 1], into[#into + 2] = due, member
+  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+end
+local function enterAgain()
+  for line, members in pairs(waitingAgain) do
+    call('ZADD', line, unpack(members))
+    entered(line, earliest[line])
+  end
+end
+local giver
+local linesOf = {}
+local function lineIn(claim, number)
+  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
+  return linesOf[claim][number]
+end
+local canCarry, carry
+local function settle(claim, kind, id, operand)
+  local entry = call('HGET', claim, id)
+  if not entry then
+    exceptions[#exceptions + 1] = place
+    return
+  end
+  local isMoved = kind == 'retry' or kind == 'again'
+  local newDue = isMoved and dueOf(ARGV[operand])
+  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+    exceptions[#exceptions + 1] = -place
+    return
+  end
+  local due, number, stamp = readEntry(entry)
+  local line = lineIn(claim, number)
+  if not line then
+    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
+  end
+  call('HDEL', claim, id)
+  countRunning(line, -1)
+  if kind == 'ack' or kind == 'follow' then
+    call('HDEL', PAYLOAD, id)
+    return forget(id)
+  elseif kind == 'release' then
+    local owner = ownerOf(claim)
+    giver = (giver == nil or giver == owner) and owner or ''
+    return await(line, due, memberOf(id, stamp))
+  end
+  giver = ''
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
+  if kind == 'lapse' then
+    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
+    await(line, due, memberOf(id, stamp))
+  elseif kind == 'retry' then
+    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
+    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
+    await(line, text(newDue), memberOf(id, stamp))
+  elseif kind == 'again' then
+    if attempts > 0 then
+      writeFailure(id, attempts, 0, 0, 0, '', message)
+    end
+    if ARGV[operand + 1] ~= '' then
+      local value = call('HGET', PAYLOAD, id) or ''
+      local ends = string.find(value, '[\\n\\t]') or #value + 1
+      call('HSET', PAYLOAD, id, sub(value, 1, ends - 1) .. ARGV[operand + 1])
+    end
+    await(line, text(newDue), memberOf(id, stamp))
+  else
+    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
+    call('ZADD', DEAD, text(math.floor(now)), id)
+    countDied(line, 1)
+  end
+end
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
+local function settleAll(at)
+  while at <= #ARGV do
+    local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+    at = at + 3
+    if kind == 'ack' then
+      acknowledge(claim, at + 1, count)
+      at = at + 1 + count
+    else
+      for _ = 1, count do
+        place = place + 1
+        local refusals = #exceptions
+        settle(claim, kind, ARGV[at], at + 1)
+        if carry and #exceptions == refusals then
+          carry()
+        end
+        at = at + OPERANDS[kind]
+      end
+    end
+    close(claim)
+  end
+  enterAgain()
+  writeRunning()
+  wake(giver or '')
+  return exceptions
 end`
 
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
@@ -369,32 +582,37 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '802dc3b2e95633746925e36d060add009dc2ecdc',
-  source: [base, `local LINES_MAX = 500
+  sha: '095fd56b5f9b80a8d039fccc2051a1673bf0272e',
+  source: [base, control, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
 end
+local ourWaiting, ourRunning, ourDead = countControl()
 local dead = call('ZCARD', DEAD)
 local nowText = string.format('%.3f', now)
 local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
-  ready = ready + call('ZCOUNT', line, '-inf', nowText)
+  ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
 end
-local first = call('ZRANGE', HEADS, 0, 0, 'WITHSCORES')[2]
-return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 }
+local first = ''
+local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
+for index = #heads - 1, 1, -2 do
+  first = isControlLine(heads[index]) and first or heads[index + 1]
+end
+return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
 `].join('\n'),
 }
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'b6e7b64dc2cb268287ebf2effa563a4a6cd7d759',
-  source: [base, `local stage = ARGV[3]
+  sha: '3ca4add7700de55d17396401f35d92e01291ad3d',
+  source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
   local size = #rows
@@ -428,7 +646,7 @@ if stage == 'named' then
 end
 local place, size = ARGV[4], tonumber(ARGV[5])
 if stage == 'lines' then
-  local lines = call('ZRANGEBYLEX', LINES, place == '' and '-' or '(' .. place, '+', 'LIMIT', 0, size)
+  local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
@@ -438,7 +656,7 @@ local key = stage == 'running' and RUNNING or DIED
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = stage == 'died' and call('HEXISTS', RUNNING, topic) == 1
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end
@@ -479,8 +697,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '9fc5c3db6996a4ac8636a8b5ecb4da278a4a87da',
-  source: [base, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: '54c515bcb6daece20432c9301d54d8af5c677a9e',
+  source: [base, control, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -490,14 +708,15 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD)
+  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
 end
 local sizes, seen = {}, 0
 for _, line in ipairs(lines) do
-  sizes[line] = call('ZCARD', line)
+  local isHidden = topic == '' and isControlLine(line)
+  sizes[line] = isHidden and 0 or call('ZCARD', line)
   seen = seen + sizes[line]
 end
 total = math.max(total, seen)
@@ -600,8 +819,8 @@ return { found, owners, handedOut }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '9f0cdb012c50f331c023865538c21ee2d3cd6efa',
-  source: [base, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '342333fa3398f218ecd866e8fae18727025b8881',
+  source: [base, control, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -634,7 +853,7 @@ local function wantedValue(id, dueAt)
   end
   bytes = bytes - #value
   local line = headOf(value)
-  if wanted ~= '' and topicOf(line) ~= wanted then
+  if wanted == '' and isControlLine(line) or wanted ~= '' and topicOf(line) ~= wanted then
     return nil
   end
   if textWanted ~= '' then
@@ -706,7 +925,7 @@ local function showWaitingState()
     end
     return true
   end
-  local from = placeSet == '' and '-' or '[' .. placeSet
+  local from = '[' .. (placeSet == '' and AFTER_CONTROL or placeSet)
   while true do
     local lines = call('ZRANGEBYLEX', LINES, from, '+', 'LIMIT', 0, 100)
     for _, line in ipairs(lines) do
@@ -1322,8 +1541,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '8d0122827b7802fafefd656a63ac69f34781384a',
-  source: [base, order, lines, failures, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+  sha: '63f6d157d0994b5cdc8c194d6466121f3b3a413f',
+  source: [base, claims, order, lines, failures, placing, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local firstPair = 6 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2
 local exceptions = { string.format('%.3f', now) }
@@ -1368,7 +1587,7 @@ local function putNew()
       greatest = ARGV[unstamped - 1]
       upper = upperOf(greatest)
     end
-    reserveStamps(messageCount - plain)
+    reserveStamps(messageCount - plain, call)
   else
     call('SET', ORDER, ARGV[unstamped - 1])
   end
@@ -1408,41 +1627,19 @@ local function putNew()
     entered(line, earliest[line])
   end
 end
-local function discard(id)
-  local value = call('HGET', PAYLOAD, id)
-  local line, member, due = waitingPlace(id, value)
-  if due then
-    call('ZREM', line, member)
-    left(line)
-  elseif call('ZREM', DEAD, id) == 1 then
-    countDied(line, -1)
-  else
-    return false
-  end
-  forget(id)
-  return true
-end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
-  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-  if isTaken and ifExists == 'keep' then
-    return except(place, 'duplicate')
-  end
-  if not isReserved then
-    reserveStamps(messageCount)
+  local id = ARGV[firstPair + 2 * place - 2]
+  if not isReserved and not (ifExists == 'keep' and call('HEXISTS', PAYLOAD, id) == 1) then
+    reserveStamps(messageCount, call)
     isReserved = true
   end
-  if isTaken and not discard(id) then
-    return except(place, 'running')
-  elseif isTaken then
-    except(place, 'replaced')
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1])
+  if word then
+    except(place, word)
   end
-  local digits, lastDigit = nextStamp()
-  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
-  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
-  entered(line, dueAt)
 end
+readGreatest()
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
@@ -1452,6 +1649,7 @@ else
     end
   end)
 end
+writeRunning()
 wake('')
 return exceptions
 `].join('\n'),
@@ -1513,120 +1711,66 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'c93204e57a5b4f516ba0f40d8347a807f2cf4b61',
-  source: [base, claims, lines, failures, `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3 }
-local exceptions, place, at = {}, 0, 3
-local waitingAgain, earliest = {}, {}
-local function await(line, due, member)
-  local into = waitingAgain[line] or {}
-  waitingAgain[line] = into
-  into[#into + 1], into[#into + 2] = due, member
-  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+  sha: '25d650f2130d70371bf49e2ed7bd765d17eb7fd0',
+  source: [base, claims, lines, failures, settling, `return settleAll(3)
+`].join('\n'),
+}
+
+export const SETTLE_THEN_SCRIPT: Script = {
+  name: 'settle_then',
+  sha: 'b5228bdf9ffe03dd513c1cb8eb39df7681e35756',
+  source: [base, claims, order, lines, failures, placing, settling, `local FIELDS = 6
+local count = tonumber(ARGV[3])
+local firstGroup = 4 + FIELDS * count
+local beginsAt, sizeOf = {}, {}
+for at = 4, firstGroup - 1, FIELDS do
+  local settlement = tonumber(ARGV[at])
+  beginsAt[settlement] = beginsAt[settlement] or at
+  sizeOf[settlement] = (sizeOf[settlement] or 0) + 1
 end
-local giver
-local linesOf = {}
-local function lineIn(claim, number)
-  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
-  return linesOf[claim][number]
+readGreatest()
+local reserved = count > 0 and reserveStamps(count, redis.pcall)
+local isFull = type(reserved) == 'table' and reserved.err
+local function flush()
+  enterAgain()
+  waitingAgain, earliest = {}, {}
 end
-local function settle(claim, kind, id, operand)
-  local entry = call('HGET', claim, id)
-  if not entry then
-    exceptions[#exceptions + 1] = place
+local function runs(id)
+  local value = call('HGET', PAYLOAD, id)
+  if not value then
+    return false
+  end
+  local _, _, due = waitingPlace(id, value)
+  return not due and not call('ZSCORE', DEAD, id)
+end
+canCarry = function(id)
+  local at = beginsAt[place]
+  if not at then
+    return true
+  elseif isFull then
+    return false
+  end
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local newId = ARGV[message + 4]
+    if not dueOf(ARGV[message + 3]) or (ARGV[message + 2] == 'replace' and newId ~= id and runs(newId)) then
+      return false
+    end
+  end
+  return true
+end
+carry = function()
+  local at = beginsAt[place]
+  if not at then
     return
   end
-  local retryAt = kind == 'retry' and dueOf(ARGV[operand])
-  if kind == 'retry' and not retryAt then
-    exceptions[#exceptions + 1] = -place
-    return
-  end
-  local due, number, stamp = readEntry(entry)
-  local line = lineIn(claim, number)
-  if not line then
-    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
-  end
-  call('HDEL', claim, id)
-  countRunning(line, -1)
-  if kind == 'ack' then
-    call('HDEL', PAYLOAD, id)
-    return forget(id)
-  elseif kind == 'release' then
-    local owner = ownerOf(claim)
-    giver = (giver == nil or giver == owner) and owner or ''
-    return await(line, due, memberOf(id, stamp))
+  flush()
+  for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
+    local line = KEYS[tonumber(ARGV[message + 1])]
+    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5])
   end
   giver = ''
-  local attempts, lapses, firstDueAt = failureOf(id)
-  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
-  if kind == 'lapse' then
-    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
-    await(line, due, memberOf(id, stamp))
-  elseif kind == 'retry' then
-    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
-    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
-    await(line, text(retryAt), memberOf(id, stamp))
-  else
-    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
-    call('ZADD', DEAD, text(math.floor(now)), id)
-    countDied(line, 1)
-  end
 end
-local function acknowledge(claim, first, count)
-  local last = first + count - 1
-  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
-  local isAll = true
-  for index = 2, count + 1 do
-    isAll = isAll and held[index]
-  end
-  if not isAll then
-    for index = first, last do
-      place = place + 1
-      settle(claim, 'ack', ARGV[index])
-    end
-    return
-  end
-  local removed = call('HDEL', claim, unpack(ARGV, first, last))
-  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
-  if hasFailures then
-    call('HDEL', FAILURES, unpack(ARGV, first, last))
-  end
-  local lines, isDone = linesIn(held[1]), {}
-  if #lines == 1 and removed == count then
-    countRunning(lines[1], -count)
-  else
-    for index = 1, count do
-      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
-      if isDone[id] then
-        exceptions[#exceptions + 1] = place + index
-      elseif lines[number] then
-        countRunning(lines[number], -1)
-      end
-      isDone[id] = true
-    end
-  end
-  place = place + count
-end
-while at <= #ARGV do
-  local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
-  at = at + 3
-  if kind == 'ack' then
-    acknowledge(claim, at + 1, count)
-    at = at + 1 + count
-  else
-    for _ = 1, count do
-      place = place + 1
-      settle(claim, kind, ARGV[at], at + 1)
-      at = at + OPERANDS[kind]
-    end
-  end
-  close(claim)
-end
-for line, members in pairs(waitingAgain) do
-  call('ZADD', line, unpack(members))
-  entered(line, earliest[line])
-end
-writeRunning()
-wake(giver or '')
-return exceptions
+return settleAll(firstGroup)
 `].join('\n'),
 }

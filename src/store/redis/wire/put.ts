@@ -26,10 +26,11 @@ export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: n
       count = 0
       head = payloadHead(producedAt, message.priority, topic)
     }
-    if (count === 0 || itsMoment !== moment || message.ifExists !== ifExists) {
+    const itsIfExists = ifExistsArg(message)
+    if (count === 0 || itsMoment !== moment || itsIfExists !== ifExists) {
       if (count > 0) runs.push(String(count))
-      ;[moment, ifExists, count] = [itsMoment, message.ifExists, 0]
-      isAnyReplaced ||= ifExists === 'replace'
+      ;[moment, ifExists, count] = [itsMoment, itsIfExists, 0]
+      isAnyReplaced ||= ifExists !== 'keep'
       const line = keys.line(message.topic, message.priority)
       let place = lines.get(line)
       if (place === undefined) {
@@ -61,6 +62,11 @@ function generatedCount(messages: readonly NewMessage[]): number {
 
 function hasDoubles(messages: readonly NewMessage[]): boolean {
   return new Set(messages.map(({ id }) => id)).size < messages.length
+}
+
+/** A seizure may name the body that it expects. */
+function ifExistsArg({ ifExists, ifBody }: NewMessage): string {
+  return ifBody === undefined ? ifExists : `${ifExists}=${ifBody}`
 }
 
 export function momentArg(when: DueTime): string {

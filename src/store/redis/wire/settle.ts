@@ -1,8 +1,15 @@
 /** Extensions and settlements as their scripts want them: by claim, because that is what has a lease. */
 import { assertNever } from '../../../core/errors.ts'
+import { followUpsOf } from '../../contract/sizes.ts'
 import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
+import { SETTLE_SCRIPT, SETTLE_THEN_SCRIPT, type Script } from '../scripts/generated.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
+import { encodePayload, encodeProducedAt, payloadHead } from './payload.ts'
+import { momentArg } from './put.ts'
+
+/** What `settle_then.lua` is told of each message that a settlement carries. */
+const CARRIED_FIELDS = 6
 
 /** `order`: the place of each entry of the call among those that were given. */
 export type OrderedCall = ScriptCall & { readonly order: readonly number[] }
@@ -27,9 +34,14 @@ export function extendResults({ order }: OrderedCall, words: readonly unknown[])
   return results
 }
 
-/** Those that are done go out by claim. With others among them the order stays: the first settlement of a lease counts. */
-export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]): OrderedCall {
-  const isAllDone = settlements.every(({ kind }) => kind === 'ack')
+export type SettleCall = OrderedCall & { readonly script: Script }
+
+/**
+ * Those that are done go out by claim. With others among them the order stays: the first settlement of a lease counts.
+ * `now`: the store's, as far as it is known here, for messages that a settlement carries.
+ */
+export function settleCall(keys: QueueKeys, settlements: readonly Settlement[], now: number): SettleCall {
+  const isAllDone = settlements.every((one) => one.kind === 'ack' && one.followUps === undefined)
   const order = isAllDone ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
   const places = new Map<string, string>()
   const claims: string[] = []
@@ -37,9 +49,11 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]):
   let [token, kind, countAt, count] = ['', '', -1, 0]
   for (const index of order) {
     const settlement = settlements[index] as Settlement
-    if (settlement.token !== token || settlement.kind !== kind) {
+    const itsKind = wordFor(settlement)
+    if (settlement.token !== token || itsKind !== kind) {
       if (countAt >= 0) args[countAt] = String(count)
-      ;({ token, kind } = settlement)
+      ;({ token } = settlement)
+      kind = itsKind
       let place = places.get(token)
       if (place === undefined) {
         place = String(keys.all.length + claims.push(keys.claim(token)))
@@ -53,7 +67,42 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[]):
     count += 1
   }
   if (countAt >= 0) args[countAt] = String(count)
-  return { keys: claims, args, order }
+  if (!settlements.some((one) => 'followUps' in one))
+    return { script: SETTLE_SCRIPT, keys: claims, args, order }
+  const carried = carriedArgs(keys, settlements, { now, keysBefore: keys.all.length + claims.length })
+  return {
+    script: SETTLE_THEN_SCRIPT,
+    keys: [...claims, ...carried.lines],
+    args: [...carried.args, ...args],
+    order,
+  }
+}
+
+/** An ack that carries messages goes alone. */
+function wordFor(settlement: Settlement): string {
+  return settlement.kind === 'ack' && settlement.followUps !== undefined ? 'follow' : settlement.kind
+}
+
+/** The messages that settlements carry, each with the place of its settlement, and their lines. */
+function carriedArgs(
+  keys: QueueKeys,
+  settlements: readonly Settlement[],
+  { now, keysBefore }: { readonly now: number; readonly keysBefore: number },
+): { readonly lines: readonly string[]; readonly args: readonly string[] } {
+  const lines = new Map<string, string>()
+  const args: string[] = []
+  const producedAt = encodeProducedAt(now)
+  for (const [index, settlement] of settlements.entries()) {
+    for (const message of followUpsOf(settlement)) {
+      const { topic, priority, ifExists, when, id } = message
+      const line = keys.line(topic, priority)
+      const place = lines.get(line) ?? String(keysBefore + lines.size + 1)
+      lines.set(line, place)
+      const payload = encodePayload(payloadHead(producedAt, priority, topic), message)
+      args.push(String(index + 1), place, ifExists, momentArg(when), id, payload)
+    }
+  }
+  return { lines: [...lines.keys()], args: [String(args.length / CARRIED_FIELDS), ...args] }
 }
 
 function pushOperands(args: string[], settlement: Settlement): void {
@@ -68,6 +117,11 @@ function pushOperands(args: string[], settlement: Settlement): void {
     case 'retry':
       args.push(String(settlement.delayMs), settlement.isLapse === true ? '1' : '0', settlement.error)
       return
+    case 'again': {
+      const { content } = settlement
+      args.push(momentArg(settlement.when), content === undefined ? '' : encodePayload('', content))
+      return
+    }
     case 'dead':
       args.push(settlement.reason, settlement.error)
       return

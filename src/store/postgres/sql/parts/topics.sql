@@ -1,10 +1,12 @@
--- topics_1: the topics that come after a name, with their counts: totals and what is not folded yet.
+-- topics_1: the topics that come after a name, with their counts: totals and what is not folded yet. Topics of our own,
+-- which begin with a control character, are left out.
 create or replace function punctual.topics_1(q int, after text, size int)
 returns table (topic text, waiting bigint, running bigint, dead bigint) language sql stable as $$
   with names as materialized (
-    (select x.topic from punctual.total x where x.queue = q and x.topic > after order by x.topic limit size)
+    (select x.topic from punctual.total x where x.queue = q and x.topic > greatest(after, E'\x02') order by x.topic limit size)
     union
-    (select d.topic from punctual.delta d where d.queue = q and d.topic > after group by d.topic order by d.topic limit size)
+    (select d.topic from punctual.delta d where d.queue = q and d.topic > greatest(after, E'\x02') group by d.topic
+      order by d.topic limit size)
     order by topic limit size
   )
   select s.topic, sum(s.waiting)::bigint, sum(s.running)::bigint, sum(s.dead)::bigint from (

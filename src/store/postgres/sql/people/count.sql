@@ -1,4 +1,4 @@
--- count_1: how many are where.
+-- count_1: how many are where. Topics of our own, which begin with a control character, do not count.
 --
 -- reply      waiting, running, dead: the totals and what is not folded yet. ready: how many of those that wait are due,
 --            counted in the index up to 50,000 and in up to 300 topics; is_exact says whether that was enough. first_at: the
@@ -17,7 +17,7 @@ declare
 begin
   select coalesce(sum(s.waiting), 0), coalesce(sum(s.running), 0), coalesce(sum(s.dead), 0) into waiting, running, dead
     from (select x.waiting, x.running, x.dead from punctual.total x where x.queue = q and x.topic = ''
-      union all select d.waiting, d.running, d.dead from punctual.delta d where d.queue = q) s;
+      union all select d.waiting, d.running, d.dead from punctual.delta d where d.queue = q and d.topic > E'\x02') s;
   ready := 0;
   is_exact := true;
   for name in select c.topic from punctual.topics_1(q, '', 301) c loop

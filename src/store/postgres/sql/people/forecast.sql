@@ -15,7 +15,7 @@ begin
   if in_topic is null then
     select coalesce(sum(s.waiting), 0) into waits from (
       select x.waiting from punctual.total x where x.queue = q and x.topic = ''
-      union all select d.waiting from punctual.delta d where d.queue = q) s;
+      union all select d.waiting from punctual.delta d where d.queue = q and d.topic > E'\x02') s;
   else
     select coalesce(sum(c.waiting), 0) into waits from punctual.count_topics_1(q, array[in_topic], '', 1) c;
   end if;
@@ -34,7 +34,8 @@ begin
     select array_agg(round(coalesce(b.n, 0) * 100 / percent)::bigint order by g.bar) into counts
       from generate_series(1, bars) as g(bar) left join (
         select width_bucket(m.due_at, edges) as bar, count(*) as n from punctual.message m tablesample system (percent)
-          where m.queue = q and m.state = 0 and (in_topic is null or m.topic = in_topic) and m.due_at >= edges[1]
+          where m.queue = q and m.state = 0 and case when in_topic is null then m.topic > E'\x02' else m.topic = in_topic end
+            and m.due_at >= edges[1]
             and m.due_at < edges[bars + 1] group by 1) b on b.bar = g.bar;
   end if;
   return next;

@@ -10,7 +10,7 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set p
 declare
   m punctual.message;
   last_seq bigint := coalesce(place[1]::bigint, (select s.last_value from punctual.seq s));
-  name text := coalesce(place[2], in_topic, '');
+  name text := coalesce(place[2], in_topic, E'\x02');
   left_over int := size;
   bytes bigint := 0;
 begin
@@ -25,7 +25,7 @@ begin
         order by x.seq limit 2000
     loop
       scanned := scanned + 1;
-      if punctual.fits_1(m, null, due_from, due_until, null, part) then
+      if punctual.fits_1(m, name, due_from, due_until, null, part) then
         message := m;
         return next;
         left_over := left_over - 1;

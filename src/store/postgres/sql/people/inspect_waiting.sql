@@ -9,7 +9,7 @@ create or replace function punctual.inspect_waiting_1(
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   m punctual.message;
-  name text := coalesce(place[1], in_topic, '');
+  name text := coalesce(place[1], in_topic, E'\x02');
   after_due bigint;
   after_seq bigint;
   left_over int := size;

@@ -1,6 +1,7 @@
 -- put_1: stores new messages.
 --
--- arguments  one entry of each array is one message; a moment is either a delay or `moments`; modes as in place_1.
+-- arguments  one entry of each array is one message; a moment is either a delay or `moments`; modes and old_bodies as
+--            in place_1.
 --            is_plain: every mode is 0 and no id comes twice. is_joined: inside a transaction of the caller's own, so the
 --            wake-up goes out with its commit, and locks are waited for as long as that transaction waits for any.
 -- reply      answers: a word for each, in order. topics of which a sleeper must hear, and the earliest new moment.
@@ -12,7 +13,7 @@
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], modes smallint[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -55,7 +56,7 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], modes[entry.o]);
+        metas[entry.o], bodies[entry.o], modes[entry.o], old_bodies[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;

@@ -1,6 +1,7 @@
 -- settle_1: what becomes of messages after their attempts.
 --
--- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead. delays: of retries.
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again. delays: of retries and of
+--            again, which may have a moment instead, and another content. Arrays that no entry needs may be empty.
 -- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
@@ -9,7 +10,8 @@
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
-  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[]
+  q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
+  moments bigint[], metas text[], bodies text[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -22,9 +24,9 @@ begin
       where m.queue = q and m.id = any (ids) order by m.id for update skip locked
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
-        case when u.kind in (1, 2) then t + u.delay else h.due_at end as due_at
-      from unnest(ids, tokens, kinds, delays, errors, reasons) with ordinality
-        as u(id, token, kind, delay, error, reason, o)
+        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body
+      from unnest(ids, tokens, kinds, delays, errors, reasons, moments, metas, bodies) with ordinality
+        as u(id, token, kind, delay, error, reason, moment, meta, body, o)
       join held h on h.id = u.id and h.token = u.token order by u.id, u.o
   ), gone as (
     delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
@@ -37,17 +39,21 @@ begin
       token = null,
       owner = null,
       due_at = e.due_at,
-      first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at) else m.first_due_at end,
-      attempt = m.attempt - (e.kind = 4)::int,
-      lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind = 1 then 0 else m.lapses end,
-      error = case e.kind when 4 then m.error else nullif(e.error, '') end,
-      reason = case e.kind when 5 then nullif(e.reason, '') end
+      first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at)
+        when e.kind <> 6 then m.first_due_at end,
+      attempt = m.attempt - (e.kind in (4, 6))::int,
+      lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
+        else m.lapses end,
+      error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
+      reason = case e.kind when 5 then nullif(e.reason, '') end,
+      meta = coalesce(e.meta, m.meta),
+      body = coalesce(e.body, m.body)
     from e where m.ctid = e.place and e.kind <> 0
   ), counted as (
-    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind between 1 and 4), -count(*),
+    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind between 1 and 4 group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5) group by e.topic
   )
   select
     (select array_agg(case
@@ -62,7 +68,7 @@ begin
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
     (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
-      from e where e.kind between 1 and 4)
+      from e where e.kind not in (0, 5))
     into answers, ring, ring_at, giver;
   return next;
 end

@@ -51,7 +51,8 @@ create index if not exists message_until on punctual.message (queue, until, seq)
 create index if not exists message_dead on punctual.message (queue, topic, seq) where state = 2;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
--- the sum of both. Topic '' of total is the whole queue.
+-- the sum of both. Topic '' of total is the whole queue, but for topics of
+-- our own.
 create table if not exists punctual.delta (
   queue int not null, topic text collate "C" not null, waiting int not null, running int not null, dead int not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);

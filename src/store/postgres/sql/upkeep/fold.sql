@@ -16,7 +16,7 @@ begin
   ), sums as (
     select g.queue, case when part.whole then '' else g.topic end as topic, sum(g.waiting) as waiting,
         sum(g.running) as running, sum(g.dead) as dead
-      from gone g, (values (false), (true)) as part(whole) group by 1, 2
+      from gone g, (values (false), (true)) as part(whole) where not part.whole or g.topic > E'\x02' group by 1, 2
   ), added as (
     insert into punctual.total as t select * from sums order by queue, topic on conflict (queue, topic) do update set
       waiting = t.waiting + excluded.waiting, running = t.running + excluded.running, dead = t.dead + excluded.dead

@@ -45,11 +45,15 @@ local function upperText(value)
   return digits
 end
 
--- The greatest member so far, cut to what orders it; nothing where it was lost or is no work of ours.
-local greatest = call('GET', ORDER)
-local upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
-if not upper or upper / BASE > now + ASTRAY_MS then
-  greatest, upper = nil, nil
+-- The greatest member so far, cut to what orders it; nothing where it was lost or is no work of ours. A script reads it
+-- before it uses what follows.
+local greatest, upper
+local function readGreatest()
+  greatest = call('GET', ORDER)
+  upper = greatest and string.find(greatest, '^[-%w_]+$') and #greatest >= STAMP_LENGTH and upperOf(greatest)
+  if not upper or upper / BASE > now + ASTRAY_MS then
+    greatest, upper = nil, nil
+  end
 end
 
 -- Whether a generated id, and those that follow it in the same batch, can be their own members.
@@ -68,9 +72,10 @@ local function sortsBehind(first, last)
   return isBefore(#greatest == STAMP_LENGTH and greatest .. MARK or greatest, first)
 end
 
--- Stamps for so many messages, of which some may stay unused.
+-- Stamps for so many messages, of which some may stay unused. As the first write of a script, a full server refuses it:
+-- what that means is up to `write`.
 local stampUpper, stampUpperText, stampDigit
-local function reserveStamps(count)
+local function reserveStamps(count, write)
   if upper then
     stampUpper, stampDigit = upper, digitOf(byte(greatest, STAMP_LENGTH))
   else
@@ -79,7 +84,7 @@ local function reserveStamps(count)
   stampUpperText = upperText(stampUpper)
   local last = stampDigit + count
   local lastDigit = last % BASE
-  call('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
+  return write('SET', ORDER, upperText(stampUpper + (last - lastDigit) / BASE) .. sub(DIGITS, lastDigit + 1, lastDigit + 1))
 end
 
 -- The next stamp, in two parts: put together with what follows, they cost one string less.

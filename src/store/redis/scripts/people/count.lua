@@ -1,5 +1,5 @@
 -- count: how many messages are in which state, and when the earliest is due.
--- uses: base
+-- uses: base control
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
@@ -13,17 +13,22 @@ local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
 end
+local ourWaiting, ourRunning, ourDead = countControl()
 local dead = call('ZCARD', DEAD)
 local nowText = string.format('%.3f', now)
 local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
-  ready = ready + call('ZCOUNT', line, '-inf', nowText)
+  ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
 -- Every message has one payload and is in one place: what neither runs nor is dead waits.
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead)
+local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
 end
-local first = call('ZRANGE', HEADS, 0, 0, 'WITHSCORES')[2]
-return { waiting - ready, ready, running, dead, first or '', isExact and 1 or 0 }
+local first = ''
+local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
+for index = #heads - 1, 1, -2 do
+  first = isControlLine(heads[index]) and first or heads[index + 1]
+end
+return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }

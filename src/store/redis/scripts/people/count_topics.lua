@@ -1,5 +1,5 @@
 -- count_topics: counts by topic, for named topics or page by page.
--- uses: base
+-- uses: base control
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'named', then the topics
@@ -52,7 +52,7 @@ end
 
 local place, size = ARGV[4], tonumber(ARGV[5])
 if stage == 'lines' then
-  local lines = call('ZRANGEBYLEX', LINES, place == '' and '-' or '(' .. place, '+', 'LIMIT', 0, size)
+  local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
@@ -63,7 +63,7 @@ local key = stage == 'running' and RUNNING or DIED
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = stage == 'died' and call('HEXISTS', RUNNING, topic) == 1
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end

@@ -1,5 +1,5 @@
 -- forecast: how many waiting messages are due in each bar between two edges.
--- uses: base
+-- uses: base control
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, topic or '', then the edges in ascending order
@@ -22,7 +22,7 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
   -- What neither runs nor is dead waits.
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD)
+  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
@@ -30,7 +30,8 @@ end
 
 local sizes, seen = {}, 0
 for _, line in ipairs(lines) do
-  sizes[line] = call('ZCARD', line)
+  local isHidden = topic == '' and isControlLine(line)
+  sizes[line] = isHidden and 0 or call('ZCARD', line)
   seen = seen + sizes[line]
 end
 total = math.max(total, seen)

@@ -1,5 +1,5 @@
 -- inspect_page: the messages of one state, page by page.
--- uses: base claims lines failures describe
+-- uses: base control claims lines failures describe
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, then the place after which
@@ -53,7 +53,7 @@ local function wantedValue(id, dueAt)
   end
   bytes = bytes - #value
   local line = headOf(value)
-  if wanted ~= '' and topicOf(line) ~= wanted then
+  if wanted == '' and isControlLine(line) or wanted ~= '' and topicOf(line) ~= wanted then
     return nil
   end
   if textWanted ~= '' then
@@ -134,7 +134,7 @@ local function showWaitingState()
     end
     return true
   end
-  local from = placeSet == '' and '-' or '[' .. placeSet
+  local from = '[' .. (placeSet == '' and AFTER_CONTROL or placeSet)
   while true do
     local lines = call('ZRANGEBYLEX', LINES, from, '+', 'LIMIT', 0, 100)
     for _, line in ipairs(lines) do

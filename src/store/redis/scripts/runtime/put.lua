@@ -1,11 +1,11 @@
 -- put: accepts messages, in order.
--- uses: base order lines failures
+-- uses: base claims order lines failures placing
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
 --           'new' if all may only be stored anew and no id is there twice, else 'each', how many runs;
---           for each run of messages that have them in common: place of the line in KEYS, 'keep' or 'replace', delay in ms
---           or '@' and a moment, how many; then two for each message: id, payload
+--           for each run of messages that have them in common: place of the line in KEYS, ifExists as `placing` says, delay
+--           in ms or '@' and a moment, how many; then two for each message: id, payload
 -- reply     now; then for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'running'
 -- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
 --           P5 an id is taken until its message is gone      P7 produce order: see `order`
@@ -63,7 +63,7 @@ local function putNew()
       greatest = ARGV[unstamped - 1]
       upper = upperOf(greatest)
     end
-    reserveStamps(messageCount - plain)
+    reserveStamps(messageCount - plain, call)
   else
     call('SET', ORDER, ARGV[unstamped - 1])
   end
@@ -104,45 +104,22 @@ local function putNew()
   end
 end
 
--- Takes away what an id stood for; false if it runs.
-local function discard(id)
-  local value = call('HGET', PAYLOAD, id)
-  local line, member, due = waitingPlace(id, value)
-  if due then
-    call('ZREM', line, member)
-    left(line)
-  elseif call('ZREM', DEAD, id) == 1 then
-    countDied(line, -1)
-  else
-    return false
-  end
-  forget(id)
-  return true
-end
-
--- One by one: an id may be there already, or twice in this batch.
+-- One by one: an id may be there already, or twice in this batch. A full server must refuse the first that would be
+-- stored, and nothing before it is written.
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
-  local id, payload = ARGV[firstPair + 2 * place - 2], ARGV[firstPair + 2 * place - 1]
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
-  if isTaken and ifExists == 'keep' then
-    return except(place, 'duplicate')
-  end
-  if not isReserved then
-    reserveStamps(messageCount)
+  local id = ARGV[firstPair + 2 * place - 2]
+  if not isReserved and not (ifExists == 'keep' and call('HEXISTS', PAYLOAD, id) == 1) then
+    reserveStamps(messageCount, call)
     isReserved = true
   end
-  if isTaken and not discard(id) then
-    return except(place, 'running')
-  elseif isTaken then
-    except(place, 'replaced')
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1])
+  if word then
+    except(place, word)
   end
-  local digits, lastDigit = nextStamp()
-  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
-  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
-  entered(line, dueAt)
 end
 
+readGreatest()
 if mode == 'new' and not isAnyTaken() then
   putNew()
 else
@@ -152,5 +129,6 @@ else
     end
   end)
 end
+writeRunning()
 wake('')
 return exceptions

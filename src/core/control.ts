@@ -1,0 +1,17 @@
+/**
+ * Messages of our own. Their ids and topics begin with a control character, which no user can write: counts, lists and
+ * forecasts leave out their topics unless they are asked for by name.
+ */
+export const CONTROL_MARK = '\u0001'
+/** Sorts behind every name of ours, and before every name of a user's. */
+export const AFTER_CONTROL = '\u0002'
+
+/** One message for each schedule. */
+export const SCHEDULES_TOPIC = `${CONTROL_MARK}schedules`
+
+/** All of them, for engines that must know which to leave out. */
+export const CONTROL_TOPICS: readonly string[] = [SCHEDULES_TOPIC]
+
+export function isControl(name: string): boolean {
+  return name.charCodeAt(0) === 1
+}

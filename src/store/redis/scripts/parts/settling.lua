@@ -1,0 +1,155 @@
+-- settling: groups of settlements of one kind and claim, in order, because the first settlement of a lease counts:
+--   kind, place of the claim in KEYS, how many, and for each of them
+--   'ack': id (before the first of them one '')     'release': id     'lapse': id, error     'follow': id
+--   'retry': id, delay in ms, '1' if its lease had lapsed, else '0', error     'dead': id, reason, error
+--   'again': id, delay in ms or '@' and a moment, a content that replaces the old one, as in a payload, or ''
+-- 'follow' is an ack one by one. The message of a settlement that carries others leaves first.
+-- reply: the places (from 1) of those that are lost, and below zero of those that are refused
+
+local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, again = 3 }
+local exceptions, place = {}, 0
+
+local waitingAgain, earliest = {}, {}
+local function await(line, due, member)
+  local into = waitingAgain[line] or {}
+  waitingAgain[line] = into
+  into[#into + 1], into[#into + 2] = due, member
+  earliest[line] = math.min(earliest[line] or math.huge, tonumber(due))
+end
+
+local function enterAgain()
+  for line, members in pairs(waitingAgain) do
+    call('ZADD', line, unpack(members))
+    entered(line, earliest[line])
+  end
+end
+
+-- The owner that gave everything back which others are woken for; '' where the owners should hear it too.
+local giver
+
+local linesOf = {}
+local function lineIn(claim, number)
+  linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
+  return linesOf[claim][number]
+end
+
+-- Set by scripts whose settlements carry messages: whether those of this one can be stored, and storing them.
+local canCarry, carry
+
+local function settle(claim, kind, id, operand)
+  local entry = call('HGET', claim, id)
+  if not entry then
+    exceptions[#exceptions + 1] = place
+    return
+  end
+  local isMoved = kind == 'retry' or kind == 'again'
+  local newDue = isMoved and dueOf(ARGV[operand])
+  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+    exceptions[#exceptions + 1] = -place
+    return
+  end
+  local due, number, stamp = readEntry(entry)
+  local line = lineIn(claim, number)
+  if not line then
+    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
+  end
+  call('HDEL', claim, id)
+  countRunning(line, -1)
+  if kind == 'ack' or kind == 'follow' then
+    call('HDEL', PAYLOAD, id)
+    return forget(id)
+  elseif kind == 'release' then
+    local owner = ownerOf(claim)
+    giver = (giver == nil or giver == owner) and owner or ''
+    return await(line, due, memberOf(id, stamp))
+  end
+  giver = ''
+  local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
+  firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
+  if kind == 'lapse' then
+    writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
+    await(line, due, memberOf(id, stamp))
+  elseif kind == 'retry' then
+    lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
+    writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
+    await(line, text(newDue), memberOf(id, stamp))
+  elseif kind == 'again' then
+    if attempts > 0 then
+      writeFailure(id, attempts, 0, 0, 0, '', message)
+    end
+    if ARGV[operand + 1] ~= '' then
+      local value = call('HGET', PAYLOAD, id) or ''
+      local ends = string.find(value, '[\n\t]') or #value + 1
+      call('HSET', PAYLOAD, id, sub(value, 1, ends - 1) .. ARGV[operand + 1])
+    end
+    await(line, text(newDue), memberOf(id, stamp))
+  else
+    writeFailure(id, attempts + 1, lapses, firstDueAt, tonumber(due), ARGV[operand], ARGV[operand + 1])
+    call('ZADD', DEAD, text(math.floor(now)), id)
+    countDied(line, 1)
+  end
+end
+
+-- Those of a claim that are done go together if all of them are held, else one by one.
+local function acknowledge(claim, first, count)
+  local last = first + count - 1
+  local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
+  local isAll = true
+  for index = 2, count + 1 do
+    isAll = isAll and held[index]
+  end
+  if not isAll then
+    for index = first, last do
+      place = place + 1
+      settle(claim, 'ack', ARGV[index])
+    end
+    return
+  end
+  local removed = call('HDEL', claim, unpack(ARGV, first, last))
+  call('HDEL', PAYLOAD, unpack(ARGV, first, last))
+  if hasFailures then
+    call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local lines, isDone = linesIn(held[1]), {}
+  if #lines == 1 and removed == count then
+    countRunning(lines[1], -count)
+  else
+    for index = 1, count do
+      local id, _, number = ARGV[first + index - 1], readEntry(held[index + 1])
+      if isDone[id] then
+        exceptions[#exceptions + 1] = place + index
+      elseif lines[number] then
+        countRunning(lines[number], -1)
+      end
+      isDone[id] = true
+    end
+  end
+  place = place + count
+end
+
+-- All groups from this argument on.
+local function settleAll(at)
+  while at <= #ARGV do
+    local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+    at = at + 3
+    if kind == 'ack' then
+      acknowledge(claim, at + 1, count)
+      at = at + 1 + count
+    else
+      for _ = 1, count do
+        place = place + 1
+        local refusals = #exceptions
+        settle(claim, kind, ARGV[at], at + 1)
+        if carry and #exceptions == refusals then
+          carry()
+        end
+        at = at + OPERANDS[kind]
+      end
+    end
+    close(claim)
+  end
+  enterAgain()
+  writeRunning()
+  wake(giver or '')
+  return exceptions
+end
