@@ -78,7 +78,7 @@ export class PostgresLooking {
       this.#now(),
       calls.run<SeenRow>('inspect_ids_1', [number, query.ids]),
     ])
-    return { items: rows.map((row) => toStored(row, now)), scanned: rows.length }
+    return { items: rows.map((row) => toStored(row, now)), scanned: query.ids.length }
   }
 
   async count(): Promise<contract.Counts> {

@@ -1,0 +1,232 @@
+/**
+ * An engine against the model of the simulator: the same random life on both, under one clock, must give the same answers.
+ * The two share no line of code, so that a mistake would have to be made twice. It is here for what the conformance suite
+ * cannot list: claims over several topics, parts of them extended, released, lapsed and taken over by another owner, ids
+ * that were made in order beside ids of users' own.
+ */
+import * as fc from 'fast-check'
+import { expect } from 'vitest'
+import { ModelStore } from '../../simulation/world/model-store.ts'
+import { digitsOf } from '../../src/core/encoding/digits.ts'
+import { assertNever } from '../../src/core/errors.ts'
+import type { Lease, NewMessage, Settlement, Store } from '../../src/store/contract/store.ts'
+import { takeCensus } from '../../src/testing/census.ts'
+
+const LEASE_MS = 50
+const BEGAN_AT = Date.UTC(2030, 0, 1)
+const TOPICS = ['a', 'b', 'c']
+
+const topic = fc.constantFrom(...TOPICS)
+const owner = fc.constantFrom('x', 'y')
+const number = fc.integer({ min: 0, max: 30 })
+/** As `core/encoding/id` makes them, out of order like those of several producers; and ids of users' own. */
+const id = fc.oneof(
+  number.map((n) => `m${n}`),
+  number.map((n) => `${digitsOf(BEGAN_AT + n, 7)}${digitsOf(n, 3)}chance`),
+)
+const delayMs = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 60 }))
+const fate = fc.constantFrom('ack', 'retry', 'lapse', 'again', 'release', 'dead', 'hold')
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('put' as const),
+      messages: fc.array(
+        fc.record({
+          id,
+          topic,
+          priority: fc.constantFrom(0, 1, 2),
+          when: fc.record({ delayMs }),
+          ifExists: fc.constantFrom('keep', 'keep', 'replace'),
+          body: fc.string({ maxLength: 5 }),
+          meta: fc.constantFrom('', '{"x":1}'),
+        }) satisfies fc.Arbitrary<NewMessage>,
+        { maxLength: 8 },
+      ),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('claim' as const),
+      owner,
+      topics: fc.uniqueArray(topic, { minLength: 1, maxLength: 3 }),
+      limit: fc.integer({ min: 1, max: 6 }),
+      fates: fc.array(fate, { minLength: 6, maxLength: 6 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.integer({ min: 1, max: 40 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('extend' as const, 'settle' as const),
+      picks: fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }),
+      fates: fc.array(fate, { minLength: 12, maxLength: 12 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('lapsed' as const, 'owned' as const),
+      owner,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('cancel' as const, 'purge' as const, 'revive' as const, 'look' as const),
+      ids: fc.uniqueArray(id, { maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('reschedule' as const), id, delayMs }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('count' as const), topic }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+
+/** A store, and the leases that its workers hold or once held, in an order that is the same on both sides. */
+class Side {
+  readonly store: Store
+  #held: Lease[] = []
+
+  constructor(store: Store) {
+    this.store = store
+  }
+
+  /** What the store answered, without the tokens, which are its own. */
+  async take(one: Step): Promise<unknown> {
+    const { store } = this
+    switch (one.kind) {
+      case 'put':
+        return store.put(one.messages)
+      case 'claim': {
+        const { leases, next } = await store.claim({
+          from: 'due',
+          owner: one.owner,
+          bytesMax: 2 ** 30,
+          wants: one.topics.map((name) => ({ topic: name, limit: one.limit })),
+          limit: one.limit,
+          leaseMs: LEASE_MS,
+          leadMs: 0,
+        })
+        this.#hold(leases)
+        return { leases: leases.map(withoutToken), settled: await this.#settle(leases, one.fates), next }
+      }
+      case 'extend': {
+        // All that is still held of a claim, but for what is not picked: that keeps its end.
+        const picked = this.#held.slice(-12).filter((_, index) => one.picks[index])
+        return store.extend(picked, LEASE_MS)
+      }
+      case 'settle':
+        return this.#settle(
+          this.#held.slice(-12).filter((_, index) => one.picks[index]),
+          one.fates,
+        )
+      case 'lapsed': {
+        // All of them: which of several that end together goes first is the engine's own choice.
+        const reply = await store.claim({ from: 'lapsed', owner: one.owner, limit: 100, leaseMs: LEASE_MS })
+        const leases = reply.leases.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        this.#hold(leases)
+        const { next, isOwnLapsed = false } = reply
+        return { leases: leases.map(withoutToken), next, isOwnLapsed }
+      }
+      case 'owned': {
+        const ids: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await store.owned(one.owner, cursor)
+          ids.push(...page.leases.map((lease) => `${lease.topic} ${lease.id}`))
+          cursor = page.cursor
+        } while (cursor !== undefined)
+        return ids.toSorted()
+      }
+      case 'cancel':
+        return store.remove(one.ids, 'waiting')
+      case 'purge':
+        return store.remove(one.ids, 'dead')
+      case 'revive':
+        return store.revive(one.ids)
+      case 'look':
+        return store.inspect({ ids: one.ids })
+      case 'reschedule':
+        return store.reschedule([{ id: one.id, when: { delayMs: one.delayMs } }])
+      case 'count': {
+        const edges = [0, 20, 40, 60, 200, 5_000].map((ms) => BEGAN_AT + ms)
+        const [counts, forecast] = [await store.count(), await store.forecast({ edges, topic: one.topic })]
+        return { counts, forecast, named: await store.countTopics({ topics: TOPICS }).then(populated) }
+      }
+      case 'advance':
+        return undefined
+      default:
+        return assertNever(one)
+    }
+  }
+
+  #hold(leases: readonly Lease[]): void {
+    this.#held.push(...leases)
+  }
+
+  async #settle(leases: readonly Lease[], fates: readonly string[]): Promise<unknown> {
+    return this.store.settle(leases.flatMap((lease, index) => settlement(lease, fates[index] ?? 'hold')))
+  }
+}
+
+function settlement(lease: Lease, kind: string): Settlement[] {
+  switch (kind) {
+    case 'ack':
+      return [{ ...lease, kind: 'ack' }]
+    case 'retry':
+      return [{ ...lease, kind: 'retry', delayMs: 7, error: 'again' }]
+    case 'again':
+      return [{ ...lease, kind: 'retry', delayMs: 3, error: 'lapsed', isLapse: true }]
+    case 'lapse':
+      return [{ ...lease, kind: 'lapse', error: 'lapsed' }]
+    case 'release':
+      return [{ ...lease, kind: 'release' }]
+    case 'dead':
+      return [{ ...lease, kind: 'dead', reason: 'enough', error: 'ü' }]
+    default:
+      return []
+  }
+}
+
+function withoutToken({ token, ...rest }: Lease): unknown {
+  return { ...rest, hasToken: token.length > 0 }
+}
+
+function populated({ topics }: Awaited<ReturnType<Store['countTopics']>>): unknown {
+  return Object.entries(topics)
+    .filter(([, { waiting, running, dead }]) => waiting + running + dead > 0)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** `open` opens a store on an empty queue, which sees no other time than `now`. */
+export async function assertRandomLives(open: (now: () => number) => Promise<Store>): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+      let now = BEGAN_AT
+      const model = new Side(new ModelStore(() => now, { batchMax: 1_000, leadMs: 10 }))
+      const real = new Side(await open(() => now))
+      try {
+        for (const one of steps) {
+          if (one.kind === 'advance') now += one.ms
+          const [expected, actual] = [await model.take(one), await real.take(one)]
+          expect(actual).toEqual(expected)
+        }
+        const [expected, actual] = [await takeCensus(model.store), await takeCensus(real.store)]
+        expect(actual.places).toEqual(expected.places)
+        const findings = await real.store.doctor()
+        expect(findings.filter(({ level }) => level === 'problem')).toEqual([])
+      } finally {
+        await real.store.close()
+      }
+    }),
+    { numRuns: Number(process.env.PUNCTUAL_FUZZ_RUNS ?? 60) },
+  )
+}
