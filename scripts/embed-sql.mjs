@@ -9,7 +9,7 @@ const SQL = new URL('../src/store/postgres/sql/', import.meta.url)
 const GENERATED = new URL('generated.ts', SQL)
 
 /** In the order in which they are created: what a function calls need not be there before it, but tables must. */
-const ROOMS = ['parts', 'runtime', 'people', 'upkeep']
+const ROOMS = ['parts', 'runtime', 'people', 'upkeep', 'joined']
 
 export function generate() {
   return [

@@ -1,7 +1,4 @@
-/**
- * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
- * needs no `start()`.
- */
+/** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
 import { decodePayload } from '../core/encoding/codec.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe, invariant } from '../core/errors.ts'
@@ -301,6 +298,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   #open(): Promise<Store> {
     this.#assertNotClosed()
     return this.#opening.open()
+  }
+
+  protected openStore(): Promise<Store> {
+    return this.#open()
   }
 
   async #openProducer(): Promise<Producer> {

@@ -26,4 +26,8 @@ export type Capabilities = {
   readonly features: readonly Feature[]
 }
 
-export type Feature = 'backup'
+/**
+ *   backup        `backup`
+ *   transactions  `join`
+ */
+export type Feature = 'backup' | 'transactions'

@@ -1,8 +1,16 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
+import type { TransactionHandle } from '../../core/input/transaction.ts'
 import type { MessageState, PriorityRank } from '../../core/message.ts'
-import type { DueTime, TopicFigures } from './runtime.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { DueTime, NewMessage, PutResult, TopicFigures } from './runtime.ts'
 
 export interface PeopleVerbs {
+  /**
+   * Verbs inside a transaction of the caller's own, in the same database: they take effect with its commit, and wake
+   * with it. The caller checks entries before, because a failed statement ends that transaction.
+   */
+  join(transaction: TransactionHandle): Promise<JoinedVerbs>
+
   /** `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). */
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
   /** Moves delayed and ready ones; attempts and everything else stay. */
@@ -26,6 +34,14 @@ export interface PeopleVerbs {
   figures(query: FiguresQuery): Promise<FiguresPage>
   /** Who claims, last seen first; at most 1,000. Those that are gone stay for an hour. */
   workers(): Promise<WorkersReply>
+}
+
+export interface JoinedVerbs {
+  readonly capabilities: Capabilities
+  put(messages: readonly NewMessage[]): Promise<PutResult[]>
+  /** Of messages that wait. */
+  remove(ids: readonly string[]): Promise<RemoveResult[]>
+  reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
 }
 
 export type RemoveResult = 'removed' | 'running' | 'missing'

@@ -76,6 +76,7 @@ export function migrationText(schema: string, from = 0): string {
 function inSchema(text: string, schema: string): string {
   return text
     .replaceAll(/\bpunctual\./g, `"${schema}".`)
+    .replaceAll("convert_to('punctual' ||", `convert_to('${schema}' ||`)
     .replaceAll('create schema if not exists punctual;', `create schema if not exists "${schema}";`)
 }
 

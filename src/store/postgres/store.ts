@@ -8,6 +8,7 @@
  */
 import { createHash } from 'node:crypto'
 import { UsageError } from '../../core/errors.ts'
+import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
@@ -17,6 +18,7 @@ import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { FunctionCalls } from './calls.ts'
 import { examine } from './doctor.ts'
+import { PostgresJoined } from './joined.ts'
 import { Leasing } from './leasing.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { PostgresLooking } from './looking.ts'
@@ -57,6 +59,7 @@ export class PostgresStore implements contract.Store {
   readonly #wakeups: PostgresWakeups
   readonly #upkeep: Upkeep
   readonly #floors = new Floors()
+  readonly #channel: string
   #queueNumber: number | undefined
 
   constructor(context: StoreContext, options: PostgresStoreOptions) {
@@ -73,7 +76,7 @@ export class PostgresStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: BATCH_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['transactions'],
     }
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)
@@ -96,14 +99,14 @@ export class PostgresStore implements contract.Store {
       batchMax: BATCH_MAX,
     })
     this.#upkeep = new Upkeep({ ...shared, calls: this.#writes })
-    const channel = channelOf(schema, queue)
+    this.#channel = channelOf(schema, queue)
     this.#wakeups = new PostgresWakeups({
       ...shared,
       urls: options.listenUrls,
       isDeaf: options.listenUrls.length === 0,
       name: `${name}:wakeups`,
-      channel,
-      echoChannel: `${channel}_${makeToken(random)}`.slice(0, 63),
+      channel: this.#channel,
+      echoChannel: `${this.#channel}_${makeToken(random)}`.slice(0, 63),
       floors: this.#floors,
       writes: this.#writesLink,
     })
@@ -176,6 +179,19 @@ export class PostgresStore implements contract.Store {
     ])
     this.#wrote(reply)
     return [...reply.answers]
+  }
+
+  async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
+    const send = parseTransaction(transaction)
+    // Outside of the user's transaction: a new queue must not keep others waiting until it ends.
+    const queue = await this.#queue()
+    const { schema } = this.#options
+    return new PostgresJoined(send, {
+      schema,
+      queue,
+      channel: this.#channel,
+      capabilities: this.capabilities,
+    })
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
@@ -308,7 +324,7 @@ export class PostgresStore implements contract.Store {
   }
 }
 
-/** Of the whole database, so it names schema and queue; short, because names of channels are. */
+/** As `channel_1` makes it. Of the whole database, so it names schema and queue; short, because names of channels are. */
 function channelOf(schema: string, queue: string): string {
   return `punctual_${createHash('sha256').update(`${schema}\n${queue}`).digest('hex').slice(0, 24)}`
 }

@@ -253,6 +253,10 @@ export class RedisStore implements contract.Store {
     return this.#looking.workers()
   }
 
+  join(): Promise<never> {
+    return unsupported('redis', 'transactions', 'keep the messages in the SQL database of your transactions')
+  }
+
   backup(): Promise<never> {
     return unsupported('redis', 'backup', 'use the tools of its server: redis-cli --rdb FILE')
   }

@@ -4,6 +4,7 @@ import type { Feature } from '../contract/store.ts'
 
 const WHAT: Readonly<Record<Feature, string>> = {
   backup: 'backup of its own',
+  transactions: 'part in transactions of your own',
 }
 
 export function unsupported(engine: string, feature: Feature, remedy: string): Promise<never> {

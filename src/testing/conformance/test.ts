@@ -18,6 +18,7 @@ export function test(name: string, run: ConformanceRun): ConformanceTest {
 /** Verbs that an engine without the feature refuses. */
 const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unknown>)[]>> = {
   backup: [(store) => store.backup('nowhere')],
+  transactions: [(store) => store.join({ query: async () => [] })],
 }
 
 export const featureTests: readonly ConformanceTest[] = Object.entries(VERBS_OF).map(([feature, verbs]) =>

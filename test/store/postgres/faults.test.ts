@@ -195,10 +195,9 @@ describe('locks of others', () => {
     const [a, b] = [await open({}, queue), await open({}, queue)]
     const ids = Array.from({ length: 200 }, (_, i) => `m${i}`)
     for (let round = 0; round < 10; round += 1) {
-      const put = (ifExists: 'keep' | 'replace') => (id: string) => message(id, { ifExists })
       await Promise.all([
-        a.put(ids.map(put('keep'))),
-        b.put(ids.toReversed().map(put('replace'))),
+        a.put(ids.map((id) => message(id))),
+        b.put(ids.toReversed().map((id) => message(id, { ifExists: 'replace' }))),
         a.reschedule(ids.map((id) => ({ id, when: { delayMs: 5 } }))),
         b.remove(ids.toReversed(), 'waiting'),
       ])

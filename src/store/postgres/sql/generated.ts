@@ -85,6 +85,14 @@ create table if not exists punctual.figure (
 
 export const FUNCTIONS: readonly SqlFile[] = [
   {
+    name: 'channel',
+    text: `-- channel_1: where the wake-ups of a queue are heard: a name for this schema and queue in the whole database.
+create or replace function punctual.channel_1(queue_name text) returns text language sql immutable as $$
+  select 'punctual_' || substr(encode(sha256(convert_to('punctual' || E'\\n' || queue_name, 'UTF8')), 'hex'), 1, 24)
+$$;
+`,
+  },
+  {
     name: 'fits',
     text: `-- fits_1: whether a message fits the filters of a page; null filters fit everything, but for topics of our own, which
 -- begin with a control character and must be named. No pattern: a text is taken as it is.
@@ -1192,6 +1200,93 @@ begin
   select count(*) into folded from gone;
   delete from punctual.total t where t.topic <> '' and t.waiting = 0 and t.running = 0 and t.dead = 0;
   return folded;
+end
+$$;
+`,
+  },
+  {
+    name: 'joined_put',
+    text: `-- joined_put_1: put_1 inside a transaction of a user's own. One text goes in and one comes out, because that is what every
+-- client library can send. The wake-up goes out with the user's commit, and not at all with a rollback.
+--
+-- entries    [{ id, topic, priority, delay | moment, meta, body, mode }, …]
+-- reply      the words of put_1 as a list
+create or replace function punctual.joined_put_1(q int, channel text, entries text) returns text language plpgsql as $$
+declare
+  reply record;
+  e record;
+begin
+  select array_agg(x->>'id' order by o) as ids, array_agg(x->>'topic' order by o) as topics,
+      array_agg((x->>'priority')::smallint order by o) as priorities, array_agg((x->>'delay')::bigint order by o) as delays,
+      array_agg((x->>'moment')::bigint order by o) as moments, array_agg(x->>'meta' order by o) as metas,
+      array_agg(x->>'body' order by o) as bodies, array_agg((x->>'mode')::smallint order by o) as modes,
+      bool_and(x->>'mode' = '0') and count(distinct x->>'id') = count(*) as is_plain
+    into e from json_array_elements(entries::json) with ordinality as u(x, o);
+  select * into reply from punctual.put_1(q, null, e.ids, e.topics, e.priorities, e.delays, e.moments, e.metas, e.bodies,
+    e.modes, '{}', e.is_plain, true, channel);
+  return array_to_json(reply.answers)::text;
+end
+$$;
+`,
+  },
+  {
+    name: 'joined_remove',
+    text: `-- joined_remove_1: remove_1, of messages that wait, inside a transaction of a user's own. ids and reply: lists.
+create or replace function punctual.joined_remove_1(q int, ids text) returns text language sql as $$
+  select array_to_json(punctual.remove_1(q, array(select json_array_elements_text(ids::json)), 0::smallint, true))::text
+$$;
+`,
+  },
+  {
+    name: 'joined_reschedule',
+    text: `-- joined_reschedule_1: reschedule_1 inside a transaction of a user's own. moves: [{ id, delay | moment }, …]; reply: a list.
+create or replace function punctual.joined_reschedule_1(q int, channel text, moves text) returns text language sql as $$
+  select array_to_json(r.answers)::text from (
+    select array_agg(x->>'id' order by o) as ids, array_agg((x->>'delay')::bigint order by o) as delays,
+        array_agg((x->>'moment')::bigint order by o) as moments
+      from json_array_elements(moves::json) with ordinality as u(x, o)) e,
+    lateral punctual.reschedule_1(q, null, e.ids, e.delays, e.moments, true, channel) r
+$$;
+`,
+  },
+  {
+    name: 'produce',
+    text: `-- produce: stores a message from SQL: triggers, psql, other languages. Joins the transaction that calls it; workers are woken
+-- by its commit.
+--
+--   select punctual.produce('orders', 'order.close', '{"orderId": 42}', interval '30 minutes');
+--
+-- arguments  queue and topic; the payload; how long from now; an id, which makes it idempotent
+-- reply      the id; also of the message that has it already
+--
+-- This name stays: it is for users.
+create or replace function punctual.produce(
+  queue text, topic text, payload json default null, delay interval default interval '0', id text default null
+) returns text language plpgsql as $$
+declare
+  number int := punctual.queue_1(queue);
+  new_id text := coalesce(id, replace(gen_random_uuid()::text, '-', ''));
+begin
+  if queue is null or queue = '' or octet_length(queue) > 100 or queue ~ '[[:cntrl:]{}]' then
+    raise exception 'queue is %; give a text of 1 to 100 bytes without control characters or braces', quote_nullable(queue)
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if topic is null or topic = '' or octet_length(topic) > 200 or topic ~ '[[:cntrl:]]' then
+    raise exception 'topic is %; give a text of 1 to 200 bytes without control characters', quote_nullable(topic)
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if new_id = '' or octet_length(new_id) > 200 or new_id ~ '[[:cntrl:]]' then
+    raise exception 'id is %; give a text of 1 to 200 bytes without control characters', quote_nullable(id)
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if delay is null or delay < interval '0' or delay > interval '100 years' then
+    raise exception 'delay is %; give an interval from 0 to 100 years', quote_nullable(delay::text)
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform punctual.put_1(number, null, array[new_id], array[topic], array[1]::smallint[],
+    array[ceil(extract(epoch from delay) * 1000000)::bigint], array[null]::bigint[], array[''],
+    array[coalesce(payload::text, '')], array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
+  return new_id;
 end
 $$;
 `,

@@ -1,0 +1,174 @@
+/**
+ * Messages that belong to a transaction of the user's own: stored, cancelled or moved with its commit, or not at all. For
+ * engines that keep messages in the user's SQL database; others refuse with UNSUPPORTED.
+ */
+import { decodePayload } from '../core/encoding/codec.ts'
+import { UsageError, InvariantError } from '../core/errors.ts'
+import { checkRecord } from '../core/input/checks.ts'
+import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
+import { validate, type TopicSchemas } from '../core/input/schema.ts'
+import { parseTransaction, type TransactionHandle } from '../core/input/transaction.ts'
+import { checkId } from '../core/message.ts'
+import type { Draft } from '../runtime/producer.ts'
+import type { JoinedVerbs, PutResult, RescheduleResult, Store } from '../store/contract/store.ts'
+import { makeDraft } from './draft.ts'
+import { Queue, type CancelResult, type ProduceEntry } from './queue.ts'
+import type { Settings } from './settings.ts'
+import type { AnyTopics, NoSchemas, PayloadIn, ProduceArguments, TopicName } from './topics.ts'
+
+/** What `produce`, `produceMany`, `cancel` and `reschedule` take besides. */
+export type TransactionOption = {
+  /** SQL engines only: your own transaction, which this call joins. */
+  transaction?: TransactionHandle
+}
+
+/** The calls of a queue that join a transaction: what `queue.transaction` hands to its function. */
+export type InTransaction<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> = Pick<
+  TransactingQueue<T, S>,
+  'produce' | 'produceMany' | 'cancel' | 'reschedule'
+>
+
+/** A queue whose calls may join a transaction. */
+export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Queue<
+  T,
+  S
+> {
+  readonly #settings: Settings
+
+  constructor(settings: Settings, makeStore: () => Promise<Store>) {
+    super(settings, makeStore)
+    this.#settings = settings
+  }
+
+  /** Stores a message until its moment; resolves to its id once the store has it safe, or once your transaction has it. */
+  override produce<K extends TopicName<T, S>>(
+    topic: K,
+    ...[payload, options]: ProduceArguments<PayloadIn<T, S, K>, ProduceOptions & TransactionOption>
+  ): Promise<string> {
+    if (options?.transaction === undefined)
+      return super.produce(
+        topic,
+        ...([payload, options] as ProduceArguments<PayloadIn<T, S, K>, ProduceOptions>),
+      )
+    const { transaction, ...rest } = options
+    return this.#produce([{ ...rest, topic, payload }], transaction).then(([id = '']) => id)
+  }
+
+  /**
+   * Many at once: all are checked before any is stored. Should some be refused by their `ifExists`, the call rejects
+   * and the others are stored.
+   */
+  override produceMany<K extends TopicName<T, S>>(
+    entries: readonly { [Topic in K]: ProduceEntry<Topic, PayloadIn<T, S, Topic>> }[K][],
+    options?: TransactionOption,
+  ): Promise<string[]> {
+    const transaction = transactionOf(options)
+    return transaction === undefined ? super.produceMany(entries) : this.#produce(entries, transaction)
+  }
+
+  /** Takes a message back before it starts. */
+  override async cancel(id: string, options?: TransactionOption): Promise<CancelResult> {
+    const transaction = transactionOf(options)
+    if (transaction === undefined) return super.cancel(id)
+    const checked = checkId(id)
+    const [result] = await (await this.#join(transaction)).remove([checked])
+    return result === 'removed' ? 'cancelled' : (result ?? 'missing')
+  }
+
+  /** Moves a message that has not started to another moment. */
+  override async reschedule(id: string, when: When & TransactionOption): Promise<RescheduleResult> {
+    const { transaction, ...rest } = when
+    if (transaction === undefined) return super.reschedule(id, when)
+    const move = { id: checkId(id), when: parseReschedule(rest, this.#settings.clock.now()) }
+    const [result] = await (await this.#join(transaction)).reschedule([move])
+    return result ?? 'missing'
+  }
+
+  /**
+   * Begins a transaction on a connection of yours, commits it when `work` is done, rolls it back when `work` throws. What
+   * is produced, cancelled or moved through the value that `work` gets belongs to it.
+   */
+  async transaction<R>(
+    connection: TransactionHandle,
+    work: (queue: InTransaction<T, S>) => Promise<R>,
+  ): Promise<R> {
+    const send = parseTransaction(connection)
+    await this.#join(connection) // Refuses an engine that cannot, before anything begins.
+    await send('begin', [])
+    try {
+      const result = await work(this.#bound(connection))
+      await send('commit', [])
+      return result
+    } catch (error) {
+      await Promise.resolve(send('rollback', [])).catch(() => undefined) // The first error is the one to tell.
+      throw error
+    }
+  }
+
+  #bound(transaction: TransactionHandle): InTransaction<T, S> {
+    return {
+      produce: <K extends TopicName<T, S>>(
+        topic: K,
+        ...[payload, options]: ProduceArguments<PayloadIn<T, S, K>, ProduceOptions & TransactionOption>
+      ) => this.#produce([{ ...options, topic, payload }], transaction).then(([id = '']) => id),
+      produceMany: (entries) => this.produceMany(entries, { transaction }),
+      cancel: (id) => this.cancel(id, { transaction }),
+      reschedule: (id, when) => this.reschedule(id, { ...when, transaction }),
+    }
+  }
+
+  async #produce(
+    entries: readonly { readonly topic: string; readonly payload?: unknown }[],
+    transaction: TransactionHandle,
+  ): Promise<string[]> {
+    parseTransaction(transaction)
+    checkEntries(entries)
+    const drafts = entries.map(({ topic, payload, ...options }) =>
+      makeDraft(this.#settings, topic, payload, options),
+    )
+    await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    const joined = await this.#join(transaction)
+    const { batchMax } = joined.capabilities
+    const ids: string[] = []
+    for (let from = 0; from < drafts.length; from += batchMax) {
+      const batch = drafts.slice(from, from + batchMax)
+      const results = await joined.put(batch.map(({ message }) => message))
+      ids.push(...batch.map((draft, i) => idOf(draft, results[i])))
+    }
+    return ids
+  }
+
+  async #checkSchema({ message }: Draft): Promise<void> {
+    const schema = this.#settings.schemas?.get(message.topic)
+    if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
+  }
+
+  async #join(transaction: TransactionHandle): Promise<JoinedVerbs> {
+    parseTransaction(transaction)
+    return (await this.openStore()).join(transaction)
+  }
+}
+
+function transactionOf(options: unknown): TransactionHandle | undefined {
+  if (options === undefined) return undefined
+  return checkRecord(options, 'options', ['transaction']).transaction as TransactionHandle | undefined
+}
+
+/** Nothing of the user's transaction is lost by an error from here: the server has accepted the statement. */
+function idOf({ message: { id }, ifExists, hasOwnId }: Draft, result: PutResult | undefined): string {
+  if (result === 'duplicate' && ifExists === 'fail')
+    throw new UsageError(
+      'ID_EXISTS',
+      `a message with id "${id}" exists; use another id, or ifExists "keep" or "replace".`,
+      { value: id },
+    )
+  if (result === 'running')
+    throw new UsageError(
+      'MESSAGE_RUNNING',
+      `"${id}" runs right now and cannot be replaced; wait for its end, or use another id.`,
+      { value: id },
+    )
+  if (result === undefined || (result === 'duplicate' && !hasOwnId))
+    throw new InvariantError(`the generated id "${id}" exists already; "random" is not random.`)
+  return id
+}

@@ -1,0 +1,71 @@
+/**
+ * The verbs that may join a transaction of the user's own. They go through the user's client, one after the other, and
+ * take effect with the user's commit. Everything was checked before, because an error of the server ends that transaction.
+ */
+import type { SendStatement } from '../../core/input/transaction.ts'
+import type * as contract from '../contract/store.ts'
+import { admitEntries } from '../shared/admission.ts'
+import { delayOf, momentOf } from '../sql/micros.ts'
+import { replyOf } from '../sql/replies.ts'
+
+export type JoinedOptions = {
+  readonly schema: string
+  readonly queue: number
+  readonly channel: string
+  readonly capabilities: contract.Capabilities
+}
+
+const MODES = { keep: 0, replace: 1, seize: 2 } as const
+
+export class PostgresJoined implements contract.JoinedVerbs {
+  readonly capabilities: contract.Capabilities
+  readonly #send: SendStatement
+  readonly #options: JoinedOptions
+  /** Many clients take one statement at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(send: SendStatement, options: JoinedOptions) {
+    this.#send = send
+    this.#options = options
+    this.capabilities = options.capabilities
+  }
+
+  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    const entries = messages.map(({ id, topic, priority, when, meta, body, ifExists }) => ({
+      id,
+      topic,
+      priority,
+      delay: delayOf(when),
+      moment: momentOf(when),
+      meta,
+      body,
+      mode: MODES[ifExists],
+    }))
+    return this.#call('joined_put_1', [this.#options.channel], entries)
+  }
+
+  remove(ids: readonly string[]): Promise<contract.RemoveResult[]> {
+    return this.#call('joined_remove_1', [], ids)
+  }
+
+  reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    const entries = moves.map(({ id, when }) => ({ id, delay: delayOf(when), moment: momentOf(when) }))
+    return this.#call('joined_reschedule_1', [this.#options.channel], entries)
+  }
+
+  async #call<R>(name: string, first: readonly string[], entries: readonly unknown[]): Promise<R[]> {
+    const { schema, queue, capabilities } = this.#options
+    admitEntries(entries.length, capabilities.batchMax)
+    if (entries.length === 0) return []
+    const values = [...first, JSON.stringify(entries)]
+    const places = values.map((_, i) => `$${i + 1}::text`).join(', ')
+    const text = `select "${schema}".${name}(${queue}, ${places}) as reply`
+    const before = this.#last
+    const sent = (async () => {
+      await before.catch(() => undefined)
+      return replyOf(await this.#send(text, values))
+    })()
+    this.#last = sent
+    return JSON.parse(await sent) as R[]
+  }
+}
