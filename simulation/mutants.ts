@@ -117,8 +117,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'what a lost answer handed out counts as a crash',
     file: 'src/runtime/strays.ts',
-    find: ".map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),",
-    replace: ".map(({ id, token, topic }) => ({ kind: 'lapse', id, token, topic, error: '' })),",
+    find: 'return isTakenOver ?',
+    replace: 'return true ?',
+  },
+  {
+    name: 'a takeover whose answer was lost does not count as a crash',
+    file: 'src/runtime/strays.ts',
+    find: 'return isTakenOver ?',
+    replace: 'return false ?',
   },
   {
     name: 'a sweep does not wait for the claims under way',

@@ -4,7 +4,7 @@
  *
  *   ack      the handler returned before it was told to end, or said that it has completed
  *   retry    it threw, or had its time; or its lease lapsed, and the one before too. Only while attempts are left
- *   lapse    its lease lapsed, for the first time in a row
+ *   lapse    its lease lapsed, for the first time in a row; or the answer to the takeover was lost, and nobody knows more
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
  *   release  it was never started, or its worker stops, or was in doubt about the lease and told it to end
  */
@@ -55,8 +55,10 @@ function judgeLapse({
   attempt,
   policy,
   grantedAt,
+  isDelivered,
 }: LeaseRecord): string | undefined {
   if (from !== 'lapsed') return 'its lease had not lapsed'
+  if (!isDelivered) return undefined
   if (holder.handledSince(topic) > grantedAt) return undefined
   if (lapses > 0) return `it is the ${lapses + 1}. lapse in a row`
   return attempt > policy.limit ? `attempt ${attempt} of at most ${policy.limit + 1}` : undefined
@@ -87,9 +89,8 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
 }
 
 function judgeRelease(lease: LeaseRecord): string | undefined {
-  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete, isDelivered, answer } = lease
-  // A process that never heard of a lease of its own cannot know that it was a takeover.
-  if (from === 'lapsed') return isDelivered ? 'a lapse counts as an attempt' : undefined
+  const { from, startedAt, endedAt, ended, holder, abortedAt, isComplete, answer } = lease
+  if (from === 'lapsed') return 'a lapse counts as an attempt'
   if (startedAt === undefined || answer !== 'release') return undefined // Or it gave up telling how it ended.
   if (isComplete) return 'its handler said that it has completed'
   if (holder.stopBeganAt === undefined)

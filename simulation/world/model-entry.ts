@@ -6,6 +6,7 @@ export type ModelLease = {
   readonly token: string
   readonly owner: string
   readonly since: number
+  readonly isTakenOver: boolean
   endsAt: number
 }
 
@@ -50,13 +51,14 @@ export function stateOf({ place, dueAt }: ModelEntry, now: number): MessageState
 }
 
 export function storedMessage(entry: ModelEntry, now: number): contract.StoredMessage {
-  const { id, topic, body, meta, priority } = entry.message
+  const { id, topic, body, meta, tags = [], priority } = entry.message
   const { dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, held } = entry
   return {
     id,
     topic,
     body,
     meta,
+    tags,
     priority,
     state: stateOf(entry, now),
     dueAt,
@@ -70,6 +72,16 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
     owner: held?.owner ?? '',
     leasedAt: held?.since ?? 0,
   }
+}
+
+/** What stays of one that is done. */
+export function rememberedMessage(
+  entry: ModelEntry,
+  { ms, outcome, result }: contract.Remember,
+  now: number,
+): contract.StoredMessage {
+  const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '', leasedAt: 0 }
+  return { ...storedMessage(entry, now), ...emptied, state: 'completed', until: now + ms, outcome, result }
 }
 
 /** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */

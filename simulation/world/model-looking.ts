@@ -12,12 +12,14 @@ const SCAN_MAX = 100
 /** `deaths`: how many the store has seen so far; a walk over dead messages ends at those of before. */
 export function modelPage(
   entries: Iterable<ModelEntry>,
-  query: contract.ListQuery,
+  query: contract.ListQuery | contract.TagQuery,
   { now, deaths }: { readonly now: number; readonly deaths: number },
 ): contract.Page {
   const [after, deathsMax] = query.cursor === undefined ? [-1, deaths] : parseCursor(query.cursor)
   const rest = [...entries]
-    .filter((entry) => entry.order > after && stateOf(entry, now) === query.state)
+    .filter((entry) => entry.order > after)
+    .filter(({ message }) => query.tag === undefined || message.tags?.includes(query.tag) === true)
+    .filter((entry) => query.tag !== undefined || stateOf(entry, now) === query.state)
     .filter((entry) => entry.place !== 'dead' || entry.deathsBefore < deathsMax)
     .toSorted((a, b) => a.order - b.order)
   const items: contract.StoredMessage[] = []
@@ -26,7 +28,7 @@ export function modelPage(
     if (items.length === query.limit) break
     scanned += 1
     const item = storedMessage(entry, now)
-    if (isPicked(query, item)) items.push(item)
+    if (isPicked(query, item, now)) items.push(item)
   }
   const last = rest[scanned - 1]
   if (scanned === rest.length || last === undefined) return { items, scanned }

@@ -13,7 +13,7 @@ import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { byTurn, freshEntry, storedMessage, type ModelEntry } from './model-entry.ts'
+import { byTurn, freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 
 const OWNED_PAGE = 10
@@ -28,6 +28,8 @@ export class ModelStore implements contract.Store {
   readonly capabilities: contract.Capabilities
   readonly #now: () => number
   readonly #entries = new Map<string, ModelEntry>()
+  /** What is done and remembered, by id. */
+  readonly #remembered = new Map<string, contract.StoredMessage>()
   readonly #listeners = new Set<{
     readonly call: (wake: contract.WakeUp) => void
     readonly owner: string | undefined
@@ -75,6 +77,9 @@ export class ModelStore implements contract.Store {
     return ids.map((id) => {
       const entry = this.#entries.get(id)
       if (entry?.place === 'running') return 'running'
+      const isRemembered = this.#isRemembered(id)
+      this.#remembered.delete(id)
+      if (isRemembered && from === 'dead') return 'removed'
       if (entry?.place !== from) return 'missing'
       this.#entries.delete(id)
       return 'removed'
@@ -144,6 +149,7 @@ export class ModelStore implements contract.Store {
       id: message.id,
       token: held.token,
       topic: message.topic,
+      isTakenOver: held.isTakenOver,
     }))
     return rest.length === page.length ? { leases } : { leases, cursor: String(page.at(-1)?.entry.order) }
   }
@@ -175,8 +181,13 @@ export class ModelStore implements contract.Store {
       return modelPage(this.#entries.values(), query, { now, deaths: this.#deaths })
     }
     this.#admit(query.ids.length)
-    const found = query.ids.map((id) => this.#entries.get(id)).filter((entry) => entry !== undefined)
-    return { items: found.map((entry) => storedMessage(entry, now)), scanned: query.ids.length }
+    const items = query.ids.flatMap((id) => {
+      const entry = this.#entries.get(id)
+      if (entry !== undefined) return [storedMessage(entry, now)]
+      const remembered = this.#isRemembered(id) ? this.#remembered.get(id) : undefined
+      return remembered === undefined ? [] : [remembered]
+    })
+    return { items, scanned: query.ids.length }
   }
 
   async count(): Promise<contract.Counts> {
@@ -215,8 +226,10 @@ export class ModelStore implements contract.Store {
   #putOne(message: contract.NewMessage): contract.PutResult {
     const existing = this.#entries.get(message.id)
     if (message.ifBody !== undefined && existing?.message.body !== message.ifBody) return 'duplicate'
-    if (existing !== undefined && message.ifExists === 'keep') return 'duplicate'
+    const isTaken = existing !== undefined || this.#isRemembered(message.id)
+    if (isTaken && message.ifExists === 'keep') return 'duplicate'
     if (existing?.place === 'running' && message.ifExists !== 'seize') return 'running'
+    this.#remembered.delete(message.id)
     const entry = freshEntry(message, this.#produced, this.#now())
     this.#produced += 1
     this.#entries.set(message.id, entry)
@@ -263,12 +276,12 @@ export class ModelStore implements contract.Store {
     return isOwnLapsed ? { leases, next, isOwnLapsed } : { leases, next }
   }
 
-  #lease(entry: ModelEntry, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #lease(entry: ModelEntry, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { id, topic, body, meta, priority } = entry.message
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
-    entry.held = { token, owner, since: now, endsAt: now + leaseMs }
+    entry.held = { token, owner, since: now, isTakenOver: from === 'lapsed', endsAt: now + leaseMs }
     const latenessMs = now - dueAt
     return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
   }
@@ -291,6 +304,8 @@ export class ModelStore implements contract.Store {
     switch (settlement.kind) {
       case 'ack':
         this.#entries.delete(settlement.id)
+        if (settlement.remember !== undefined)
+          this.#remembered.set(settlement.id, rememberedMessage(entry, settlement.remember, this.#now()))
         break
       case 'again':
         entry.attempt -= 1
@@ -323,6 +338,10 @@ export class ModelStore implements contract.Store {
       default:
         assertNever(settlement)
     }
+  }
+
+  #isRemembered(id: string): boolean {
+    return (this.#remembered.get(id)?.until ?? 0) > this.#now()
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {

@@ -13,6 +13,12 @@ import { UsageError, describe } from './errors.ts'
 export const MESSAGE_STATES = ['delayed', 'ready', 'running', 'dead'] as const
 export type MessageState = (typeof MESSAGE_STATES)[number]
 
+/** How a message that is done is remembered: its handler ran, or it was too late to run it. */
+export type RememberedOutcome = 'completed' | 'skipped'
+
+/** What can be seen of an id: a message in its state, or one that is done and remembered. */
+export type ShownState = MessageState | 'completed'
+
 export const PRIORITIES = ['high', 'normal', 'low'] as const
 export type Priority = (typeof PRIORITIES)[number]
 
@@ -29,6 +35,7 @@ export function priorityName(rank: PriorityRank): Priority {
 
 export const ID_BYTES_MAX = 200
 export const TOPIC_BYTES_MAX = 200
+export const TAG_BYTES_MAX = 200
 
 /** Most callers give short ASCII names; only what fails this quick look is examined closely. */
 const PLAIN_NAME = /^[\x20-\x7e]{1,200}$/
@@ -51,6 +58,24 @@ export function checkTopic(value: unknown): string {
     `topic is ${describe(value)}; give a text of 1 to ${TOPIC_BYTES_MAX} bytes without control characters.`,
     { value },
   )
+}
+
+export const TAGS_MAX = 4
+
+export function checkTag(value: unknown): string {
+  if (isName(value, TAG_BYTES_MAX)) return value
+  throw new UsageError(
+    'TAG_INVALID',
+    `tag is ${describe(value)}; give a text of 1 to ${TAG_BYTES_MAX} bytes without control characters.`,
+    { value },
+  )
+}
+
+/** One tag or several; the same one twice counts once. */
+export function checkTags(value: unknown): readonly string[] {
+  const tags = [...new Set((Array.isArray(value) ? value : [value]).map(checkTag))]
+  if (tags.length <= TAGS_MAX) return tags
+  throw new UsageError('TAG_INVALID', `${tags.length} tags on one message; allowed: ${TAGS_MAX}.`, { value })
 }
 
 /** True for a non-empty text that fits `bytesMax` in UTF-8 and holds nothing that a key or a log could choke on. */

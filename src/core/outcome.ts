@@ -5,6 +5,7 @@
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
 import { DELAY_MS_MAX, formatDuration, parseDuration, type Duration } from './input/duration.ts'
 import { assertNever } from './errors.ts'
+import type { RememberedOutcome } from './message.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */
 export class RetryIn extends Error {
@@ -31,19 +32,26 @@ export class DeadLetter extends Error {
 
 /** How an attempt ended. */
 export type Ending =
-  | { readonly kind: 'returned' }
+  | { readonly kind: 'returned'; readonly result?: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'timed out'; readonly timeoutMs: number }
   /** We ended it, and it is not the fault of the message: the worker stops, or its lease was in doubt. */
   | { readonly kind: 'stopped' }
 
 export type Outcome =
-  | { readonly kind: 'ack' }
+  | { readonly kind: 'ack'; readonly remember?: RememberedEnd }
   | { readonly kind: 'release' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly isLapse?: true }
   /** Back in its place, due as before: its worker died or was cut off. */
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
+
+/** What stays of a message that is done: for how long, how it ended, what its handler returned. */
+export type RememberedEnd = {
+  readonly ms: number
+  readonly outcome: RememberedOutcome
+  readonly result: string
+}
 
 const ACK: Outcome = { kind: 'ack' }
 const RELEASE: Outcome = { kind: 'release' }
@@ -99,7 +107,7 @@ export type Lapse = {
   readonly chance: number
 }
 
-const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
+export const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
 
 /**
  * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A

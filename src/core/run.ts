@@ -148,7 +148,8 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      if (isComplete || event.ending.kind === 'returned') return RETURNS
+      if (isComplete) return [SETTLING, [ENDED, completed(event.ending)]]
+      if (event.ending.kind === 'returned' && event.ending.result === undefined) return RETURNS
       return [SETTLING, [ENDED, { kind: 'conclude', ending: event.ending }]]
     case 'deadline':
       return abort('timeout', isComplete)
@@ -171,7 +172,7 @@ function stepAborting(state: Aborting, why: Exclude<AbortCause, 'lost'>, event: 
   const { isComplete } = state
   switch (event.kind) {
     case 'ended':
-      return [SETTLING, [ENDED, isComplete ? COMPLETE : verdict(why, event)]]
+      return [SETTLING, [ENDED, isComplete ? completed(event.ending) : verdict(why, event)]]
     case 'deadline':
       if (why === 'doubt') return abort('timeout', isComplete)
       return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]
@@ -207,10 +208,15 @@ function abort(why: AbortCause, isComplete: boolean, ...before: readonly RunEffe
   return [{ name: 'aborting', why, isComplete }, [...before, { kind: 'abort', why }]]
 }
 
+/** It has completed, however it ended; what it returned is still worth keeping. */
+function completed(ending: Ending): RunEffect {
+  return ending.kind === 'returned' ? { kind: 'conclude', ending } : COMPLETE
+}
+
 function verdict(
   why: 'timeout' | 'stop' | 'doubt',
   { ending, hasSeenSignal }: Extract<RunEvent, { kind: 'ended' }>,
 ): RunEffect {
   if (why === 'timeout') return TIME_OUT
-  return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE
+  return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE
 }

@@ -1,16 +1,18 @@
-/** Looking at messages, and moving many of them, page by page: no single call to the store is unbounded. */
+/** Looking at messages, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
-import { priorityName, type MessageState, type Priority } from '../core/message.ts'
+import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
-import type { ParsedFilter } from '../core/input/request.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 
 export type FoundMessage = {
   readonly id: string
   readonly topic: string
   readonly payload: unknown
-  readonly state: MessageState
+  /** `completed`: it is done, and its id is remembered; the payload is gone. */
+  readonly state: ShownState
   readonly priority: Priority
+  /** What it belongs to, as it was produced. Absent where there is none. */
+  readonly tags?: readonly string[]
   /** Epoch milliseconds. A retry moves it. */
   readonly dueAt: number
   /** The moment last set by produce, reschedule or revive, in epoch milliseconds. */
@@ -33,6 +35,10 @@ export type FoundMessage = {
   /** Dead: why, and since when. */
   readonly reason?: string
   readonly diedAt?: number
+  /** Completed: how it ended, what its handler returned, and until when its id is taken, in epoch milliseconds. */
+  readonly outcome?: RememberedOutcome
+  readonly result?: unknown
+  readonly rememberedUntil?: number
   /** Present when the stored text is no JSON: that text. */
   readonly unreadable?: string
 }
@@ -50,26 +56,25 @@ export async function find(store: Store, id: string): Promise<FoundMessage | und
   return found === undefined ? undefined : present(found)
 }
 
-/** One page, perhaps across several states; never more than one call per state. */
-export async function list(
-  store: Store,
-  { states, search, limit, cursor }: ParsedList,
-): Promise<MessagePage> {
+/** One page, perhaps across several states; never more than one call for each of them. */
+export async function list(store: Store, parsed: ParsedList): Promise<MessagePage> {
+  if ('ids' in parsed) return listIds(store, parsed.ids)
+  const { walks, search, limit, cursor } = parsed
   const items: FoundMessage[] = []
   let scanned = 0
   let inner = cursor
-  for (const [i, state] of states.entries()) {
+  for (const [i, walk] of walks.entries()) {
     const page = await store.inspect({
       ...search,
-      state,
+      ...walk,
       limit: Math.min(limit - items.length, store.capabilities.batchMax),
       ...(inner === undefined ? {} : { cursor: inner }),
     })
     scanned += page.scanned
     items.push(...page.items.map(present))
-    if (page.cursor !== undefined) return { items, cursor: makeCursor(state, page.cursor), scanned }
+    if (page.cursor !== undefined) return { items, cursor: makeCursor(walk, page.cursor), scanned }
     inner = undefined
-    const next = states[i + 1]
+    const next = walks[i + 1]
     if (items.length === limit && next !== undefined) {
       return { items, cursor: makeCursor(next, undefined), scanned }
     }
@@ -77,60 +82,14 @@ export async function list(
   return { items, scanned }
 }
 
-/** Messages may die again meanwhile: no more are revived than were dead when it began, so that it ends. */
-export async function revive(store: Store, filter: ParsedFilter): Promise<number> {
-  const most = 'ids' in filter ? Infinity : await countDead(store, filter.topic)
-  let revived = 0
-  for await (const ids of batches(store, filter)) {
-    const results = await store.revive(ids.slice(0, most - revived))
-    revived += results.filter((result) => result === 'revived').length
-    if (revived >= most) break
+async function listIds(store: Store, ids: readonly string[]): Promise<MessagePage> {
+  const { batchMax } = store.capabilities
+  const items: FoundMessage[] = []
+  for (let from = 0; from < ids.length; from += batchMax) {
+    const page = await store.inspect({ ids: ids.slice(from, from + batchMax) })
+    items.push(...page.items.filter(({ state }) => state !== 'completed').map(present))
   }
-  return revived
-}
-
-async function countDead(store: Store, topic: string | undefined): Promise<number> {
-  if (topic === undefined) return (await store.count()).states.dead
-  const { topics } = await store.countTopics({ topics: [topic] })
-  return topics[topic]?.dead ?? 0
-}
-
-export async function purge(store: Store, filter: ParsedFilter): Promise<number> {
-  let removed = 0
-  for await (const ids of batches(store, filter)) {
-    for (const from of placesFor(filter)) {
-      removed += (await store.remove(ids, from)).filter((result) => result === 'removed').length
-    }
-  }
-  return removed
-}
-
-/** Ids may be of either kind; what is removed in the first round is missing in the second. */
-function placesFor(filter: ParsedFilter): readonly ('waiting' | 'dead')[] {
-  if ('ids' in filter) return ['waiting', 'dead']
-  return filter.state === 'dead' ? ['dead'] : ['waiting']
-}
-
-const BATCH = 500
-
-async function* batches(store: Store, filter: ParsedFilter): AsyncGenerator<readonly string[]> {
-  const size = Math.min(BATCH, store.capabilities.batchMax)
-  if ('ids' in filter) {
-    for (let from = 0; from < filter.ids.length; from += size) yield filter.ids.slice(from, from + size)
-    return
-  }
-  const { state, topic } = filter
-  let cursor: string | undefined
-  do {
-    const page = await store.inspect({
-      state,
-      limit: size,
-      ...(topic === undefined ? {} : { topic }),
-      ...(cursor === undefined ? {} : { cursor }),
-    })
-    if (page.items.length > 0) yield page.items.map(({ id }) => id)
-    cursor = page.cursor
-  } while (cursor !== undefined)
+  return { items, scanned: ids.length }
 }
 
 function present(message: StoredMessage): FoundMessage {
@@ -142,6 +101,7 @@ function present(message: StoredMessage): FoundMessage {
     ...readPayload(message.body),
     state,
     priority: priorityName(message.priority),
+    ...(message.tags.length === 0 ? {} : { tags: message.tags }),
     dueAt,
     firstDueAt,
     ...(producedAt === 0 ? {} : { producedAt }),
@@ -152,7 +112,18 @@ function present(message: StoredMessage): FoundMessage {
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
     ...(message.owner === '' ? {} : { owner: message.owner, runningSince: message.leasedAt }),
     ...(state === 'dead' ? { reason, diedAt: until } : {}),
+    ...(state === 'completed' ? presentEnd(message) : {}),
   }
+}
+
+function presentEnd({
+  outcome = 'completed',
+  result = '',
+  until,
+}: StoredMessage): Pick<FoundMessage, 'outcome' | 'result' | 'rememberedUntil'> {
+  const { payload, unreadable } = readPayload(result)
+  const value = unreadable ?? payload
+  return { outcome, ...(value === undefined ? {} : { result: value }), rememberedUntil: until }
 }
 
 function readPayload(body: string): { payload: unknown; unreadable?: string } {

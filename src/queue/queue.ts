@@ -1,11 +1,17 @@
 /** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
 import { decodePayload } from '../core/encoding/codec.ts'
-import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
-import { UsageError, describe, invariant } from '../core/errors.ts'
+import type { Duration } from '../core/input/duration.ts'
+import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId } from '../core/message.ts'
-import { checkRecord } from '../core/input/checks.ts'
-import { parseHandleOptions, type HandleOptions, type HandleSettings } from '../core/input/handle-options.ts'
+import {
+  checkIds,
+  parseFilter,
+  parseFilterOptions,
+  type Filter,
+  type FilterOptions,
+} from '../core/input/filter.ts'
+import { parseStop, type HandleOptions } from '../core/input/handle-options.ts'
 import {
   parseForecast,
   parseList,
@@ -14,24 +20,25 @@ import {
   type ListOptions,
   type StatsOptions,
 } from '../core/input/questions.ts'
-import {
-  checkEntries,
-  checkIds,
-  parseFilter,
-  parseReschedule,
-  type Filter,
-  type ProduceOptions,
-  type When,
-} from '../core/input/request.ts'
+import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { checkDeclared, makeDraft } from './draft.ts'
+import { makeDraft } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
-import { find, list, purge, revive, type FoundMessage, type MessagePage } from './inspection.ts'
+import {
+  cancelAll,
+  purgeAll,
+  rescheduleAll,
+  reviveAll,
+  type CancelCounts,
+  type RescheduleCounts,
+} from './filtering.ts'
+import { find, list, type FoundMessage, type MessagePage } from './inspection.ts'
+import { makeLane } from './handling.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
 import type { Handler } from '../runtime/handler.ts'
-import { Lane, Lanes } from '../runtime/runs/lanes.ts'
+import { Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
@@ -47,6 +54,8 @@ import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, Top
 export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
 
 export type CancelResult = 'cancelled' | 'running' | 'missing'
+
+const WAITING_STATES = ['delayed', 'ready'] as const
 
 export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> {
   readonly #settings: Settings
@@ -108,16 +117,32 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return (await this.#openProducer()).produceMany(drafts)
   }
 
-  /** Takes a message back before it starts. */
-  async cancel(id: string): Promise<CancelResult> {
-    const [result] = await (await this.#open()).remove([checkId(id)], 'waiting')
+  /** Takes a message back before it starts, or all that fit a filter. */
+  cancel(id: string): Promise<CancelResult>
+  cancel(filter: Filter, options?: FilterOptions): Promise<CancelCounts>
+  async cancel(which: string | Filter, options?: FilterOptions): Promise<CancelResult | CancelCounts> {
+    if (isFilter(which)) {
+      const parsed = [parseFilter(which, WAITING_STATES), parseFilterOptions(options)] as const
+      return cancelAll(await this.#open(), ...parsed)
+    }
+    const [result] = await (await this.#open()).remove([checkId(which)], 'waiting')
     return result === 'removed' ? 'cancelled' : (result ?? 'missing')
   }
 
-  /** Moves a message that has not started to another moment. */
-  async reschedule(id: string, when: When): Promise<RescheduleResult> {
-    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
-    const [result] = await (await this.#open()).reschedule([move])
+  /** Moves a message that has not started, or all that fit a filter, to another moment. */
+  reschedule(id: string, when: When): Promise<RescheduleResult>
+  reschedule(filter: Filter, when: When, options?: FilterOptions): Promise<RescheduleCounts>
+  async reschedule(
+    which: string | Filter,
+    when: When,
+    options?: FilterOptions,
+  ): Promise<RescheduleResult | RescheduleCounts> {
+    const moment = parseReschedule(when, this.#settings.clock.now())
+    if (isFilter(which)) {
+      const parsed = [parseFilter(which, WAITING_STATES), moment, parseFilterOptions(options)] as const
+      return rescheduleAll(await this.#open(), ...parsed)
+    }
+    const [result] = await (await this.#open()).reschedule([{ id: checkId(which), when: moment }])
     return result ?? 'missing'
   }
 
@@ -131,15 +156,16 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Dead messages start anew, due now; answers how many. */
-  async revive(which: readonly string[] | Filter): Promise<number> {
+  async revive(which: readonly string[] | Filter, options?: FilterOptions): Promise<number> {
     const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
-    return revive(await this.#open(), filter)
+    const parsed = parseFilterOptions(options)
+    return reviveAll(await this.#open(), filter, parsed)
   }
 
   /** Removes messages that do not run; answers how many. */
-  async purge(filter: Filter): Promise<number> {
-    const parsed = parseFilter(filter, ['delayed', 'ready', 'dead'])
-    return purge(await this.#open(), parsed)
+  async purge(filter: Filter, options?: FilterOptions): Promise<number> {
+    const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead']), parseFilterOptions(options)] as const
+    return purgeAll(await this.#open(), ...parsed)
   }
 
   /** Totals, the 1,000 topics with most waiting (or those named), what is overdue, and what ended lately. */
@@ -185,23 +211,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
-    checkDeclared(this.#settings, topic)
-    if (typeof handler !== 'function') {
-      throw new UsageError(
-        'HANDLER_INVALID',
-        `the handler of "${topic}" is ${describe(handler)}; give a function.`,
-        {
-          value: handler,
-        },
-      )
-    }
-    if (this.#lanes.get(topic) !== undefined) {
-      throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
-        value: topic,
-      })
-    }
-    const settings = parseHandleOptions(options, this.#handleDefaults())
-    this.#lanes.add(new Lane(topic, handler as Handler, settings, this.#settings.schemas?.get(topic)))
+    this.#lanes.add(makeLane(this.#settings, this.#lanes, { topic, handler: handler as Handler, options }))
     this.#runtime?.lanesChanged()
     return this
   }
@@ -229,7 +239,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Ends in order, within its timeout and a few seconds, whatever happens. A second call shares the first. */
   stop(options?: { timeout?: Duration }): Promise<StopReport> {
     if (this.#stopping === undefined) {
-      const timeoutMs = this.#parseStopTimeout(options)
+      const timeoutMs = parseStop(options, this.#settings.stopTimeoutMs)
       this.#stopping = this.#stop(timeoutMs)
     }
     return this.#stopping
@@ -321,18 +331,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
   }
 
-  #handleDefaults(): HandleSettings {
-    const { concurrency, timeoutMs, retry } = this.#settings
-    return { concurrency, timeoutMs, retry }
-  }
-
-  #parseStopTimeout(options: unknown): number {
-    if (options === undefined) return this.#settings.stopTimeoutMs
-    const { timeout } = checkRecord(options, 'options', ['timeout'])
-    if (timeout === undefined) return this.#settings.stopTimeoutMs
-    return parseDuration(timeout, 'timeout', { min: 0, max: TIMER_MS_MAX })
-  }
-
   #assertNotStopped(): void {
     if (this.#stopping !== undefined) throw stoppedError()
   }
@@ -340,6 +338,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   #assertNotClosed(): void {
     if (this.#isClosed) throw stoppedError()
   }
+}
+
+function isFilter(which: unknown): which is Filter {
+  return typeof which === 'object' && which !== null
 }
 
 function stoppedError(): UsageError {

@@ -5,6 +5,7 @@
 import { decodePayload } from '../core/encoding/codec.ts'
 import { UsageError, InvariantError } from '../core/errors.ts'
 import { checkRecord } from '../core/input/checks.ts'
+import type { Filter, FilterOptions } from '../core/input/filter.ts'
 import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
 import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { parseTransaction, type TransactionHandle } from '../core/input/transaction.ts'
@@ -12,6 +13,7 @@ import { checkId } from '../core/message.ts'
 import type { Draft } from '../runtime/producer.ts'
 import type { JoinedVerbs, PutResult, RescheduleResult, Store } from '../store/contract/store.ts'
 import { makeDraft } from './draft.ts'
+import type { CancelCounts, RescheduleCounts } from './filtering.ts'
 import { Queue, type CancelResult, type ProduceEntry } from './queue.ts'
 import type { Settings } from './settings.ts'
 import type { AnyTopics, NoSchemas, PayloadIn, ProduceArguments, TopicName } from './topics.ts'
@@ -25,8 +27,11 @@ export type TransactionOption = {
 /** The calls of a queue that join a transaction: what `queue.transaction` hands to its function. */
 export type InTransaction<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> = Pick<
   TransactingQueue<T, S>,
-  'produce' | 'produceMany' | 'cancel' | 'reschedule'
->
+  'produce' | 'produceMany'
+> & {
+  cancel(id: string): Promise<CancelResult>
+  reschedule(id: string, when: When): Promise<RescheduleResult>
+}
 
 /** A queue whose calls may join a transaction. */
 export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Queue<
@@ -67,21 +72,31 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
   }
 
   /** Takes a message back before it starts. */
-  override async cancel(id: string, options?: TransactionOption): Promise<CancelResult> {
-    const transaction = transactionOf(options)
-    if (transaction === undefined) return super.cancel(id)
-    const checked = checkId(id)
-    const [result] = await (await this.#join(transaction)).remove([checked])
-    return result === 'removed' ? 'cancelled' : (result ?? 'missing')
+  override cancel(id: string, options?: TransactionOption): Promise<CancelResult>
+  /** Takes back all that fit; those that run go on, and are counted. */
+  override cancel(filter: Filter, options?: FilterOptions): Promise<CancelCounts>
+  override cancel(
+    which: string | Filter,
+    options?: TransactionOption & FilterOptions,
+  ): Promise<CancelResult | CancelCounts> {
+    if (typeof which !== 'string') return super.cancel(which, options)
+    return options === undefined ? super.cancel(which) : this.#cancel(which, options)
   }
 
   /** Moves a message that has not started to another moment. */
-  override async reschedule(id: string, when: When & TransactionOption): Promise<RescheduleResult> {
-    const { transaction, ...rest } = when
-    if (transaction === undefined) return super.reschedule(id, when)
-    const move = { id: checkId(id), when: parseReschedule(rest, this.#settings.clock.now()) }
-    const [result] = await (await this.#join(transaction)).reschedule([move])
-    return result ?? 'missing'
+  override reschedule(id: string, when: When & TransactionOption): Promise<RescheduleResult>
+  /** Moves all that fit; those that run stay, and are counted. */
+  override reschedule(filter: Filter, when: When, options?: FilterOptions): Promise<RescheduleCounts>
+  override reschedule(
+    which: string | Filter,
+    when: When & TransactionOption,
+    options?: FilterOptions,
+  ): Promise<RescheduleResult | RescheduleCounts> {
+    if (typeof which !== 'string') return super.reschedule(which, when, options)
+    const { transaction, ...rest } = when ?? {}
+    return transaction === undefined
+      ? super.reschedule(which, when)
+      : this.#reschedule(which, rest, transaction)
   }
 
   /**
@@ -103,6 +118,20 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
       await Promise.resolve(send('rollback', [])).catch(() => undefined) // The first error is the one to tell.
       throw error
     }
+  }
+
+  async #cancel(id: string, options: TransactionOption): Promise<CancelResult> {
+    const transaction = transactionOf(options)
+    if (transaction === undefined) return super.cancel(id)
+    const checked = checkId(id)
+    const [result] = await (await this.#join(transaction)).remove([checked])
+    return result === 'removed' ? 'cancelled' : (result ?? 'missing')
+  }
+
+  async #reschedule(id: string, when: When, transaction: TransactionHandle): Promise<RescheduleResult> {
+    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
+    const [result] = await (await this.#join(transaction)).reschedule([move])
+    return result ?? 'missing'
   }
 
   #bound(transaction: TransactionHandle): InTransaction<T, S> {

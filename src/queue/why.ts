@@ -1,5 +1,6 @@
 /** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
 import { assertNever } from '../core/errors.ts'
+import type { RememberedOutcome } from '../core/message.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
 import { countDueBefore } from './forecast.ts'
 import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
@@ -30,6 +31,12 @@ export type Why =
   /** Its lease ended without an answer of its worker: another worker takes it over. */
   | (WhyAbout &
       WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers: number })
+  /** It is done, and its id is remembered until then. */
+  | (WhyAbout & {
+      readonly kind: 'completed'
+      readonly outcome: RememberedOutcome
+      readonly rememberedUntil: number
+    })
   | (WhyAbout & {
       readonly kind: 'dead'
       readonly reason: string
@@ -60,6 +67,8 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
   switch (state) {
     case 'dead':
       return { kind: 'dead', ...about, reason, error, diedAt: until }
+    case 'completed':
+      return { kind: 'completed', ...about, outcome: found.outcome ?? 'completed', rememberedUntil: until }
     case 'running':
       return whyRunning(store, about, found, now)
     case 'delayed':

@@ -169,9 +169,9 @@ function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
 
 export function settlementFor({ id, token, topic }: LeaseRef, outcome: Outcome): Settlement {
   switch (outcome.kind) {
-    case 'ack':
     case 'release':
       return { kind: outcome.kind, id, token, topic }
+    case 'ack':
     case 'retry':
     case 'lapse':
     case 'dead':

@@ -2,8 +2,8 @@
  * Claims, and what becomes of those whose answer is lost.
  *
  * A claim can take effect although its reply never arrives. The store then holds leases for us that we do not know of:
- * strays. No handler has seen these messages, so we give them back, uncounted (P6): before the next claim after one that
- * failed, and again whenever the store says that a lease of ours has lapsed, because a call that was given up may still
+ * strays. No handler of ours has seen these messages, so we give them back, uncounted (P6): before the next claim after one
+ * that failed, and again whenever the store says that a lease of ours has lapsed, because a call that was given up may still
  * take effect later.
  *
  *   claim ──fails──► suspicious ──next claim──► sweep: ask what the store holds for us, release what we do not hold
@@ -12,7 +12,15 @@
  * and claims wait until a sweep is over. If we die here: the leases lapse, as all of ours do.
  */
 import { isUnavailable } from '../core/errors.ts'
-import type { ClaimReply, ClaimRequest, LeaseRef, Store } from '../store/contract/store.ts'
+import { LAPSE_ERROR } from '../core/outcome.ts'
+import type {
+  ClaimReply,
+  ClaimRequest,
+  LeaseRef,
+  OwnedLease,
+  Settlement,
+  Store,
+} from '../store/contract/store.ts'
 
 const NOTHING: ClaimReply = { leases: [], next: { state: 'NO_TASK' } }
 
@@ -87,16 +95,18 @@ export class Strays {
       const strays = page.leases.filter((lease) => !known.has(keyOf(lease)))
       const { batchMax } = store.capabilities
       for (let from = 0; from < strays.length; from += batchMax)
-        await store.settle(
-          strays
-            .slice(from, from + batchMax)
-            .map(({ id, token, topic }) => ({ kind: 'release', id, token, topic })),
-        )
+        await store.settle(strays.slice(from, from + batchMax).map(settlementOf))
       if (strays.length > 0) onReleased()
       cursor = page.cursor
     } while (cursor !== undefined)
     this.#isSuspicious = false
   }
+}
+
+/** A handler of ours has seen none of them. But what we took over, a worker had before us: its attempt and lapse count. */
+function settlementOf({ id, token, topic, isTakenOver }: OwnedLease): Settlement {
+  const lease = { id, token, topic }
+  return isTakenOver ? { ...lease, kind: 'lapse', error: LAPSE_ERROR } : { ...lease, kind: 'release' }
 }
 
 /** No id has a control character. */

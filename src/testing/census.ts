@@ -59,7 +59,7 @@ async function everyTopic(store: Store): Promise<Readonly<Record<string, TopicCo
 async function assertCountsAgree(store: Store, messages: readonly StoredMessage[]): Promise<void> {
   const { states, nextDueAt, isExact } = await store.count()
   const expected = { delayed: 0, ready: 0, running: 0, dead: 0 }
-  for (const { state } of messages) expected[state] += 1
+  for (const { state } of messages) if (state !== 'completed') expected[state] += 1
   if (isExact) assert.deepEqual({ ...states }, expected, 'the counts per state agree with the messages found')
   else assert.equal(states.delayed + states.ready, expected.delayed + expected.ready)
   assert.equal(nextDueAt, earliestOf(messages), 'nextDueAt is the earliest moment of what waits')

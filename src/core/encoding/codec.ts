@@ -56,6 +56,14 @@ function checkSize(body: string, bytesMax: number): void {
   )
 }
 
+/** What is kept of what a handler returned. */
+export const RESULT_BYTES_MAX = 16 * 1024
+
+/** Throws as a payload does when it cannot be written, or is too large. */
+export function encodeResult(result: unknown): string {
+  return encodePayload(result, RESULT_BYTES_MAX)
+}
+
 export function decodePayload(body: string): unknown {
   return body === '' ? undefined : JSON.parse(body)
 }
@@ -65,6 +73,8 @@ export type MessagePolicy = {
   readonly ttlMs?: number
   readonly timeoutMs?: number
   readonly retry?: RetryPolicy
+  /** How long its id stays taken after it is done. */
+  readonly rememberMs?: number
 }
 
 const NO_POLICY: MessagePolicy = {}
@@ -87,8 +97,8 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, timeoutMs, retry } = value
-  return isOptionalNumber(ttlMs) && isOptionalNumber(timeoutMs) && (retry === undefined || isRetry(retry))
+  const { ttlMs, timeoutMs, rememberMs, retry } = value
+  return [ttlMs, timeoutMs, rememberMs].every(isOptionalNumber) && (retry === undefined || isRetry(retry))
 }
 
 function isRetry(value: unknown): value is RetryPolicy {

@@ -105,3 +105,10 @@ function parseExponential(value: unknown): RetryPolicy['waits'] {
     jitter: parseNumber(jitter ?? EXPONENTIAL_DEFAULT.jitter, 'retry.exponential.jitter', { min: 0, max: 1 }),
   }
 }
+
+/** The timeout of a `stop`, in milliseconds. */
+export function parseStop(options: unknown, defaultMs: number): number {
+  if (options === undefined) return defaultMs
+  const { timeout } = checkRecord(options, 'options', ['timeout'])
+  return timeout === undefined ? defaultMs : parseDuration(timeout, 'timeout', { min: 0, max: TIMER_MS_MAX })
+}

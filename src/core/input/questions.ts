@@ -1,13 +1,19 @@
 /** What a caller wants to see: the options of `list`, `stats` and `forecast`, checked and normalised. */
 import { DELAY_MS_MAX, parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkTopic, ID_BYTES_MAX, isName, MESSAGE_STATES, type MessageState } from '../message.ts'
+import { checkTag, checkTopic, ID_BYTES_MAX, isName, MESSAGE_STATES, type MessageState } from '../message.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+import { checkIds } from './filter.ts'
 
 export type ListOptions = {
+  /** These, at most 1,000, in this order; goes with no other option. */
+  ids?: readonly string[]
   /** Default: all, one after the other. */
   state?: MessageState
   topic?: string
+  tag?: string
+  /** Dead for at least this long, or, in any other state, produced at least this long ago. */
+  olderThan?: Duration
   /** Due at or after this moment. */
   dueFrom?: Moment
   /** Due before this moment. */
@@ -22,32 +28,54 @@ export type ListOptions = {
   cursor?: string
 }
 
-export type ParsedList = {
-  readonly states: readonly MessageState[]
-  readonly search: Search
-  readonly limit: number
-  readonly cursor: string | undefined
-}
+export type ParsedList =
+  | { readonly ids: readonly string[] }
+  | {
+      /** One after the other; the first goes on at the cursor. */
+      readonly walks: readonly [ListWalk, ...ListWalk[]]
+      readonly search: Search
+      readonly limit: number
+      readonly cursor: string | undefined
+    }
+
+/** By state; or over a tag, which shows all states unless one is named. */
+export type ListWalk =
+  | { readonly state: MessageState; readonly tag?: never }
+  | { readonly tag: string; readonly state?: MessageState }
 
 /** What is looked for, in the words of the contract. */
 export type Search = {
   readonly topic?: string
+  readonly olderThanMs?: number
   readonly dueFrom?: number
   readonly dueUntil?: number
   readonly idPrefix?: string
   readonly text?: string
 }
 
-const LIST_KEYS = ['state', 'topic', 'dueFrom', 'dueUntil', 'idPrefix', 'text', 'limit', 'cursor'] as const
+const LIST_KEYS = [
+  'ids',
+  'state',
+  'topic',
+  'tag',
+  'olderThan',
+  'dueFrom',
+  'dueUntil',
+  'idPrefix',
+  'text',
+  'limit',
+  'cursor',
+] as const
 const LIST_LIMIT_DEFAULT = 100
 const LIST_LIMIT_MAX = 1_000
 const TEXT_LENGTH_MAX = 1_000
 
-/** A cursor says in which state to go on, and where the engine stood there. */
 export function parseList(options: unknown, now: number): ParsedList {
-  const { state, limit, cursor, ...search } = checkRecord(options ?? {}, 'options', LIST_KEYS)
-  const wanted = state === undefined ? MESSAGE_STATES : [parseOneOf(state, 'state', MESSAGE_STATES)]
-  const resumed = cursor === undefined ? { states: wanted, cursor: undefined } : resume(wanted, cursor)
+  const { ids, ...given } = checkRecord(options ?? {}, 'options', LIST_KEYS)
+  if (ids !== undefined) return { ids: parseListIds(ids, given) }
+  const { state, tag, limit, cursor, ...search } = given
+  const walks = parseWalks(state, tag)
+  const resumed = cursor === undefined ? { walks, cursor: undefined } : resume(walks, cursor)
   return {
     ...resumed,
     search: parseSearch(search, now),
@@ -58,10 +86,35 @@ export function parseList(options: unknown, now: number): ParsedList {
   }
 }
 
-function parseSearch(given: { readonly [K in keyof Search]: unknown }, now: number): Search {
-  const { topic, dueFrom, dueUntil, idPrefix, text } = given
+function parseListIds(ids: unknown, others: Readonly<Record<string, unknown>>): readonly string[] {
+  if (Object.values(others).some((part) => part !== undefined)) {
+    throw new UsageError('FILTER_INVALID', 'list has "ids" beside other options; give { ids } alone.', {
+      value: ids,
+    })
+  }
+  const checked = checkIds(ids)
+  if (checked.length <= LIST_LIMIT_MAX) return checked
+  throw new UsageError('BATCH_TOO_LARGE', `${checked.length} ids in one list; allowed: ${LIST_LIMIT_MAX}.`, {
+    value: checked.length,
+  })
+}
+
+function parseWalks(state: unknown, tag: unknown): readonly [ListWalk, ...ListWalk[]] {
+  const named = state === undefined ? undefined : parseOneOf(state, 'state', MESSAGE_STATES)
+  if (tag !== undefined) return [{ tag: checkTag(tag), ...(named === undefined ? {} : { state: named }) }]
+  if (named !== undefined) return [{ state: named }]
+  const [first, ...others] = MESSAGE_STATES
+  return [{ state: first }, ...others.map((one) => ({ state: one }))]
+}
+
+function parseSearch(
+  given: { readonly [K in Exclude<keyof Search, 'olderThanMs'> | 'olderThan']?: unknown },
+  now: number,
+): Search {
+  const { topic, olderThan, dueFrom, dueUntil, idPrefix, text } = given
   return {
     ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
+    ...(olderThan === undefined ? {} : { olderThanMs: parseDuration(olderThan, 'olderThan') }),
     ...(dueFrom === undefined ? {} : { dueFrom: parseMoment(dueFrom, 'dueFrom', now) }),
     ...(dueUntil === undefined ? {} : { dueUntil: parseMoment(dueUntil, 'dueUntil', now) }),
     ...(idPrefix === undefined ? {} : { idPrefix: parsePrefix(idPrefix) }),
@@ -87,10 +140,13 @@ function parseText(value: unknown): string {
   )
 }
 
-function resume(states: readonly MessageState[], value: unknown): Pick<ParsedList, 'states' | 'cursor'> {
-  const [state, ...rest] = typeof value === 'string' ? value.split('.') : []
-  const from = states.findIndex((candidate) => candidate === state)
-  if (from === -1) {
+type Walks = Extract<ParsedList, { readonly walks: unknown }>
+
+/** A cursor says in which walk to go on, and where the engine stood there. */
+function resume(walks: Walks['walks'], value: unknown): Pick<Walks, 'walks' | 'cursor'> {
+  const [name, ...rest] = typeof value === 'string' ? value.split('.') : []
+  const [first, ...others] = walks.slice(walks.findIndex((walk) => nameOf(walk) === name))
+  if (first === undefined || nameOf(first) !== name) {
     throw new UsageError(
       'CURSOR_INVALID',
       `cursor is ${describe(value)}; give the cursor of the page before.`,
@@ -98,11 +154,15 @@ function resume(states: readonly MessageState[], value: unknown): Pick<ParsedLis
     )
   }
   const inner = rest.join('.')
-  return { states: states.slice(from), cursor: inner === '' ? undefined : inner }
+  return { walks: [first, ...others], cursor: inner === '' ? undefined : inner }
 }
 
-export function makeCursor(state: MessageState, cursor: string | undefined): string {
-  return `${state}.${cursor ?? ''}`
+export function makeCursor(walk: ListWalk, cursor: string | undefined): string {
+  return `${nameOf(walk)}.${cursor ?? ''}`
+}
+
+function nameOf({ state, tag }: ListWalk): string {
+  return tag === undefined ? state : 'tag'
 }
 
 export type StatsOptions = {

@@ -1,16 +1,8 @@
-/** What a caller asks for in `produce`, `reschedule`, `revive` and `purge`, checked and normalised. */
+/** What a caller asks for in `produce` and `reschedule`, checked and normalised. */
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import {
-  checkId,
-  checkTopic,
-  PRIORITIES,
-  priorityRank,
-  type MessageState,
-  type Priority,
-  type PriorityRank,
-} from '../message.ts'
+import { checkId, checkTags, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 
@@ -22,9 +14,16 @@ export type ProduceOptions = When & {
   id?: string
   /** What to do when the id exists: leave it (default), replace it unless it runs, or fail. */
   ifExists?: IfExists
+  /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
+  tag?: string | readonly string[]
   priority?: Priority
   /** Not started within this time after it is due: to the dead letters, reason "expired". */
   ttl?: Duration
+  /**
+   * After it is done, its id stays taken this long, and `get` shows how it ended and what its handler returned (up to
+   * 16 KiB as JSON).
+   */
+  remember?: Duration
   /** Overrides the topic's and the queue's. */
   retry?: RetryOptions
   /** Overrides the topic's and the queue's. */
@@ -40,12 +39,32 @@ export type ParsedProduce = {
   readonly when: ParsedWhen
   readonly ifExists: IfExists
   readonly priority: PriorityRank
+  readonly tags: readonly string[]
   readonly meta: string
 }
 
+const NO_TAGS: readonly string[] = []
 const NOW: ParsedWhen = { delayMs: 0 }
-const PLAIN: ParsedProduce = { id: undefined, when: NOW, ifExists: 'keep', priority: 1, meta: '' }
-const PRODUCE_KEYS = ['delay', 'at', 'id', 'ifExists', 'priority', 'ttl', 'retry', 'timeout'] as const
+const PLAIN: ParsedProduce = {
+  id: undefined,
+  when: NOW,
+  ifExists: 'keep',
+  priority: 1,
+  tags: NO_TAGS,
+  meta: '',
+}
+const PRODUCE_KEYS = [
+  'delay',
+  'at',
+  'id',
+  'ifExists',
+  'tag',
+  'priority',
+  'ttl',
+  'remember',
+  'retry',
+  'timeout',
+] as const
 
 export function parseProduce(options: unknown, now: number): ParsedProduce {
   if (options === undefined) return PLAIN
@@ -59,16 +78,18 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
         : parseOneOf(given.ifExists, 'ifExists', ['keep', 'replace', 'fail']),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
-    meta:
-      given.ttl === undefined && given.retry === undefined && given.timeout === undefined
-        ? ''
-        : encodePolicy(parsePolicy(given.ttl, given.retry, given.timeout)),
+    tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
+    meta: POLICY_KEYS.every((key) => given[key] === undefined) ? '' : encodePolicy(parsePolicy(given)),
   }
 }
 
-function parsePolicy(ttl: unknown, retry: unknown, timeout: unknown): MessagePolicy {
+const POLICY_KEYS = ['ttl', 'remember', 'retry', 'timeout'] as const
+
+function parsePolicy(given: { readonly [K in (typeof POLICY_KEYS)[number]]?: unknown }): MessagePolicy {
+  const { ttl, remember, retry, timeout } = given
   return {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
+    ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
@@ -99,44 +120,6 @@ export function parseReschedule(options: unknown, now: number): ParsedWhen {
     )
   }
   return parseWhen(delay, at, now)
-}
-
-/** By id, or everything in a state, perhaps of one topic. */
-export type Filter = { ids: readonly string[] } | { state: MessageState; topic?: string }
-
-export type ParsedFilter =
-  { readonly ids: readonly string[] } | { readonly state: MessageState; readonly topic: string | undefined }
-
-export const IDS_MAX = 10_000
-
-export function parseFilter(value: unknown, states: readonly MessageState[]): ParsedFilter {
-  const { ids, state, topic } = checkRecord(value, 'filter', ['ids', 'state', 'topic'])
-  if (ids !== undefined && state === undefined && topic === undefined) return { ids: checkIds(ids) }
-  if (ids !== undefined || state === undefined) {
-    throw new UsageError(
-      'FILTER_INVALID',
-      'a filter is { ids } or { state, topic? }; it never means "everything".',
-      {
-        value,
-      },
-    )
-  }
-  return {
-    state: parseOneOf(state, 'state', states),
-    topic: topic === undefined ? undefined : checkTopic(topic),
-  }
-}
-
-export function checkIds(value: unknown): readonly string[] {
-  if (!Array.isArray(value)) {
-    throw new UsageError('ID_INVALID', `ids is ${describe(value)}; give an array of ids.`, { value })
-  }
-  if (value.length > IDS_MAX) {
-    throw new UsageError('BATCH_TOO_LARGE', `${value.length} ids in one call; allowed: ${IDS_MAX}.`, {
-      value: value.length,
-    })
-  }
-  return value.map(checkId)
 }
 
 /** The most messages that one `produceMany` takes. */

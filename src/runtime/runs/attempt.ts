@@ -59,12 +59,16 @@ function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
   }
   if (isThenable(result)) {
     result.then(
-      () => ended(run, RETURNED),
+      (value) => ended(run, returned(value)),
       (error: unknown) => ended(run, { kind: 'threw', error }),
     )
   } else {
-    ended(run, RETURNED)
+    ended(run, returned(result))
   }
+}
+
+function returned(result: unknown): Ending {
+  return result === undefined ? RETURNED : { kind: 'returned', result }
 }
 
 /** What the signal of a handler that should end carries as its reason. */

@@ -1,4 +1,5 @@
 /** How a run ended, sent to the settler, and what the answer means for whoever listens. */
+import { encodeResult } from '../../core/encoding/codec.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
 import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
 import type { Random } from '../../random.ts'
@@ -33,11 +34,26 @@ export class Settlements {
     const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
     if (isFailure) this.#reportFailed(run, ending)
     const chance = isFailure ? this.#parts.random.next() : 0
-    this.settle(run, decideOutcome(run.lease.attempt, ending, retryOf(run), chance))
+    const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)
+    this.settle(run, outcome.kind === 'ack' ? this.#withMemory(run, ending) : outcome)
   }
 
   settle(run: Run, outcome: Outcome): void {
     this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts))
+  }
+
+  /** A result that cannot be kept costs nothing but itself: the work is done. */
+  #withMemory(run: Run, ending: Ending): Outcome {
+    const { rememberMs: ms } = run.policy
+    if (ms === undefined) return { kind: 'ack' }
+    const value = ending.kind === 'returned' ? ending.result : undefined
+    let result = ''
+    try {
+      result = encodeResult(value)
+    } catch (error) {
+      this.#parts.events.report(`what the handler of "${run.lease.topic}" returned is not kept`, error)
+    }
+    return { kind: 'ack', remember: { ms, outcome: 'completed', result } }
   }
 
   #reportFailed(run: Run, ending: Ending): void {

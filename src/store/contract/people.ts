@@ -1,6 +1,6 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
 import type { TransactionHandle } from '../../core/input/transaction.ts'
-import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { DueTime, NewMessage, PutResult, TopicFigures } from './runtime.ts'
 
@@ -11,7 +11,10 @@ export interface PeopleVerbs {
    */
   join(transaction: TransactionHandle): Promise<JoinedVerbs>
 
-  /** `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). */
+  /**
+   * `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). Both free a remembered id; only for
+   * `dead` is that a removal.
+   */
   remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
   /** Moves delayed and ready ones; attempts and everything else stay. */
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
@@ -20,7 +23,7 @@ export interface PeopleVerbs {
 
   /**
    * One page, in an order of the engine's own. What stays in its state throughout, and is not rescheduled or extended
-   * meanwhile, appears exactly once. A page may be short, even empty, while `cursor` says that there is more: filters
+   * meanwhile, appears exactly once; in a walk over a tag, what stays at all. A page may be short, even empty, while `cursor` says that there is more: filters
    * cost work too, and the engine bounds it. A walk over dead messages ends at those that died before it began.
    */
   inspect(query: InspectQuery): Promise<Page>
@@ -50,12 +53,21 @@ export type ReviveResult = 'revived' | 'missing'
 
 export type Move = { readonly id: string; readonly when: DueTime }
 
-export type InspectQuery = { readonly ids: readonly string[] } | ListQuery
+export type InspectQuery = { readonly ids: readonly string[] } | ListQuery | TagQuery
 
 /** The query of a list: by state, page by page. */
-export type ListQuery = {
-  readonly state: MessageState
+export type ListQuery = PageFilters & { readonly state: MessageState; readonly tag?: never }
+
+/**
+ * A walk over the messages that have a tag, in all states unless one is named. Its work does not grow with the messages
+ * that do not have it.
+ */
+export type TagQuery = PageFilters & { readonly tag: string; readonly state?: MessageState }
+
+export type PageFilters = {
   readonly topic?: string
+  /** Dead for at least so long, or, in any other state, produced at least so long ago; by the store's clock. */
+  readonly olderThanMs?: number
   /** Due at or after this, and before that, in epoch milliseconds. */
   readonly dueFrom?: number
   readonly dueUntil?: number
@@ -78,8 +90,10 @@ export type StoredMessage = {
   readonly topic: string
   readonly body: string
   readonly meta: string
+  readonly tags: readonly string[]
   readonly priority: PriorityRank
-  readonly state: MessageState
+  /** `completed` only by id: it is done, and its body, policy and tags are gone. */
+  readonly state: ShownState
   readonly dueAt: number
   /** The moment last set by produce, reschedule or revive: a retry moves `dueAt` only. */
   readonly firstDueAt: number
@@ -91,12 +105,15 @@ export type StoredMessage = {
   readonly error: string
   /** Why it is dead; '' otherwise. */
   readonly reason: string
-  /** Running: when its lease ends. Dead: when it died. Otherwise 0. */
+  /** Running: when its lease ends. Dead: when it died. Completed: until when its id is taken. Otherwise 0. */
   readonly until: number
   /** Running: who has it; '' otherwise. */
   readonly owner: string
   /** Running: when it was handed out; otherwise 0. */
   readonly leasedAt: number
+  /** Completed: how it ended, and what its handler returned. */
+  readonly outcome?: RememberedOutcome
+  readonly result?: string
 }
 
 export type StateCounts = { readonly [state in MessageState]: number }

@@ -8,10 +8,10 @@
  * started.
  *
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
- * what the store thinks an owner holds; the worker releases what it does not.
+ * what the store thinks an owner holds; the worker gives back what it does not know.
  */
 import type { EndedCounts } from '../../core/figures.ts'
-import type { PriorityRank } from '../../core/message.ts'
+import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
 import type { NextAnswer, WakeUp } from '../../core/schedule.ts'
 
 export type { WakeUp } from '../../core/schedule.ts'
@@ -55,9 +55,12 @@ export type NewMessage = {
   readonly meta: string
   readonly priority: PriorityRank
   readonly when: DueTime
+  /** What it belongs to: at most 4, none twice, short texts without control characters. Absent for most. */
+  readonly tags?: readonly string[]
   /**
-   * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. `seize` is for
-   * messages of our own (`core/control`): it replaces also one that runs, whose lease is then lost.
+   * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. A remembered id is
+   * a duplicate for both; `replace` stores anew, and what was remembered is forgotten. `seize` is for messages of our own
+   * (`core/control`): it replaces also one that runs, whose lease is then lost.
    */
   readonly ifExists: 'keep' | 'replace' | 'seize'
   /** With `seize`: stored only if a message is there that has this body, else `duplicate`. */
@@ -139,11 +142,14 @@ export type Lease = LeaseRef & {
   readonly latenessMs: number
 }
 
-export type OwnedPage = { readonly leases: readonly LeaseRef[]; readonly cursor?: string }
+export type OwnedPage = { readonly leases: readonly OwnedLease[]; readonly cursor?: string }
+
+/** `isTakenOver`: by `claim lapsed`. Its attempt is that of the worker before, and must be counted. */
+export type OwnedLease = LeaseRef & { readonly isTakenOver: boolean }
 
 export type Settlement =
-  /** Done: the message is gone. */
-  | (LeaseRef & FollowUps & { readonly kind: 'ack' })
+  /** Done: the message is gone; its id stays taken for a while if there is something to remember. */
+  | (LeaseRef & FollowUps & { readonly kind: 'ack'; readonly remember?: Remember })
   /**
    * Due again at a moment that is then its own (`firstDueAt`), this attempt not counted, lapses 0; perhaps with another
    * content.
@@ -173,6 +179,17 @@ export type Settlement =
  * and one that would replace a message that another worker runs makes the entry `refused`.
  */
 export type FollowUps = { readonly followUps?: readonly NewMessage[] }
+
+/**
+ * What stays of a message that is done, for `ms` from the store's now: its id is taken, and `inspect` by id shows how it
+ * ended. No list and no count shows it. It leaves by itself.
+ */
+export type Remember = {
+  readonly ms: number
+  readonly outcome: RememberedOutcome
+  /** What its handler returned, encoded; '' for nothing. Opaque to the engine. */
+  readonly result: string
+}
 
 /** What ended, of one topic. */
 export type TopicFigures = EndedCounts & { readonly topic: string }

@@ -8,8 +8,9 @@ import type { FollowUps, NewMessage, Settlement } from './runtime.ts'
 /** The most messages that one settlement carries. */
 export const FOLLOW_UPS_MAX = 100
 
-export function sizeOfMessage({ id, topic, body, meta }: NewMessage): number {
-  return id.length + topic.length + body.length + meta.length
+export function sizeOfMessage({ id, topic, body, meta, tags }: NewMessage): number {
+  const size = id.length + topic.length + body.length + meta.length
+  return tags === undefined ? size : tags.reduce((sum, tag) => sum + tag.length, size)
 }
 
 export function sizeOfSettlement(settlement: Settlement): number {
@@ -20,7 +21,7 @@ export function sizeOfSettlement(settlement: Settlement): number {
     case 'dead':
       return settlement.error.length + settlement.reason.length
     case 'ack':
-      return sizeOfFollowUps(settlement)
+      return sizeOfFollowUps(settlement) + (settlement.remember?.result.length ?? 0)
     case 'again':
       return sizeOfFollowUps(settlement) + sizeOfContent(settlement.content)
     case 'release':

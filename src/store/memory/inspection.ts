@@ -4,7 +4,7 @@
  */
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage } from '../contract/store.ts'
+import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage, TagQuery } from '../contract/store.ts'
 import { isPicked } from '../shared/filters.ts'
 import type { Messages } from './messages.ts'
 import { FREE, RUNNING, WAITING, type MessageTable } from './table.ts'
@@ -16,11 +16,14 @@ const SCAN_BYTES_MAX = 32 * 1024 * 1024
 const SLOTS_MAX = 1_000_000
 
 export function inspect(messages: Messages, query: InspectQuery, now: number): Page {
-  if (!('ids' in query)) return page(messages, query, now)
+  if (!('ids' in query)) {
+    return query.tag === undefined ? page(messages, query, now) : tagged(messages, query, now)
+  }
   const items: StoredMessage[] = []
   for (const id of query.ids) {
     const slot = messages.table.slotOf(id)
-    if (slot !== undefined) items.push(view(messages, slot, now))
+    const item = slot === undefined ? messages.remembered.find(id, now) : view(messages, slot, now)
+    if (item !== undefined) items.push(item)
   }
   return { items, scanned: query.ids.length }
 }
@@ -41,20 +44,39 @@ function page(messages: Messages, query: ListQuery, now: number): Page {
     // A walk over the dead ends at those that died before it began: what is revived on the way may die again.
     if ((table.death(slot)?.number ?? -1) >= deathsMax) continue
     const item = view(messages, slot, now)
-    const isFound = isPicked(query, item)
+    const isFound = isPicked(query, item, now)
     if (isFound) items.push(item)
     if (isFound || query.text !== undefined) bytes += item.body.length
   }
   return until < table.slots ? { items, scanned, cursor: cursorAt(until, deathsMax) } : { items, scanned }
 }
 
+/** The cursor names the produce order of the message to go on with. */
+function tagged(messages: Messages, query: TagQuery, now: number): Page {
+  const { table, tags } = messages
+  const [from] = parseCursor(query.cursor, 0)
+  const items: StoredMessage[] = []
+  let scanned = 0
+  let bytes = 0
+  for (const slot of tags.slots(query.tag, from)) {
+    if (items.length === query.limit || scanned === SCAN_MAX || bytes >= SCAN_BYTES_MAX)
+      return { items, scanned, cursor: cursorAt(table.order[slot] as number, 0) }
+    scanned += 1
+    const item = view(messages, slot, now)
+    bytes += item.body.length
+    if (isPicked(query, item, now)) items.push(item)
+  }
+  return { items, scanned }
+}
+
 export function owned(messages: Messages, owner: string, cursor: string | undefined): OwnedPage {
   const [from] = parseCursor(cursor, 0)
   const { held, next } = messages.leases.heldBy(owner, from)
-  const leases = held.map(({ slot, token }) => ({
+  const leases = held.map(({ slot, token, isTakenOver }) => ({
     id: messages.table.id(slot),
     token,
     topic: messages.topicOf(slot).name,
+    isTakenOver,
   }))
   return next === undefined ? { leases } : { leases, cursor: cursorAt(next, 0) }
 }
@@ -67,6 +89,7 @@ function view(messages: Messages, slot: number, now: number): StoredMessage {
     topic: messages.topicOf(slot).name,
     body: table.body(slot),
     meta: table.meta(slot),
+    tags: table.tags(slot),
     priority: table.priority(slot),
     state: stateAt(table, slot, now),
     dueAt: table.dueAt[slot] as number,

@@ -13,7 +13,14 @@ const PAGE_MAX = 1_000
 /** How many leases of others are looked at to find the next that ends. */
 const LOOKS_MAX = 10_000
 
-type HeldSlot = { readonly slot: number; readonly token: string; readonly since: number }
+type HeldSlot = {
+  readonly slot: number
+  readonly token: string
+  readonly since: number
+  readonly isTakenOver: boolean
+}
+
+export type LeaseTerms = { readonly since: number; readonly endsAt: number; readonly isTakenOver: boolean }
 
 export type HeldPage = { readonly held: readonly HeldSlot[]; readonly next?: number }
 
@@ -37,12 +44,12 @@ export class Leases {
     return this.#numberOf.size
   }
 
-  grant(slot: number, owner: string, { since, endsAt }: { since: number; endsAt: number }): string {
+  grant(slot: number, owner: string, { since, endsAt, isTakenOver }: LeaseTerms): string {
     this.#granted += 1
     const token = String(this.#granted)
     const number = this.#free.pop() ?? this.#held.length
     this.#growTo(number + 1)
-    this.#held[number] = { slot, token, since }
+    this.#held[number] = { slot, token, since, isTakenOver }
     this.#numberOf.set(slot, number)
     this.#columns.lane[number] = this.#owners.enter(owner)
     this.#place(number, endsAt)

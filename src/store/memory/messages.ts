@@ -7,14 +7,18 @@ import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { dueAtOf, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
+import { RememberedIds } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
 import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
+import { TagIndex } from './tags.ts'
 import type { Topic, Topics } from './topics.ts'
 import { Waiting } from './waiting.ts'
 
 export class Messages {
   readonly table = new MessageTable()
   readonly sleepers = new Sleepers()
+  readonly tags = new TagIndex()
+  readonly remembered = new RememberedIds()
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
@@ -46,17 +50,21 @@ export class Messages {
       if (this.table.state(existing) !== RUNNING) this.#discard(existing)
       else if (message.ifExists === 'seize') this.#finish(existing)
       else return 'running'
+    } else if (message.ifExists === 'keep' && this.remembered.find(message.id, now) !== undefined) {
+      return 'duplicate'
     }
+    this.remembered.delete(message.id)
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
+    this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
     this.topics.enter(topic, 'waiting')
     this.waiting.enter(slot)
     return existing === undefined ? 'stored' : 'replaced'
   }
 
-  remove(id: string, from: 'waiting' | 'dead'): contract.RemoveResult {
+  remove(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
     const slot = this.table.slotOf(id)
-    if (slot === undefined) return 'missing'
+    if (slot === undefined) return this.#forget(id, from, now)
     const state = this.table.state(slot)
     if (state === RUNNING) return 'running'
     if (state !== (from === 'waiting' ? WAITING : DEAD)) return 'missing'
@@ -120,7 +128,10 @@ export class Messages {
   }
 
   #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
-    if (settlement.kind === 'ack') return this.#finish(slot)
+    if (settlement.kind === 'ack') {
+      if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
+      return this.#finish(slot)
+    }
     const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
@@ -157,12 +168,16 @@ export class Messages {
     }
   }
 
-  #grant(slot: number, now: number, { owner, leaseMs }: contract.ClaimRequest): contract.Lease {
+  #grant(slot: number, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
     const { table } = this
     const dueAt = table.dueAt[slot] as number
     return {
       id: table.id(slot),
-      token: this.leases.grant(slot, owner, { since: now, endsAt: now + leaseMs }),
+      token: this.leases.grant(slot, owner, {
+        since: now,
+        endsAt: now + leaseMs,
+        isTakenOver: from === 'lapsed',
+      }),
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),
@@ -194,7 +209,7 @@ export class Messages {
   #finish(slot: number): void {
     this.leases.end(slot)
     this.topics.leave(this.topicOf(slot), 'running')
-    this.table.drop(slot)
+    this.#drop(slot)
   }
 
   /** A waiting or dead one leaves for good. Its ghost in a line is recognised there. */
@@ -202,6 +217,42 @@ export class Messages {
     const isDead = this.table.state(slot) === DEAD
     if (!isDead) this.waiting.leave(slot)
     this.topics.leave(this.topicOf(slot), isDead ? 'dead' : 'waiting')
+    this.#drop(slot)
+  }
+
+  #remember(slot: number, { ms, outcome, result }: contract.Remember, now: number): void {
+    const { table } = this
+    this.remembered.add({
+      id: table.id(slot),
+      topic: this.topicOf(slot).name,
+      body: '',
+      meta: '',
+      tags: [],
+      priority: table.priority(slot),
+      state: 'completed',
+      dueAt: table.dueAt[slot] as number,
+      firstDueAt: table.firstDueAt(slot),
+      producedAt: table.producedAt[slot] as number,
+      attempt: table.attempt[slot] as number,
+      lapses: 0,
+      error: '',
+      reason: '',
+      until: now + ms,
+      owner: '',
+      leasedAt: 0,
+      outcome,
+      result,
+    })
+  }
+
+  #forget(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
+    const isKnown = this.remembered.find(id, now) !== undefined
+    this.remembered.delete(id)
+    return isKnown && from === 'dead' ? 'removed' : 'missing'
+  }
+
+  #drop(slot: number): void {
+    this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)
     this.table.drop(slot)
   }
 

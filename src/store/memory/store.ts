@@ -65,8 +65,8 @@ export class MemoryStore implements contract.Store {
   }
 
   async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    this.#admit(ids.length)
-    return ids.map((id) => this.#messages.remove(id, from))
+    const now = this.#admit(ids.length)
+    return ids.map((id) => this.#messages.remove(id, from, now))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -179,6 +179,7 @@ export class MemoryStore implements contract.Store {
     const now = Math.floor(this.#clock.now())
     if (now < this.#latest) this.#messages.restart(now)
     this.#latest = now
+    this.#messages.remembered.prune(now)
     return now
   }
 }

@@ -13,6 +13,8 @@ export const WAITING = 1
 export const RUNNING = 2
 export const DEAD = 3
 
+const NO_TAGS: readonly string[] = []
+
 export type Death = {
   readonly reason: string
   readonly diedAt: number
@@ -29,12 +31,14 @@ export class MessageTable {
   readonly #ids: string[] = []
   readonly #bodies: string[] = []
   readonly #metas = new Map<number, string>()
+  readonly #tags = new Map<number, readonly string[]>()
   readonly #errors = new Map<number, string>()
   readonly #lapses = new Map<number, number>()
   readonly #firstDueAt = new Map<number, number>()
   readonly #buried = new Map<number, Death>()
   readonly #sparse: readonly Map<number, unknown>[] = [
     this.#metas,
+    this.#tags,
     this.#errors,
     this.#lapses,
     this.#firstDueAt,
@@ -74,6 +78,7 @@ export class MessageTable {
     this.#ids[slot] = message.id
     this.#bodies[slot] = message.body
     if (message.meta !== '') this.#metas.set(slot, message.meta)
+    if (message.tags !== undefined && message.tags.length > 0) this.#tags.set(slot, message.tags)
     this.topic[slot] = topic
     this.dueAt[slot] = dueAt
     this.order[slot] = this.#produced
@@ -104,6 +109,11 @@ export class MessageTable {
 
   meta(slot: number): string {
     return this.#metas.get(slot) ?? ''
+  }
+
+  /** Asks nothing of messages without tags while no message has any. */
+  tags(slot: number): readonly string[] {
+    return this.#tags.size === 0 ? NO_TAGS : (this.#tags.get(slot) ?? NO_TAGS)
   }
 
   setContent(slot: number, { body, meta }: { readonly body: string; readonly meta: string }): void {

@@ -7,6 +7,7 @@ import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
 import { replyOf } from '../sql/replies.ts'
+import { MODES, tagList } from './wire.ts'
 
 export type JoinedOptions = {
   readonly schema: string
@@ -14,8 +15,6 @@ export type JoinedOptions = {
   readonly channel: string
   readonly capabilities: contract.Capabilities
 }
-
-const MODES = { keep: 0, replace: 1, seize: 2 } as const
 
 export class PostgresJoined implements contract.JoinedVerbs {
   readonly capabilities: contract.Capabilities
@@ -31,16 +30,20 @@ export class PostgresJoined implements contract.JoinedVerbs {
   }
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    const entries = messages.map(({ id, topic, priority, when, meta, body, ifExists }) => ({
-      id,
-      topic,
-      priority,
-      delay: delayOf(when),
-      moment: momentOf(when),
-      meta,
-      body,
-      mode: MODES[ifExists],
-    }))
+    const entries = messages.map((message) => {
+      const { id, topic, priority, when, meta, body, ifExists } = message
+      return {
+        id,
+        topic,
+        priority,
+        delay: delayOf(when),
+        moment: momentOf(when),
+        meta,
+        body,
+        tags: tagList(message),
+        mode: MODES[ifExists],
+      }
+    })
     return this.#call('joined_put_1', [this.#options.channel], entries)
   }
 

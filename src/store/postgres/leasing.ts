@@ -90,9 +90,15 @@ export class Leasing {
 
   async owned(queue: number, owner: string, cursor: string | undefined): Promise<contract.OwnedPage> {
     const [, until, seq] = cursor === undefined ? ['', '0', '0'] : decodeCursor(cursor, OWNED_CURSOR)
-    type Row = contract.LeaseRef & { readonly until: number; readonly seq: number }
+    type Row = contract.LeaseRef & {
+      readonly is_taken: boolean
+      readonly until: number
+      readonly seq: number
+    }
     const rows = await this.#options.claims.run<Row>('owned_1', [queue, owner, until, seq])
-    const leases = rows.flatMap(({ id, token, topic }) => (id === null ? [] : [{ id, token, topic }]))
+    const leases = rows.flatMap(({ id, token, topic, is_taken: isTakenOver }) =>
+      id === null ? [] : [{ id, token, topic, isTakenOver }],
+    )
     const end = rows.at(-1)
     if (end === undefined || end.id !== null) return { leases }
     return { leases, cursor: encodeCursor(['owned', String(end.until), String(end.seq)]) }

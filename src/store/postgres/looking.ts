@@ -76,7 +76,7 @@ export class PostgresLooking {
     if (query.ids.length === 0) return { items: [], scanned: 0 }
     const [now, rows] = await Promise.all([
       this.#now(),
-      calls.run<SeenRow>('inspect_ids_1', [number, query.ids]),
+      calls.run<SeenRow>('inspect_ids_1', [number, this.#options.at(), query.ids]),
     ])
     return { items: rows.map((row) => toStored(row, now)), scanned: query.ids.length }
   }
@@ -152,7 +152,7 @@ export class PostgresLooking {
     return { now: toMs(rows[0]?.now_at ?? 0), workers }
   }
 
-  async #page(query: contract.ListQuery): Promise<contract.Page> {
+  async #page(query: contract.ListQuery | contract.TagQuery): Promise<contract.Page> {
     const { calls, queue, batchMax } = this.#options
     admitEntries(query.limit, batchMax)
     const [number, now] = await Promise.all([queue(), this.#now()])
@@ -179,34 +179,41 @@ export class PostgresLooking {
 type PageCall = { readonly kind: string; readonly name: string; readonly values: readonly unknown[] }
 
 /** Which function walks this list, with its filters. */
-function listCall(
-  { state, topic, dueFrom, dueUntil, idPrefix, text }: contract.ListQuery,
-  now: number,
-): PageCall {
+function listCall(query: contract.ListQuery | contract.TagQuery, now: number): PageCall {
+  const { state, topic = null, dueFrom, dueUntil, idPrefix = '', text = null, olderThanMs } = query
   const [from, until] = [micros(dueFrom), micros(dueUntil)]
-  const filters = [topic ?? null, from, until, text ?? null]
-  const isWaiting = state === 'delayed' || state === 'ready'
+  const oldAt = olderThanMs === undefined ? null : toMicros(toMs(now) - olderThanMs)
   const range = [
-    larger(state === 'delayed' ? String(now + 1) : BEFORE_ALL, from),
-    smaller(state === 'ready' ? String(now + 1) : AFTER_ALL, until),
+    state === 'delayed' ? larger(String(now + 1), from) : from,
+    state === 'ready' ? smaller(String(now + 1), until) : until,
   ]
-  if (idPrefix !== undefined && idPrefix !== '') {
-    const rank = isWaiting ? 0 : state === 'running' ? 1 : 2
-    const values = [rank, ...(isWaiting ? range : [from, until]), topic ?? null, idPrefix, text ?? null]
+  const rank = state === undefined ? null : RANKS[state]
+  if (query.tag !== undefined) {
+    const values = [query.tag, rank, ...range, topic, idPrefix, oldAt, text]
+    return { kind: 'ids', name: 'inspect_tag_1', values }
+  }
+  if (idPrefix !== '') {
+    const values = [rank, ...range, topic, idPrefix, oldAt, text]
     return { kind: 'ids', name: 'inspect_prefix_1', values }
   }
-  switch (state) {
+  const { state: listed } = query
+  switch (listed) {
     case 'delayed':
-    case 'ready':
-      return { kind: 'waiting', name: 'inspect_waiting_1', values: [...range, topic ?? null, text ?? null] }
+    case 'ready': {
+      const [first = null, last = null] = range
+      const values = [first ?? BEFORE_ALL, last ?? AFTER_ALL, topic, oldAt, text]
+      return { kind: 'waiting', name: 'inspect_waiting_1', values }
+    }
     case 'running':
-      return { kind: 'running', name: 'inspect_running_1', values: filters }
+      return { kind: 'running', name: 'inspect_running_1', values: [topic, from, until, oldAt, text] }
     case 'dead':
-      return { kind: 'dead', name: 'inspect_dead_1', values: filters }
+      return { kind: 'dead', name: 'inspect_dead_1', values: [topic, from, until, oldAt, text] }
     default:
-      return assertNever(state)
+      return assertNever(listed)
   }
 }
+
+const RANKS = { delayed: 0, ready: 0, running: 1, dead: 2 } as const
 
 function micros(ms: number | undefined): string | null {
   return ms === undefined ? null : toMicros(ms)

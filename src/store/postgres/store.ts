@@ -149,7 +149,7 @@ export class PostgresStore implements contract.Store {
     admitEntries(ids.length, BATCH_MAX)
     const queue = await this.#knownQueue()
     if (ids.length === 0) return []
-    const values = [queue, ids, from === 'waiting' ? 0 : 2, false]
+    const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false]
     const { remove_1: answers } = await this.#writes.one<{ remove_1: contract.RemoveResult[] }>(
       'remove_1',
       values,

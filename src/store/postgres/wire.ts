@@ -23,7 +23,16 @@ export function putColumns(messages: readonly contract.NewMessage[]): readonly u
   return [...messageColumns(messages), oldBodies, isPlain]
 }
 
-const MODES = { keep: 0, replace: 1, seize: 2 } as const
+export const MODES = { keep: 0, replace: 1, seize: 2 } as const
+
+/** No tag has a line feed in it. */
+export function tagList({ tags = [] }: contract.NewMessage): string | null {
+  return tags.length === 0 ? null : tags.join('\n')
+}
+
+function tagLists(messages: readonly contract.NewMessage[]): (string | null)[] {
+  return messages.some(({ tags }) => tags !== undefined) ? messages.map(tagList) : []
+}
 
 function messageColumns(messages: readonly contract.NewMessage[]): readonly unknown[] {
   return [
@@ -34,6 +43,7 @@ function messageColumns(messages: readonly contract.NewMessage[]): readonly unkn
     messages.map(({ when }) => momentOf(when)),
     messages.map(({ meta }) => meta),
     messages.map(({ body }) => body),
+    tagLists(messages),
     messages.map(({ ifExists }) => MODES[ifExists]),
   ]
 }
@@ -70,8 +80,8 @@ function settleColumns(settlements: readonly contract.Settlement[]): readonly un
     settlements.map(({ token }) => tokenColumn(token)),
     settlements.map(kindOf),
     settlements.map(delayColumn),
-    settlements.map((one) => ('error' in one ? storable(one.error) : '')),
-    settlements.map((one) => ('reason' in one ? storable(one.reason) : '')),
+    settlements.map(errorColumn),
+    settlements.map(reasonColumn),
     ofAgain(({ when }) => momentOf(when)),
     ofAgain(({ content }) => content?.meta),
     ofAgain(({ content }) => content?.body),
@@ -80,7 +90,19 @@ function settleColumns(settlements: readonly contract.Settlement[]): readonly un
 
 type Again = Extract<contract.Settlement, { kind: 'again' }>
 
+function errorColumn(settlement: contract.Settlement): string {
+  if (settlement.kind === 'ack') return settlement.remember?.result ?? ''
+  return 'error' in settlement ? storable(settlement.error) : ''
+}
+
+function reasonColumn(settlement: contract.Settlement): string {
+  if (settlement.kind === 'ack') return settlement.remember?.outcome ?? ''
+  return 'reason' in settlement ? storable(settlement.reason) : ''
+}
+
 function delayColumn(settlement: contract.Settlement): string | null {
+  if (settlement.kind === 'ack')
+    return settlement.remember === undefined ? null : toMicros(settlement.remember.ms)
   if (settlement.kind === 'retry') return toMicros(settlement.delayMs)
   return settlement.kind === 'again' ? delayOf(settlement.when) : null
 }
@@ -88,7 +110,7 @@ function delayColumn(settlement: contract.Settlement): string | null {
 function kindOf(settlement: contract.Settlement): number {
   switch (settlement.kind) {
     case 'ack':
-      return 0
+      return settlement.remember === undefined ? 0 : 7
     case 'retry':
       return settlement.isLapse === true ? 2 : 1
     case 'lapse':

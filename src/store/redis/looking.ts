@@ -6,7 +6,7 @@ import { admitEntries } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
 import type { ScriptCalls } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
-import { decodeRows, pageArgs, pageReply } from './wire/list.ts'
+import { decodeRows, pageArgs, pageReply, tagArgs, tagReply, type ShownRows } from './wire/list.ts'
 import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
 
 /** How topics are found, one stage after the other, and where each begins: see `count_topics.lua`. */
@@ -31,11 +31,13 @@ export class Looking {
       admitEntries(query.ids.length, this.#batchMax)
       if (query.ids.length === 0) return { items: [], scanned: 0 }
       const reply = await this.#run(scripts.INSPECT_IDS_SCRIPT, query.ids)
-      const [rows, owners, leasedAt] = reply as unknown as [unknown[], string[], string[]]
-      return { items: decodeRows(rows, owners, leasedAt), scanned: query.ids.length }
+      const items = decodeRows(reply as unknown as ShownRows)
+      return { items, scanned: query.ids.length }
     }
     admitEntries(query.limit, this.#batchMax)
-    return pageReply(query.state, await this.#run(scripts.INSPECT_PAGE_SCRIPT, pageArgs(query)))
+    if (query.tag !== undefined)
+      return tagReply(query, await this.#run(scripts.INSPECT_TAG_SCRIPT, tagArgs(query)))
+    return pageReply(query, await this.#run(scripts.INSPECT_PAGE_SCRIPT, pageArgs(query)))
   }
 
   async count(): Promise<contract.Counts> {

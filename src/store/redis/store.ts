@@ -34,7 +34,7 @@ import * as scripts from './scripts/generated.ts'
 import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
-import { claimDueCall, dueReply, lapsedReply, ownedLeases, type Claimed } from './wire/claim.ts'
+import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
@@ -117,8 +117,8 @@ export class RedisStore implements contract.Store {
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
-    const { all, types, oldPayload } = this.#keys
-    const asked = [...all, oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    const { types, oldPayload } = this.#keys
+    const asked = [...types.map(([key]) => key), oldPayload].map((key) => this.#link.call(['TYPE', key]))
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     if (found.pop() !== 'none') {
@@ -128,12 +128,13 @@ export class RedisStore implements contract.Store {
         { value: oldPayload },
       )
     }
-    for (const [index, type] of found.entries()) {
-      if (type === 'none' || type === types[index]) continue
+    for (const [index, [key, expected]] of types.entries()) {
+      const type = found[index]
+      if (type === 'none' || type === expected) continue
       throw new UsageError(
         'STORE_REFUSED',
-        `the key ${all[index]} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
-        { value: all[index] },
+        `the key ${key} holds a ${String(type)} that is not punctual’s; choose another queue name or remove it.`,
+        { value: key },
       )
     }
     await this.#confirmed?.open()
@@ -176,7 +177,7 @@ export class RedisStore implements contract.Store {
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     admitClaim(request, this.capabilities)
-    const token = this.#newToken(request.owner)
+    const token = this.#newToken(request)
     if (request.from === 'due') {
       this.#wanted.note(request.owner, request.wants)
       const call = claimDueCall(this.#keys, request, token)
@@ -296,9 +297,9 @@ export class RedisStore implements contract.Store {
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
-  #newToken(owner: string): string {
+  #newToken({ owner, from }: contract.ClaimRequest): string {
     this.#claims += 1
-    return `${owner}/${this.#nonce}-${this.#claims.toString(36)}`
+    return makeToken(owner, `${this.#nonce}-${this.#claims.toString(36)}`, from === 'lapsed')
   }
 
   #claimed({ orphans, now, ...reply }: Claimed): contract.ClaimReply {

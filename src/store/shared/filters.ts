@@ -1,16 +1,27 @@
 /** Whether a message fits the filters of a page. One of our own topics must be named. */
 import { isControl } from '../../core/control.ts'
-import type { ListQuery, StoredMessage } from '../contract/store.ts'
+import type { ListQuery, StoredMessage, TagQuery } from '../contract/store.ts'
 
-export function isPicked(
-  { topic, dueFrom, dueUntil, idPrefix, text }: ListQuery,
-  message: Pick<StoredMessage, 'id' | 'topic' | 'dueAt' | 'body'>,
-): boolean {
+type Picked = Pick<
+  StoredMessage,
+  'id' | 'topic' | 'state' | 'dueAt' | 'body' | 'tags' | 'producedAt' | 'until'
+>
+
+export function isPicked(query: ListQuery | TagQuery, message: Picked, now: number): boolean {
+  const { state, tag, topic, dueFrom, dueUntil, idPrefix, text, olderThanMs } = query
   return (
+    (state === undefined || message.state === state) &&
+    (tag === undefined || message.tags.includes(tag)) &&
     (topic === undefined ? !isControl(message.topic) : message.topic === topic) &&
     (dueFrom === undefined || message.dueAt >= dueFrom) &&
     (dueUntil === undefined || message.dueAt < dueUntil) &&
     (idPrefix === undefined || message.id.startsWith(idPrefix)) &&
+    (olderThanMs === undefined || now - sinceOf(message) >= olderThanMs) &&
     (text === undefined || message.body.includes(text))
   )
+}
+
+/** Since when a message is as old as a filter counts: since its death, or since it was produced. */
+function sinceOf({ state, until, producedAt }: Picked): number {
+  return state === 'dead' ? until : producedAt
 }

@@ -22,6 +22,8 @@ export function isStorable(settlement: Settlement): boolean {
   if (kind === 'retry') return isMoment({ delayMs: settlement.delayMs })
   if (kind === 'again' && !isMoment(settlement.when)) return false
   if (kind !== 'ack' && kind !== 'again') return true
+  if (kind === 'ack' && settlement.remember !== undefined && !isMoment({ delayMs: settlement.remember.ms }))
+    return false
   const followUps = followUpsOf(settlement)
   const isFit = ({ when, ifExists }: NewMessage): boolean => isMoment(when) && ifExists !== 'seize'
   return followUps.length <= FOLLOW_UPS_MAX && followUps.every(isFit)

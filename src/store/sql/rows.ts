@@ -1,5 +1,5 @@
 /** Rows of a message table as the contract's messages and leases. Numbers are microseconds where they are moments. */
-import type { MessageState, PriorityRank } from '../../core/message.ts'
+import type { PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Lease, StoredMessage } from '../contract/store.ts'
 import { toMs } from './micros.ts'
 
@@ -23,6 +23,7 @@ export type SeenRow = LeaseRow & {
   readonly until: number | null
   readonly owner: string | null
   readonly leased_at: number | null
+  readonly tags: readonly string[] | null
 }
 
 export function toLease(row: LeaseRow, token: string, now: number): Lease {
@@ -44,27 +45,32 @@ export function toLease(row: LeaseRow, token: string, now: number): Lease {
 
 export function toStored(row: SeenRow, now: number): StoredMessage {
   const { id, topic, body, meta, due_at, attempt, lapses } = row
+  const state = stateOf(row, now)
+  const isDone = state === 'completed'
   return {
     id,
     topic,
     body,
     meta,
+    tags: row.tags ?? [],
     priority: row.priority as PriorityRank,
-    state: stateOf(row, now),
+    state,
     dueAt: toMs(due_at),
     firstDueAt: toMs(row.first_due_at ?? due_at),
     producedAt: toMs(row.produced_at),
     attempt,
     lapses,
-    error: row.error ?? '',
-    reason: row.reason ?? '',
+    error: isDone ? '' : (row.error ?? ''),
+    reason: isDone ? '' : (row.reason ?? ''),
     until: toMs(row.until ?? 0),
     owner: row.owner ?? '',
     leasedAt: toMs(row.leased_at ?? 0),
+    ...(isDone ? { outcome: (row.reason ?? '') as RememberedOutcome, result: row.error ?? '' } : {}),
   }
 }
 
-function stateOf({ state, due_at }: SeenRow, now: number): MessageState {
+function stateOf({ state, due_at }: SeenRow, now: number): ShownState {
   if (state === 0) return due_at > now ? 'delayed' : 'ready'
+  if (state === 3) return 'completed'
   return state === 1 ? 'running' : 'dead'
 }

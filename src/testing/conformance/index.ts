@@ -17,9 +17,11 @@ import { leaseTests } from './leases.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
+import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
+import { tagTests } from './tags.ts'
 import { featureTests, type ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
 import { workerTests } from './workers.ts'
@@ -46,6 +48,8 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...listTests,
   ...figureTests,
   ...workerTests,
+  ...tagTests,
+  ...rememberTests,
   ...followUpTests,
   ...controlTests,
   ...featureTests,

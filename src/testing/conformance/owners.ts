@@ -1,6 +1,6 @@
 /** Who holds what: leases remember their owner, and nobody takes over from itself (P3, P6). */
 import assert from 'node:assert/strict'
-import type { LeaseRef, Store } from '../../store/contract/store.ts'
+import type { LeaseRef, OwnedLease, Store } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
   REAPER,
@@ -18,8 +18,8 @@ import {
 } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
-async function everyOwned(store: Store, owner: string): Promise<LeaseRef[]> {
-  const all: LeaseRef[] = []
+async function everyOwned(store: Store, owner: string): Promise<OwnedLease[]> {
+  const all: OwnedLease[] = []
   let cursor: string | undefined
   do {
     const page = await store.owned(owner, cursor)
@@ -162,6 +162,20 @@ export const ownerTests: readonly ConformanceTest[] = [
     assert.ok(first !== undefined && second !== undefined && third !== undefined)
     await store.settle([ack(first), retry(second, 0), release(third)])
     assert.deepEqual(refs(await everyOwned(store, 'A')), refs(rest), 'settled ones are gone')
+  }),
+
+  test('P6: owned tells what was taken over from another, whose attempt must be counted', async ({
+    store,
+    advance,
+  }) => {
+    await store.put([message('a')])
+    await claim(store, { owner: 'A' })
+    await advance(LEASE_MS)
+    await lapsedReply(store, 'B') // The answer is lost on its way.
+    await store.put([message('b')])
+    await claim(store, { owner: 'B' })
+    const owned = (await everyOwned(store, 'B')).map(({ id, isTakenOver }) => [id, isTakenOver])
+    assert.deepEqual(Object.fromEntries(owned), { a: true, b: false })
   }),
 
   test('P6: what a lost answer handed out is found by its owner and given back uncounted', async ({

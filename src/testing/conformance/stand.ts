@@ -1,6 +1,6 @@
 /** What an engine author hands to the conformance suite, and the small vocabulary its tests are written in. */
 import assert from 'node:assert/strict'
-import type { MessageState } from '../../core/message.ts'
+import type { ShownState } from '../../core/message.ts'
 import type {
   ClaimDue,
   ClaimReply,
@@ -136,7 +136,7 @@ export async function stored(store: Store, id: string): Promise<StoredMessage> {
   return found
 }
 
-export async function placeOf(store: Store, id: string): Promise<MessageState | 'gone'> {
+export async function placeOf(store: Store, id: string): Promise<ShownState | 'gone'> {
   return (await find(store, id))?.state ?? 'gone'
 }
 

@@ -53,6 +53,19 @@ describe('strays', () => {
     expect(store.calls).toEqual(['claim', 'owned', 'settle', 'claim'])
   })
 
+  it('P6: what a lost answer took over from a dead worker goes back counted, as the lapse that it is', async () => {
+    const { clock, failOnce, memory, strays, take } = await makeStrays()
+    await memory.claim({ ...CLAIM, owner: 'dead', limit: 1 })
+    await clock.advance(10_000)
+    failOnce({ kind: 'lose' })
+    await expect(
+      strays.claim({ from: 'lapsed', owner: 'me', limit: 10, leaseMs: 10_000 }, take),
+    ).rejects.toMatchObject({ name: 'UnavailableError' })
+    await strays.sweep()
+    const [found] = (await memory.inspect({ ids: ['a'] })).items
+    expect(found).toMatchObject({ state: 'ready', attempt: 1, lapses: 1 })
+  })
+
   it('asks nothing as long as claims are answered, nor after one that the store refused', async () => {
     const { claim, memory, store } = await makeStrays()
     await claim()

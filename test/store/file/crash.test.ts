@@ -114,7 +114,7 @@ function fits({ state, attempt }: Known, found: StoredMessage | undefined): bool
 }
 
 function factOf(found: StoredMessage | undefined): Known {
-  if (found === undefined) return { state: 'gone', attempt: 0 }
+  if (found === undefined || found.state === 'completed') return { state: 'gone', attempt: 0 }
   const state = found.state === 'delayed' || found.state === 'ready' ? 'waiting' : found.state
   return { state, attempt: found.attempt }
 }

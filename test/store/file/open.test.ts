@@ -87,7 +87,7 @@ test('a store whose tables are gone is refused', async () => {
   const store = await openStore(place.directory)
   await store.close()
   const emptied = connect(path.join(place.directory, 'queue.db'))
-  emptied.exec('DROP VIEW messages; DROP TABLE message; PRAGMA user_version = 1')
+  emptied.exec('DROP VIEW messages; DROP TABLE message')
   emptied.close()
   const again = makeStore(place.directory)
   await again.open()

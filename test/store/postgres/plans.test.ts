@@ -53,7 +53,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (
       q,
     ) => `select * from punctual.put_1(${q}, null, array['x', 'y'], array['a', 'b'], array[1, 1]::smallint[],
-      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], array[0, 0]::smallint[], '{}',
+      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', array[0, 0]::smallint[], '{}',
       true, false, null)`,
   ],
   [
@@ -61,7 +61,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (
       q,
     ) => `select * from punctual.put_1(${q}, null, array['m1', 'm2'], array['a', 'b'], array[1, 1]::smallint[],
-      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], array[1, 1]::smallint[], '{}',
+      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', array[1, 1]::smallint[], '{}',
       false, false, null)`,
   ],
   [
@@ -85,7 +85,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (q) => `select * from punctual.settle_1(${q}, null, array['m1', 'm2', 'm3'], array[5, 5, 5],
       array[0, 1, 4]::smallint[], array[0, 5, 0], array['', 'e', ''], array['', '', ''], '{}', '{}', '{}')`,
   ],
-  ['remove', (q) => `select punctual.remove_1(${q}, array['m7', 'm8'], 0::smallint, false)`],
+  ['remove', (q) => `select punctual.remove_1(${q}, null, array['m7', 'm8'], 0::smallint, false)`],
   [
     'reschedule',
     (q) =>
@@ -94,7 +94,13 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
   ['owned', (q) => `select * from punctual.owned_1(${q}, 'w', 0, 0)`],
   [
     'list',
-    (q) => `select * from punctual.inspect_waiting_1(${q}, 0, 9000000000000000000, null, null, 50, null)`,
+    (q) =>
+      `select * from punctual.inspect_waiting_1(${q}, 0, 9000000000000000000, null, null, null, 50, null)`,
+  ],
+  [
+    'list by tag',
+    (q) =>
+      `select * from punctual.inspect_tag_1(${q}, 't', null, null, null, null, '', null, null, 50, null)`,
   ],
 ]
 

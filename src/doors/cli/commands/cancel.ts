@@ -1,6 +1,17 @@
 import { checkId } from '../../../core/message.ts'
-import { defineCommand } from '../command.ts'
-import { EXIT } from '../../shared/failure.ts'
+import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import {
+  CHANGE_OPTIONS,
+  WHICH_OPTIONS,
+  checkEither,
+  describeSelected,
+  isConfirmed,
+  parseSelected,
+  sayChanged,
+  withProgress,
+  type Selected,
+} from '../filter.ts'
+import { EXIT, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 
 const MEANING = {
@@ -9,24 +20,61 @@ const MEANING = {
   missing: 'there is no such message',
 } as const
 
+const OPTIONS = {
+  state: { type: 'string', value: 'STATE', help: 'only those that are delayed, or ready' },
+  ...WHICH_OPTIONS,
+  ...CHANGE_OPTIONS,
+} as const satisfies OptionSpecs
+
+type CancelCall = Call<typeof OPTIONS>
+
 export const cancel = defineCommand({
   name: 'cancel',
   summary: 'take messages back before they start',
-  operands: 'ID...',
-  arity: [1, Infinity],
-  options: {},
-  examples: [['punctual cancel order-42', 'it was paid: do not close it']],
-  notes: ['The exit code is 1 unless every one of them was cancelled. Dead letters are removed by "purge".'],
+  operands: '[ID...]',
+  arity: [0, Infinity],
+  options: OPTIONS,
+  examples: [
+    ['punctual cancel order-42', 'it was paid: do not close it'],
+    ['punctual cancel --tag customer-7', 'everything of one customer that has not started; asks first'],
+    ['punctual cancel --topic mail.send --dry-run', 'how many that would be'],
+  ],
+  notes: [
+    'With ids, the exit code is 1 unless every one of them was cancelled. Dead letters are removed by "purge".',
+    'With a filter, what runs right now is counted and left alone. Ended half-way, the same command goes on.',
+  ],
   makesStore: false,
-  run: async ({ positionals, open, out, err, json }) => {
-    const ids = positionals.map(checkId) // All of them before the first is cancelled.
-    const queue = open()
-    const results = await Promise.all(ids.map((id) => queue.cancel(id)))
-    for (const [i, result] of results.entries()) {
-      const id = ids[i] ?? ''
-      if (json) out.json({ id, result })
-      else (result === 'cancelled' ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
-    }
-    return results.every((result) => result === 'cancelled') ? EXIT.fine : EXIT.failed
+  run: async (call) => {
+    const filter = parseSelected(call.values, ['delayed', 'ready'])
+    checkEither(call.positionals, filter, '--state, --topic or --tag')
+    return filter === undefined ? cancelIds(call) : cancelSelected(call, filter)
   },
 })
+
+async function cancelIds({ positionals, open, out, err, json }: CancelCall): Promise<ExitCode> {
+  const ids = positionals.map(checkId) // All of them before the first is cancelled.
+  const queue = open()
+  const results = await Promise.all(ids.map((id) => queue.cancel(id)))
+  for (const [i, result] of results.entries()) {
+    const id = ids[i] ?? ''
+    if (json) out.json({ id, result })
+    else (result === 'cancelled' ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
+  }
+  return results.every((result) => result === 'cancelled') ? EXIT.fine : EXIT.failed
+}
+
+async function cancelSelected(call: CancelCall, filter: Selected): Promise<ExitCode> {
+  const { out, err, json } = call
+  const queue = call.open()
+  const ask = async (where: string): Promise<string> =>
+    `Cancel ${await describeSelected(queue, filter, 'message')} in ${where}?`
+  if (!(await isConfirmed(call, ask))) {
+    err.line('nothing was cancelled')
+    return EXIT.failed
+  }
+  const counts = await withProgress(call, (options) => queue.cancel(filter, options))
+  const isDryRun = call.values['dry-run'] === true
+  if (json) out.json({ ...counts, ...(isDryRun ? { dryRun: true } : {}) })
+  else out.line(sayChanged(counts.cancelled, 'cancelled', { isDryRun, running: counts.running }))
+  return EXIT.fine
+}

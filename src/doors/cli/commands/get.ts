@@ -34,7 +34,7 @@ export const get = defineCommand({
   },
 })
 
-const LABEL_WIDTH = 11
+const LABEL_WIDTH = 12
 
 function show({ out, clock }: Call, message: FoundMessage): void {
   const now = clock.now()
@@ -47,6 +47,7 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('topic', message.topic)
   field('state', paintState(message.state, style))
   field('produced', message.producedAt === undefined ? undefined : moment(message.producedAt))
+  field('tags', message.tags?.map(printable).join(', '))
   field('due', moment(message.dueAt))
   // After a retry the moment is a new one; the first one says how late it really is.
   field('first due', message.firstDueAt === message.dueAt ? undefined : moment(message.firstDueAt))
@@ -59,6 +60,12 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
   field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
   field('error', message.error === undefined ? undefined : indented(message.error))
+  field('outcome', message.outcome)
+  field(
+    'remembered',
+    message.rememberedUntil === undefined ? undefined : `until ${moment(message.rememberedUntil)}`,
+  )
+  if (message.result !== undefined) field('returned', indented(JSON.stringify(message.result, undefined, 2)))
   field('unreadable', message.unreadable === undefined ? undefined : printable(message.unreadable))
   if (message.payload !== undefined) field('payload', indented(JSON.stringify(message.payload, undefined, 2)))
 }

@@ -1,5 +1,6 @@
 import type { FoundMessage, ListOptions, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import { WHICH_OPTIONS, parseWhich } from '../filter.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/format.ts'
 import { paintState } from '../terminal/style.ts'
@@ -16,7 +17,7 @@ const MOMENT_COLUMNS = 120
 
 const OPTIONS = {
   state: { type: 'string', value: 'STATE', help: 'delayed, ready, running or dead; default: all of them' },
-  topic: { type: 'string', value: 'TOPIC', help: 'only messages of this topic' },
+  ...WHICH_OPTIONS,
   'due-from': { type: 'string', value: 'MOMENT', help: 'due then or later: a moment, or 30m from now' },
   'due-until': { type: 'string', value: 'MOMENT', help: 'due before: a moment, or 30m from now' },
   'id-prefix': { type: 'string', value: 'TEXT', help: 'only ids that begin with this' },
@@ -37,6 +38,7 @@ export const list = defineCommand({
   examples: [
     ['punctual list --state delayed --due-until 1h', 'what comes due within the next hour'],
     ['punctual list --topic order.close --limit 10', 'ten messages of one topic'],
+    ['punctual list --tag order-42', 'all that belongs to an order'],
     [`punctual list --id-prefix order- --text '"city":"Oslo"'`, 'by the id, and by what is in the payload'],
     [`punctual list --all --json | jq '.items[].id'`, 'every id, for a program'],
   ],
@@ -63,7 +65,7 @@ export const list = defineCommand({
 })
 
 function listOptions({ values, clock }: ListCall): ListOptions {
-  const { state, topic, 'due-from': from, 'due-until': until, 'id-prefix': idPrefix, text } = values
+  const { state, 'due-from': from, 'due-until': until, 'id-prefix': idPrefix, text } = values
   const { cursor, all, limit } = values
   if (all === true && (limit !== undefined || cursor !== undefined)) {
     throw new CallError('--all goes with neither --limit nor --cursor.')
@@ -71,7 +73,7 @@ function listOptions({ values, clock }: ListCall): ListOptions {
   const now = clock.now()
   return {
     ...(state === undefined ? {} : { state: parseState(state) }),
-    ...(topic === undefined ? {} : { topic }),
+    ...parseWhich(values),
     ...(from === undefined ? {} : { dueFrom: parseAheadText(from, '--due-from', now) }),
     ...(until === undefined ? {} : { dueUntil: parseAheadText(until, '--due-until', now) }),
     ...(idPrefix === undefined ? {} : { idPrefix }),

@@ -14,11 +14,17 @@ const OPTIONS = {
   ...WHEN_OPTIONS,
   id: { type: 'string', value: 'ID', help: 'your own id: the same one again is not stored twice' },
   'if-exists': { type: 'string', value: 'WHAT', help: 'when the id exists: keep (default), replace or fail' },
+  tag: { type: 'string', multiple: true, value: 'TAG', help: 'what it belongs to; repeatable, at most 4' },
   priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
   ttl: {
     type: 'string',
     value: 'DURATION',
     help: 'not started this long after it is due: to the dead letters',
+  },
+  remember: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'keep the id taken, and the result, this long after it is done',
   },
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take' },
 } as const satisfies OptionSpecs
@@ -111,13 +117,15 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, priority, ttl, timeout, 'if-exists': ifExists } = values
+  const { id, tag, priority, ttl, remember, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
     ...(ifExists === undefined ? {} : { ifExists: ifExists as IfExists }),
+    ...(tag === undefined ? {} : { tag }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
     ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...(remember === undefined ? {} : { remember: remember as Duration }),
     ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
   }
 }

@@ -1,17 +1,23 @@
-import type { Filter, MessageState, Punctual } from '../../../index.ts'
-import { defineCommand, type OptionSpecs, type Values } from '../command.ts'
-import { confirm } from '../terminal/confirm.ts'
-import { CallError, EXIT } from '../../shared/failure.ts'
-import { formatCount, plural } from '../terminal/format.ts'
-import { parseState } from '../values.ts'
+import type { Filter } from '../../../index.ts'
+import { defineCommand, type OptionSpecs } from '../command.ts'
+import {
+  CHANGE_OPTIONS,
+  WHICH_OPTIONS,
+  checkEither,
+  describeSelected,
+  isConfirmed,
+  parseSelected,
+  sayChanged,
+  withProgress,
+} from '../filter.ts'
+import { EXIT } from '../../shared/failure.ts'
+import { plural } from '../terminal/format.ts'
 
 const OPTIONS = {
   state: { type: 'string', value: 'STATE', help: 'all that are delayed, ready or dead' },
-  topic: { type: 'string', value: 'TOPIC', help: 'with --state: only of this topic' },
-  yes: { type: 'boolean', short: 'y', help: 'do not ask' },
+  ...WHICH_OPTIONS,
+  ...CHANGE_OPTIONS,
 } as const satisfies OptionSpecs
-
-const PURGEABLE: readonly MessageState[] = ['delayed', 'ready', 'dead']
 
 export const purge = defineCommand({
   name: 'purge',
@@ -20,46 +26,34 @@ export const purge = defineCommand({
   arity: [0, Infinity],
   options: OPTIONS,
   examples: [
-    ['punctual purge --state dead', 'the dead letters, after a look at "punctual dead"'],
-    ['punctual purge --state delayed --topic mail.send --yes', 'all that waits of one topic, without asking'],
+    ['punctual purge --state dead --older-than 30d', 'dead letters that nobody revived in a month'],
+    ['punctual purge --tag person-7 --yes', 'all that belongs to a person, without asking'],
+    ['punctual purge --state delayed --topic mail.send --dry-run', 'how many that would be'],
     ['punctual purge order-42', 'one message, dead or waiting'],
   ],
-  notes: ['What runs right now is left alone.'],
+  notes: ['What runs right now is left alone. Ended half-way, the same command goes on.'],
   makesStore: false,
-  run: async ({ positionals: ids, values, open, input, out, err, json, queueName, storeName }) => {
-    const filter = parseTarget(ids, values)
-    const queue = open()
-    if (values.yes !== true) {
-      const where = `from queue "${queueName}" in ${storeName}`
-      const question = `Remove ${await describeTarget(queue, filter)} ${where} for good?`
-      if (!(await confirm(question, input))) {
-        err.line('nothing was removed')
-        return EXIT.failed
-      }
+  run: async (call) => {
+    const { positionals: ids, values, out, err, json } = call
+    const selected = parseSelected(values, ['delayed', 'ready', 'dead'])
+    checkEither(ids, selected, '--state, --topic or --tag')
+    const filter: Filter = selected ?? { ids }
+    const queue = call.open()
+    const ask = async (where: string): Promise<string> => {
+      const what =
+        selected === undefined
+          ? plural(ids.length, 'message')
+          : await describeSelected(queue, selected, 'message')
+      return `Remove ${what} from ${where} for good?`
     }
-    const removed = await queue.purge(filter)
-    if (json) out.json({ removed })
-    else out.line(`${plural(removed, 'message')} removed`)
+    if (!(await isConfirmed(call, ask))) {
+      err.line('nothing was removed')
+      return EXIT.failed
+    }
+    const removed = await withProgress(call, (options) => queue.purge(filter, options))
+    const isDryRun = values['dry-run'] === true
+    if (json) out.json({ removed, ...(isDryRun ? { dryRun: true } : {}) })
+    else out.line(sayChanged(removed, 'removed', { isDryRun }))
     return EXIT.fine
   },
 })
-
-function parseTarget(ids: readonly string[], { state, topic }: Values<typeof OPTIONS>): Filter {
-  if (ids.length > 0) {
-    if (state !== undefined || topic !== undefined) throw new CallError('give ids, or --state; not both.')
-    return { ids }
-  }
-  if (state === undefined) throw new CallError('give ids, or --state.')
-  return { state: parseState(state, PURGEABLE), ...(topic === undefined ? {} : { topic }) }
-}
-
-/** A topic's messages are counted without telling delayed from ready: then the number is left out. */
-async function describeTarget(queue: Punctual, filter: Filter): Promise<string> {
-  if ('ids' in filter) return plural(filter.ids.length, 'message')
-  const { state, topic } = filter
-  const { counts, topics } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
-  if (topic === undefined)
-    return `${formatCount(counts[state])} ${state} message${counts[state] === 1 ? '' : 's'}`
-  const number = state === 'dead' ? `${formatCount(topics[topic]?.dead ?? 0)} ` : 'all '
-  return `${number}${state} messages of topic "${topic}"`
-}

@@ -1,31 +1,40 @@
-import { defineCommand } from '../command.ts'
+import { defineCommand, type OptionSpecs } from '../command.ts'
+import { CHANGE_OPTIONS, WHICH_OPTIONS, parseSelected, sayChanged, withProgress } from '../filter.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
-import { plural } from '../terminal/format.ts'
+
+const { limit, 'dry-run': dryRun } = CHANGE_OPTIONS
+
+const OPTIONS = {
+  all: { type: 'boolean', help: 'every dead letter, or every one that fits' },
+  ...WHICH_OPTIONS,
+  limit,
+  'dry-run': dryRun,
+} as const satisfies OptionSpecs
 
 export const revive = defineCommand({
   name: 'revive',
   summary: 'give dead letters another life: due now, attempts back to none',
   operands: '[ID...]',
   arity: [0, Infinity],
-  options: {
-    all: { type: 'boolean', help: 'every dead letter, or every one of --topic' },
-    topic: { type: 'string', value: 'TOPIC', help: 'with --all: only of this topic' },
-  },
+  options: OPTIONS,
   examples: [
     ['punctual revive order-42 order-43', 'these two'],
     ['punctual revive --all --topic mail.send', 'all of a topic, after its handler was repaired'],
+    ['punctual revive --tag order-42', 'all of an order'],
   ],
   notes: ['With ids, the exit code is 1 unless every one of them was dead.'],
   makesStore: false,
-  run: async ({ positionals: ids, values: { all = false, topic }, open, out, json }) => {
-    if (all === ids.length > 0) throw new CallError('give ids, or --all.')
-    if (topic !== undefined && !all) throw new CallError('--topic goes with --all.')
-    const queue = open()
-    const revived = await queue.revive(
-      all ? { state: 'dead', ...(topic === undefined ? {} : { topic }) } : ids,
-    )
-    if (json) out.json({ revived })
-    else out.line(`${plural(revived, 'message')} revived`)
-    return all || revived === new Set(ids).size ? EXIT.fine : EXIT.failed
+  run: async (call) => {
+    const { positionals: ids, values, out, json } = call
+    const isAll = values.all === true
+    const selected = parseSelected({ ...values, ...(isAll ? { state: 'dead' } : {}) }, ['dead'])
+    if ((selected !== undefined) === ids.length > 0)
+      throw new CallError('give ids, or --all, --topic or --tag; not both.')
+    const queue = call.open()
+    const revived = await withProgress(call, (options) => queue.revive(selected ?? { ids }, options))
+    const isDryRun = values['dry-run'] === true
+    if (json) out.json({ revived, ...(isDryRun ? { dryRun: true } : {}) })
+    else out.line(sayChanged(revived, 'revived', { isDryRun }))
+    return selected !== undefined || revived === new Set(ids).size ? EXIT.fine : EXIT.failed
   },
 })

@@ -81,6 +81,11 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         ...workerLine(reason.worker, now),
         ...(reason.livingWorkers === 0 ? ['No worker is alive that could: start one.'] : []),
       ]
+    case 'completed':
+      return [
+        `${id} is done: ${reason.outcome}`,
+        `Its id stays taken until ${when(reason.rememberedUntil)}; "punctual purge ID" frees it.`,
+      ]
     case 'dead':
       return [
         `${id} is dead since ${when(reason.diedAt)}: ${printable(reason.reason)}`,

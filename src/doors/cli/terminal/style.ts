@@ -1,5 +1,5 @@
 /** Colours, on a terminal that can show them and whose owner has not said no (https://no-color.org). */
-import type { MessageState } from '../../../index.ts'
+import type { ShownState } from '../../../index.ts'
 
 const CODES = {
   bold: [1, 22],
@@ -34,7 +34,8 @@ export function styleFor({ isTerminal, env }: TerminalFacts): Style {
 }
 
 /** Each state has one colour everywhere. */
-export function paintState(state: MessageState, style: Style): string {
+export function paintState(state: ShownState, style: Style): string {
+  if (state === 'completed') return style.dim(state)
   const paint = { delayed: style.blue, ready: style.yellow, running: style.green, dead: style.red }[state]
   return paint(state)
 }

@@ -1,10 +1,11 @@
 /** A message as it lies in its row: how it gets there, changes and leaves. */
 import type { PriorityRank } from '../../../core/message.ts'
+import type { NewMessage } from '../../contract/store.ts'
 import { corrupt } from '../failure.ts'
 import { contentSum, failureSum, numbersSum, type MessageTexts } from './checksum.ts'
 import type { Database } from './database.ts'
 import type { SqlValue } from './driver.ts'
-import { BODY_INLINE_MAX, RUNNING, type StateNumber } from './schema.ts'
+import { BODY_INLINE_MAX, REMEMBERED, RUNNING, type StateNumber } from './schema.ts'
 
 /** All that moving a message needs; its texts may be long and stay where they are. */
 export type MessageRow = {
@@ -12,7 +13,8 @@ export type MessageRow = {
   readonly queue: number
   readonly topic: number
   readonly priority: PriorityRank
-  readonly state: StateNumber
+  readonly state: StateNumber | typeof REMEMBERED
+  readonly until: number
   readonly due_at: number
   readonly first_due_at: number | null
   readonly produced_at: number
@@ -24,31 +26,39 @@ export type MessageRow = {
   readonly id: string
   /** 1: its body lies in the table for bodies. */
   readonly is_large: 0 | 1
+  /** 1: it has tags, and is in the table of tags. */
+  readonly is_tagged: 0 | 1
 }
 
 type Text = string | Uint8Array
-export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'is_large'> & {
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'> & {
+  readonly tags: string | null
   readonly meta: Text
   readonly error: Text
   readonly reason: Text
   readonly body: Text | null
 }
 
-export const ROW = `seq, queue, topic, priority, state, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
-  checksum, id, body IS NULL AS is_large`
+export const ROW = `seq, queue, topic, priority, state, until, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
+  checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged`
 export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
-  checksum, id, meta, error, reason, body`
+  checksum, id, tags, meta, error, reason, body`
 /** For statements about many: a list of numbers in JSON, because one statement is cheaper than many. */
 export const AMONG = 'seq IN (SELECT value FROM json_each(?))'
 
 const LARGE_BODY = 'SELECT body FROM body WHERE seq = ?'
 const FAILURE = 'SELECT error, reason FROM message WHERE seq = ?'
-const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, meta, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, tags, meta, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const INSERT_LARGE = 'INSERT INTO body (seq, body) VALUES (?, ?)'
+const INSERT_TAG = 'INSERT OR REPLACE INTO tag (queue, tag, id, seq) VALUES (?, ?, ?, ?)'
+const DELETE_TAG = 'DELETE FROM tag WHERE queue = ? AND tag = ? AND id = ?'
+const TAGS = 'SELECT tags FROM message WHERE seq = ?'
 const DELETE = `DELETE FROM message WHERE ${AMONG}`
 const DELETE_LARGE = `DELETE FROM body WHERE ${AMONG}`
-const CONTENT = 'SELECT meta, body FROM message WHERE seq = ?'
+const REMEMBER = `UPDATE message SET state = ${REMEMBERED}, until = ?, checksum = ?, meta = ?, reason = ?, body = ?, topic = 0,
+  owner = 0, lapses = 0, error = '', tags = NULL WHERE seq = ?`
+const CONTENT = 'SELECT meta, body, tags FROM message WHERE seq = ?'
 const NEW_CONTENT = 'UPDATE message SET meta = ?, body = ?, checksum = ? WHERE seq = ?'
 const NEW_FAILURE = 'UPDATE message SET error = ?, reason = ?, checksum = ? WHERE seq = ?'
 
@@ -64,22 +74,73 @@ export type RowPlace = {
 export function insertMessage(
   db: Database,
   { seq, queue, topic, dueAt, now }: RowPlace,
-  { id, meta, body, priority }: { id: string; meta: string; body: string; priority: PriorityRank },
+  { id, meta, body, priority, tags = [] }: NewMessage,
 ): boolean {
-  const checksum = (contentSum(id, meta, body) ^ numbersSum(topic, priority, dueAt, null, now, 0, 0)) >>> 0
+  const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
+  const numbers = numbersSum(topic, priority, dueAt, null, now, 0, 0)
+  const checksum = (contentSum(id, meta, body, ownTags) ^ numbers) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
-  if (db.run(INSERT, seq, queue, topic, priority, dueAt, now, checksum, id, toSql(meta), inline) === 0)
-    return false
+  const values = [
+    seq,
+    queue,
+    topic,
+    priority,
+    dueAt,
+    now,
+    checksum,
+    id,
+    ownTags,
+    toSql(meta),
+    inline,
+  ] as const
+  if (db.run(INSERT, ...values) === 0) return false
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
+  for (const tag of tags) db.run(INSERT_TAG, queue, tag, id, seq)
   return true
 }
 
-export function deleteMessages(db: Database, rows: readonly Pick<MessageRow, 'seq' | 'is_large'>[]): void {
+type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged'>
+
+export function deleteMessages(db: Database, rows: readonly LeavingRow[]): void {
   if (rows.length === 0) return
+  for (const row of rows) if (row.is_tagged === 1) untag(db, row)
   db.run(DELETE, JSON.stringify(rows.map(({ seq }) => seq)))
   const large = rows.filter(({ is_large }) => is_large === 1)
   if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(large.map(({ seq }) => seq)))
+}
+
+function untag(db: Database, { seq, queue, id }: LeavingRow): void {
+  for (const tag of parseTags(db.get<{ tags: string | null }>(TAGS, seq)?.tags ?? null))
+    db.run(DELETE_TAG, queue, tag, id)
+}
+
+/** What cannot be read is no tag: the checksum tells of it. */
+export function parseTags(text: string | null): readonly string[] {
+  if (text === null) return []
+  try {
+    const tags: unknown = JSON.parse(text)
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+/** What stays of a message that is done: `meta` and `body` in place of its own. */
+export function keepRemembered(
+  db: Database,
+  row: MessageRow,
+  { until, outcome, topic, result }: { until: number; outcome: string; topic: string; result: string },
+): void {
+  if (row.is_tagged === 1) untag(db, row)
+  if (row.is_large === 1) db.run(DELETE_LARGE, JSON.stringify([row.seq]))
+  const isLarge = result.length > BODY_INLINE_MAX
+  if (isLarge) db.run(INSERT_LARGE, row.seq, toSql(result))
+  const { priority, due_at, first_due_at, produced_at, attempt } = row
+  const numbers = numbersSum(0, priority, due_at, first_due_at, produced_at, attempt, 0)
+  const checksum =
+    contentSum(row.id, topic, result, null) ^ failureSum({ error: '', reason: outcome }) ^ numbers
+  db.run(REMEMBER, until, checksum >>> 0, topic, outcome, isLarge ? null : toSql(result), row.seq)
 }
 
 type Changes = Partial<Pick<MessageRow, 'due_at' | 'first_due_at' | 'attempt' | 'lapses'>>
@@ -112,10 +173,11 @@ export function setContent(
   checksum: number,
   { body, meta }: { readonly body: string; readonly meta: string },
 ): void {
-  const old = db.get<{ body: Text | null; meta: Text }>(CONTENT, seq) ?? { body: '', meta: '' }
+  const none = { body: '', meta: '', tags: null }
+  const old = db.get<{ body: Text | null; meta: Text; tags: string | null }>(CONTENT, seq) ?? none
   const oldBody = old.body ?? db.get<{ body: Text }>(LARGE_BODY, seq)?.body ?? ''
-  const before = contentSum(id, fromSql(old.meta), fromSql(oldBody))
-  const next = (checksum ^ before ^ contentSum(id, meta, body)) >>> 0
+  const before = contentSum(id, fromSql(old.meta), fromSql(oldBody), old.tags)
+  const next = (checksum ^ before ^ contentSum(id, meta, body, old.tags)) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   if (old.body === null) db.run(DELETE_LARGE, JSON.stringify([seq]))
   db.run(NEW_CONTENT, toSql(meta), isLarge ? null : toSql(body), next, seq)
@@ -131,12 +193,13 @@ export function readTexts(
   if (stored === undefined) throw corrupt(`message "${row.id}" has no body`)
   const body = fromSql(stored)
   const [meta, error, reason] = [fromSql(row.meta), fromSql(row.error), fromSql(row.reason)]
-  const checksum = (contentSum(row.id, meta, body) ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
+  const content = contentSum(row.id, meta, body, row.tags)
+  const checksum = (content ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
   if (checksum !== row.checksum) throw corrupt(`message "${row.id}" does not match its checksum`)
   return { body, meta, error, reason }
 }
 
-function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'is_large'>): number {
+function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'>): number {
   const { topic, priority, due_at, first_due_at, produced_at, state, attempt, lapses } = row
   const finished = state === RUNNING ? attempt - 1 : attempt
   return numbersSum(topic, priority, due_at, first_due_at, produced_at, finished, lapses)

@@ -7,8 +7,12 @@
  *   owner     who claims: one started queue, with the process that it runs in
  *   message   seq is the produce order. Token of a lease: seq and `lease`, which counts up and never returns
  *             first_due_at: null until a retry moves due_at. until: when the lease ends, or when it died. leased_at: when
- *             the last lease began
+ *             the last lease began. is_taken_over: from a worker that did not answer
  *             death: a number from the sequence, so that a walk over dead messages knows which died after it began
+ *             tags: a JSON list, null for most
+ *             One that is done and remembered (state 3) keeps its row: until says how long, reason how it ended, body what its
+ *             handler returned, meta the name of its topic, whose number is no longer its own
+ *   tag       which messages have a tag, by id. Only messages with tags are in it
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
  *   messages  a view for people with `sqlite3`; the engine does not use it
@@ -24,6 +28,9 @@ export const BODY_INLINE_MAX = 1000
 export const WAITING = 0
 export const RUNNING = 1
 export const DEAD = 2
+/** Done; the id is still taken. Neither topic nor queue count it. */
+export const REMEMBERED = 3
+/** Those that are counted. */
 export type StateNumber = typeof WAITING | typeof RUNNING | typeof DEAD
 
 export const MIGRATIONS: readonly string[] = [
@@ -41,7 +48,7 @@ CREATE TABLE owner (
 CREATE TABLE message (
   seq INTEGER PRIMARY KEY, queue INT NOT NULL, topic INT NOT NULL, priority INT NOT NULL, state INT NOT NULL DEFAULT 0,
   due_at INT NOT NULL, first_due_at INT, produced_at INT NOT NULL, until INT NOT NULL DEFAULT 0,
-  leased_at INT NOT NULL DEFAULT 0,
+  leased_at INT NOT NULL DEFAULT 0, is_taken_over INT NOT NULL DEFAULT 0,
   lease INT NOT NULL DEFAULT 0, owner INT NOT NULL DEFAULT 0, attempt INT NOT NULL DEFAULT 0,
   lapses INT NOT NULL DEFAULT 0, death INT, checksum INT NOT NULL, id TEXT NOT NULL, meta TEXT NOT NULL,
   error TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '', body TEXT);
@@ -62,6 +69,12 @@ CREATE VIEW messages AS
     attempt, error, reason, owner.name AS owner, coalesce(message.body, body.body) AS body
   FROM message JOIN queue USING (queue) JOIN topic USING (topic) LEFT JOIN body USING (seq)
     LEFT JOIN owner ON owner.owner = message.owner AND state = 1;
+`,
+  `
+ALTER TABLE message ADD COLUMN tags TEXT;
+CREATE TABLE tag (
+  queue INT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL, seq INT NOT NULL, PRIMARY KEY (queue, tag, id)) WITHOUT ROWID;
+CREATE INDEX message_remembered ON message (queue, until) WHERE state = 3;
 `,
 ]
 

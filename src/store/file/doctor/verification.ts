@@ -37,13 +37,19 @@ const QUEUES = `SELECT queue.name FROM queue LEFT JOIN topic USING (queue) GROUP
   HAVING queue.waiting <> coalesce(sum(topic.waiting), 0) OR queue.running <> coalesce(sum(topic.running), 0)
     OR queue.dead <> coalesce(sum(topic.dead), 0) LIMIT ${SHOWN_MAX}`
 const LOST = `SELECT 'message ' || seq || ' has no topic' AS problem FROM message LEFT JOIN topic USING (topic)
-    WHERE topic.name IS NULL
+    WHERE topic.name IS NULL AND state <> 3
   UNION ALL SELECT 'message ' || seq || ' is newer than its store' FROM message
     WHERE seq > (SELECT sequence FROM queue WHERE queue = 0)
   UNION ALL SELECT 'message ' || seq || ' runs without an owner' FROM message LEFT JOIN owner USING (owner)
     WHERE state = 1 AND name IS NULL
-  UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2)
+  UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2, 3)
   UNION ALL SELECT 'body ' || seq || ' has no message' FROM body LEFT JOIN message USING (seq) WHERE id IS NULL
+  UNION ALL SELECT 'tag "' || tag || '" of message ' || seq || ' is not its own' FROM tag LEFT JOIN message USING (seq)
+    WHERE message.id IS NOT tag.id OR message.queue IS NOT tag.queue OR coalesce(instr(message.tags, json_quote(tag)), 0) = 0
+  UNION ALL SELECT 'message ' || seq || ' is not among its tags' FROM message
+    WHERE tags IS NOT NULL AND json_valid(tags) AND json_array_length(tags) <>
+      (SELECT count(*) FROM json_each(message.tags) JOIN tag ON tag.tag = value
+        AND tag.queue = message.queue AND tag.id = message.id AND tag.seq = message.seq)
   LIMIT ${SHOWN_MAX}`
 
 export function verify(view: View): Verification {

@@ -12,6 +12,7 @@ import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
 import { AMONG, WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { isProvable, isProvenDead } from '../process-identity.ts'
 import { internOwner, ownerNumber, ownersWithLeases, type OwnerRow } from './owners.ts'
+import { pruneRemembered } from './remembering.ts'
 import type { Scene, View } from './scene.ts'
 
 /** While others hold leases who could be proven dead, it is worth asking so often whether they are. */
@@ -25,8 +26,8 @@ const LAPSED = `SELECT ${WHOLE_ROW} FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ? AND until <= ? ORDER BY until, seq LIMIT ?`
 const FIRST_LAPSE = `SELECT min(until) AS at FROM message INDEXED BY message_running
   WHERE state = 1 AND queue = ? AND owner = ?`
-const LEASE = `UPDATE message SET state = 1, until = ?, leased_at = ?, owner = ?, lease = lease + 1, attempt = attempt + ?
-  WHERE ${AMONG}`
+const LEASE = `UPDATE message SET state = 1, until = ?, leased_at = ?, owner = ?, lease = lease + 1, is_taken_over = ?,
+  attempt = attempt + ? WHERE ${AMONG}`
 const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 
 /** What is left of the limits of one claim. The first message is handed out whatever its size. */
@@ -35,6 +36,7 @@ type Budget = { entries: number; bytes: number; isFresh: boolean; isOver: boolea
 export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
   const { ledger, queue, now } = scene
   const owner = internOwner(scene, request.owner, request.facts)
+  if (request.facts !== undefined) pruneRemembered(scene)
   const topics = request.wants.flatMap(({ topic, limit }) => {
     const row = ledger.topicNamed(queue, topic)
     return row === undefined ? [] : [{ row, left: limit }]
@@ -144,7 +146,7 @@ function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: T
     })
   }
   const taken = rows.slice(0, leases.length).map(({ seq }) => seq)
-  if (taken.length > 0) db.run(LEASE, terms.until, now, terms.owner, begun, JSON.stringify(taken))
+  if (taken.length > 0) db.run(LEASE, terms.until, now, terms.owner, 1 - begun, begun, JSON.stringify(taken))
   return leases
 }
 

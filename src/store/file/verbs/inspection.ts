@@ -2,18 +2,18 @@
  * Looking at messages, page by page. Each state is walked in the order of its index:
  *
  *   waiting   topic by name, priority, moment      dead      topic by name, moment of death
- *   running   owner, end of the lease              by prefix of the id, whatever the state: id
+ *   running   owner, end of the lease              by tag, or by prefix of the id, whatever the state: id
  *
  * A page ends when it is full, or when the engine has looked at enough messages, topics or bytes; its cursor says where.
  */
 import { AFTER_CONTROL } from '../../../core/control.ts'
 import { assertNever } from '../../../core/errors.ts'
-import { PRIORITIES, type MessageState } from '../../../core/message.ts'
-import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
+import { PRIORITIES, type ShownState } from '../../../core/message.ts'
+import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
 import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
-import { WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
-import { DEAD, RUNNING, WAITING, type StateNumber } from '../database/schema.ts'
+import { WHOLE_ROW, parseTags, readTexts, type WholeRow } from '../database/message.ts'
+import { DEAD, REMEMBERED, RUNNING, WAITING } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
 
@@ -44,14 +44,18 @@ const DEAD_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_dead WHER
   AND death > ? ORDER BY death LIMIT ?`
 const RUNNING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
   AND (owner, until, seq) > (?, ?, ?) ORDER BY owner, until, seq LIMIT ?`
+const TAG_PAGE = 'SELECT id, seq FROM tag WHERE queue = ? AND tag = ? AND id > ? ORDER BY id LIMIT ?'
+const BY_SEQ = `SELECT ${SHOWN_ROW} FROM message WHERE seq = ?`
 const PREFIX_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
 
 export function inspectIds(view: View, ids: readonly string[]): Page {
-  const found = ids.flatMap((id) => view.db.get<ShownRow>(BY_ID, view.queue, id) ?? [])
-  return { items: found.map((row) => show(view, row)), scanned: found.length }
+  const found = ids
+    .flatMap((id) => view.db.get<ShownRow>(BY_ID, view.queue, id) ?? [])
+    .filter(({ state, until }) => state !== REMEMBERED || until > view.now)
+  return { items: found.map((row) => show(view, row)), scanned: ids.length }
 }
 
-export function inspectPage(view: View, query: ListQuery): Page {
+export function inspectPage(view: View, query: ListQuery | TagQuery): Page {
   const items: StoredMessage[] = []
   let [scanned, steps, bytes] = [0, 0, 0]
   for (const { row, at } of walk(view, query)) {
@@ -61,7 +65,7 @@ export function inspectPage(view: View, query: ListQuery): Page {
       const item = isCandidate(view, query, row) ? show(view, row) : undefined
       if (item !== undefined) {
         bytes += item.body.length
-        if (isPicked(query, item)) items.push(item)
+        if (isPicked(query, item, view.now)) items.push(item)
       }
     }
     if (items.length >= query.limit || steps >= SCANNED_MAX || bytes >= BYTES_MAX) {
@@ -71,7 +75,8 @@ export function inspectPage(view: View, query: ListQuery): Page {
   return { items, scanned }
 }
 
-function walk(view: View, query: ListQuery): Walk {
+function walk(view: View, query: ListQuery | TagQuery): Walk {
+  if (query.tag !== undefined) return walkTag(view, query)
   if (query.idPrefix !== undefined && query.idPrefix !== '')
     return walkIds(view, query.idPrefix, query.cursor)
   switch (query.state) {
@@ -84,7 +89,7 @@ function walk(view: View, query: ListQuery): Walk {
     case 'dead':
       return walkDead(view, query)
     default:
-      return assertNever(query.state)
+      return assertNever(query)
   }
 }
 
@@ -139,6 +144,17 @@ function* walkIds(view: View, prefix: string, cursor: string | undefined): Walk 
   }
 }
 
+/** An entry whose message is gone, which only damage leaves behind, is passed over. */
+function* walkTag({ db, queue }: View, { tag, cursor }: TagQuery): Walk {
+  for (let [after = ''] = parseCursor(cursor, ['string']) ?? []; ;) {
+    const slice = db.all<{ id: string; seq: number }>(TAG_PAGE, queue, tag, after, SLICE)
+    for (const { id, seq } of slice) yield { row: db.get<ShownRow>(BY_SEQ, seq), at: [id] }
+    const last = slice.at(-1)
+    if (last === undefined || slice.length < SLICE) return
+    after = last.id
+  }
+}
+
 const placeOfLease = ({ owner, until, seq }: ShownRow): number[] => [owner, until, seq]
 const placeOfId = ({ id }: ShownRow): string[] => [id]
 
@@ -182,9 +198,9 @@ function* topics(
 }
 
 /** What can be told without its texts, which may be long. */
-function isCandidate({ db, now }: View, query: ListQuery, row: ShownRow): boolean {
+function isCandidate({ db, now }: View, query: ListQuery | TagQuery, row: ShownRow): boolean {
   return (
-    stateOf(row, now) === query.state &&
+    (query.state === undefined || stateOf(row, now) === query.state) &&
     row.due_at >= (query.dueFrom ?? -Infinity) &&
     row.due_at < (query.dueUntil ?? Infinity) &&
     (query.topic === undefined || db.get<{ name: string }>(TOPIC_NAME, row.topic)?.name === query.topic)
@@ -192,11 +208,13 @@ function isCandidate({ db, now }: View, query: ListQuery, row: ShownRow): boolea
 }
 
 function show({ db, now }: View, row: ShownRow): StoredMessage {
+  if (row.state === REMEMBERED) return showRemembered(db, row)
   const { id, priority, due_at, first_due_at, produced_at, attempt, lapses, until } = row
   const isRunning = row.state === RUNNING
   return {
     ...readTexts(db, row),
     id,
+    tags: parseTags(row.tags),
     topic: db.get<{ name: string }>(TOPIC_NAME, row.topic)?.name ?? '',
     priority,
     state: stateOf(row, now),
@@ -211,7 +229,33 @@ function show({ db, now }: View, row: ShownRow): StoredMessage {
   }
 }
 
-function stateOf({ state, due_at }: { state: StateNumber; due_at: number }, now: number): MessageState {
+function showRemembered(db: View['db'], row: ShownRow): StoredMessage {
+  const { body, meta, reason } = readTexts(db, row)
+  return {
+    id: row.id,
+    topic: meta,
+    body: '',
+    meta: '',
+    tags: [],
+    priority: row.priority,
+    state: 'completed',
+    dueAt: row.due_at,
+    firstDueAt: row.first_due_at ?? row.due_at,
+    producedAt: row.produced_at,
+    attempt: row.attempt,
+    lapses: 0,
+    error: '',
+    reason: '',
+    until: row.until,
+    owner: '',
+    leasedAt: 0,
+    outcome: reason === 'skipped' ? 'skipped' : 'completed',
+    result: body,
+  }
+}
+
+function stateOf({ state, due_at }: Pick<ShownRow, 'state' | 'due_at'>, now: number): ShownState {
   if (state === WAITING) return due_at > now ? 'delayed' : 'ready'
+  if (state === REMEMBERED) return 'completed'
   return state === DEAD ? 'dead' : 'running'
 }

@@ -3,7 +3,7 @@
  * of owners that are gone, or were last seen, more than an hour ago leave when the next new one comes, unless they still
  * hold leases.
  */
-import type { LeaseRef, OwnedPage, WorkerRecord, WorkersReply } from '../../contract/store.ts'
+import type { OwnedLease, OwnedPage, WorkerRecord, WorkersReply } from '../../contract/store.ts'
 import { OWN_PROCESS } from '../process-identity.ts'
 import { parseCursor } from './cursor.ts'
 import type { Scene, View } from './scene.ts'
@@ -35,7 +35,7 @@ const PROCESS = 'SELECT process FROM owner WHERE owner = ?'
 const GONE = 'UPDATE owner SET gone_at = ? WHERE queue = ? AND name = ? AND gone_at IS NULL'
 const WORKERS = `SELECT name, facts, first_seen_at, last_seen_at, gone_at FROM owner
   WHERE queue = ? AND max(last_seen_at, coalesce(gone_at, 0)) >= ? ORDER BY last_seen_at DESC, owner DESC LIMIT ?`
-const OWNED = `SELECT seq, id, lease, until, topic.name AS topic FROM message INDEXED BY message_running
+const OWNED = `SELECT seq, id, lease, until, is_taken_over, topic.name AS topic FROM message INDEXED BY message_running
   JOIN topic USING (topic) WHERE state = 1 AND message.queue = ? AND owner = ? AND (until, seq) > (?, ?)
   ORDER BY until, seq LIMIT ?`
 
@@ -75,12 +75,13 @@ export function owned(view: View, name: string, cursor?: string): OwnedPage {
   const owner = ownerNumber(view, name)
   if (owner === undefined) return { leases: [] }
   const [until, seq] = parseCursor(cursor, ['number', 'number']) ?? [-1, -1]
-  type Row = { seq: number; id: string; lease: number; until: number; topic: string }
+  type Row = { seq: number; id: string; lease: number; until: number; is_taken_over: 0 | 1; topic: string }
   const rows = view.db.all<Row>(OWNED, view.queue, owner, Number(until), Number(seq), PAGE)
-  const leases = rows.map(({ id, seq: number, lease, topic }): LeaseRef => ({
+  const leases = rows.map(({ id, seq: number, lease, topic, is_taken_over }): OwnedLease => ({
     id,
     token: `${number}.${lease}`,
     topic,
+    isTakenOver: is_taken_over === 1,
   }))
   const last = rows.length < PAGE ? undefined : rows.at(-1)
   return last === undefined ? { leases } : { leases, cursor: JSON.stringify([last.until, last.seq]) }

@@ -19,7 +19,7 @@ import {
   type MessageRow,
   type WholeRow,
 } from '../database/message.ts'
-import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
+import { DEAD, REMEMBERED, RUNNING, WAITING } from '../database/schema.ts'
 import type { Scene } from './scene.ts'
 
 const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
@@ -37,13 +37,14 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   ledger.nextAt(topic)
   let result: PutResult = 'stored'
   if (!insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)) {
-    if (message.ifExists === 'keep') return 'duplicate'
     const old = byId(scene, message.id)
+    const isOver = old?.state === REMEMBERED && old.until <= now
+    if (message.ifExists === 'keep' && !isOver) return 'duplicate'
     if (old?.state === RUNNING && message.ifExists === 'replace') return 'running'
     if (old !== undefined) drop(scene, old)
     ledger.nextAt(topic)
     insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)
-    result = 'replaced'
+    if (old?.state !== REMEMBERED) result = 'replaced'
   }
   ledger.add(topic, WAITING, dueAt, queueName)
   return result
@@ -59,6 +60,10 @@ export function cannotPlace(scene: Scene, { id, ifExists }: NewMessage, parent: 
 export function removeOne(scene: Scene, id: string, from: 'waiting' | 'dead'): RemoveResult {
   const row = byId(scene, id)
   if (row?.state === RUNNING) return 'running'
+  if (row?.state === REMEMBERED) {
+    drop(scene, row)
+    return from === 'dead' && row.until > scene.now ? 'removed' : 'missing'
+  }
   if (row === undefined || row.state !== (from === 'dead' ? DEAD : WAITING)) return 'missing'
   drop(scene, row)
   return 'removed'
@@ -96,5 +101,5 @@ function bodyOf({ db, queue }: Scene, id: string): string | undefined {
 
 function drop({ db, ledger }: Scene, row: MessageRow): void {
   deleteMessages(db, [row])
-  ledger.take(row.topic, row.state)
+  if (row.state !== REMEMBERED) ledger.take(row.topic, row.state)
 }

@@ -15,12 +15,14 @@ import {
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
 import { cannotPlace, putOne } from './placing.ts'
+import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
 
 /** All that an ack needs. */
-type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large'>
+type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large' | 'is_tagged'>
 
-const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large FROM message WHERE ${AMONG} AND state = 1`
+const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged
+  FROM message WHERE ${AMONG} AND state = 1`
 const WHOLE = `SELECT ${ROW} FROM message WHERE seq = ?`
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const EXTEND = `UPDATE message SET until = ? WHERE ${AMONG}`
@@ -53,7 +55,8 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
     if (!isStorable(settlement) || !hasRoomFor(scene, followUps, row.seq)) return 'refused'
     settled.add(row.seq)
     scene.ledger.take(row.topic, RUNNING)
-    if (settlement.kind !== 'ack') goOn(scene, row.seq, settlement)
+    if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
+    else if (settlement.remember !== undefined) remember(scene, wholeRow(scene, row.seq), settlement.remember)
     else if (followUps.length === 0) done.push(row)
     else deleteMessages(scene.db, [row])
     for (const message of followUps) putOne(scene, message)
@@ -68,10 +71,14 @@ function hasRoomFor(scene: Scene, followUps: readonly NewMessage[], parent: numb
   return scene.hasRoomFor(followUps) && !followUps.some((message) => cannotPlace(scene, message, parent))
 }
 
-function goOn(scene: Scene, seq: number, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
-  const { db, ledger, now } = scene
+function wholeRow({ db }: Scene, seq: number): MessageRow {
   const row = db.get<MessageRow>(WHOLE, seq)
   if (row === undefined) throw corrupt(`message ${seq} is in an index and not in its table`)
+  return row
+}
+
+function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { kind: 'ack' }>): void {
+  const { db, ledger, now } = scene
   switch (settlement.kind) {
     case 'retry': {
       const changes = {

@@ -10,13 +10,15 @@ export const TABLES: readonly SqlFile[] = [
 --
 -- One row is one message. What a column means in each state:
 --
---   state          0 waiting              1 running               2 dead
---   seq            place among equals     the same                in the order of deaths
---   due_at         its moment             the same                the same
+--   state          0 waiting              1 running               2 dead                  3 done, its id is remembered
+--   seq            place among equals     the same                in the order of deaths  as it was
+--   due_at         its moment             the same                the same                the same
 --   first_due_at   the moment set by produce, reschedule or revive, if a retry has moved due_at since; else null
---   until          null                   end of the lease        when it died
---   token, owner   null                   of the lease            null
---   leased_at      null                   when it was handed out  null
+--   until          null                   end of the lease        when it died            when the id is free again
+--   token, owner   null                   of the lease            null                    null
+--   leased_at      null                   when it was handed out  null                    null
+--   is_taken       null                   true: from another      null                    null
+--   error, reason  of the last failure    the same                why it died             its result, and how it ended
 --
 -- Columns that most messages do not need are null, which costs nothing.
 
@@ -40,13 +42,15 @@ create table if not exists punctual.message (
   priority smallint not null,
   state smallint not null default 0,
   lapses smallint not null default 0,
+  is_taken boolean,
   topic text collate "C" not null,
   id text collate "C" not null,
   owner text collate "C",
   meta text not null,
   body text not null,
   error text,
-  reason text
+  reason text,
+  tags text[] collate "C"
 ) with (
   fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
@@ -56,6 +60,12 @@ create unique index if not exists message_id on punctual.message (queue, id);
 create index if not exists message_due on punctual.message (queue, topic, priority, due_at, seq) where state = 0;
 create index if not exists message_until on punctual.message (queue, until, seq) where state = 1;
 create index if not exists message_dead on punctual.message (queue, topic, seq) where state = 2;
+create index if not exists message_remembered on punctual.message (queue, until) where state = 3;
+-- A message has up to four tags, most have none: one index for each place, which holds only messages that have a tag there.
+create index if not exists message_tag_1 on punctual.message (queue, (tags[1]), id) where tags[1] is not null;
+create index if not exists message_tag_2 on punctual.message (queue, (tags[2]), id) where tags[2] is not null;
+create index if not exists message_tag_3 on punctual.message (queue, (tags[3]), id) where tags[3] is not null;
+create index if not exists message_tag_4 on punctual.message (queue, (tags[4]), id) where tags[4] is not null;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
 -- the sum of both. Topic '' of total is the whole queue, but for topics of
@@ -95,13 +105,32 @@ $$;
   {
     name: 'fits',
     text: `-- fits_1: whether a message fits the filters of a page; null filters fit everything, but for topics of our own, which
--- begin with a control character and must be named. No pattern: a text is taken as it is.
+-- begin with a control character and must be named. old_at: dead since then, or
+-- produced before. No pattern: a text is taken as it is.
 create or replace function punctual.fits_1(
-  m punctual.message, in_topic text, due_from bigint, due_until bigint, prefix text, part text
+  m punctual.message, in_topic text, due_from bigint, due_until bigint, old_at bigint, part text
 ) returns boolean language sql immutable as $$
   select case when in_topic is null then m.topic > E'\\x02' else m.topic = in_topic end and (due_from is null or m.due_at >= due_from)
-    and (due_until is null or m.due_at < due_until) and (prefix is null or starts_with(m.id, prefix))
+    and (due_until is null or m.due_at < due_until) and (old_at is null or case m.state when 2 then m.until else m.produced_at end <= old_at)
     and (part is null or strpos(m.body, part) > 0)
+$$;
+`,
+  },
+  {
+    name: 'forget',
+    text: `-- forget_1: lets remembered ids go whose time is over: those named, and up to 100 others.
+-- cost       one look where none is over
+create or replace function punctual.forget_1(q int, t bigint, ids text[]) returns void language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+begin
+  if not exists (select 1 from punctual.message m where m.queue = q and m.state = 3 and m.until <= t) then return; end if;
+  delete from punctual.message m where m.ctid = any (array(
+    select x.ctid from punctual.message x where x.queue = q and x.id = any (ids) and x.state = 3 and x.until <= t
+      order by x.id for update));
+  delete from punctual.message m where m.ctid = any (array(
+    select x.ctid from punctual.message x where x.queue = q and x.state = 3 and x.until <= t
+      order by x.until limit 100 for update skip locked));
+end
 $$;
 `,
   },
@@ -121,23 +150,24 @@ $$;
 -- mode     0 leave an existing one alone, 1 replace it unless it runs, 2 replace it in any case. old_body: if given, only if
 --          one is there that has this body
 -- reply    'stored', 'duplicate', 'replaced' or 'running'
--- promises P5. An id that another open transaction is inserting is waited for.
+-- promises P5; a remembered id counts as taken, and as free for a replacement. An id that another open transaction is inserting is waited for.
 -- cost     one row and its index entries; for a replacement two
 create or replace function punctual.place_1(
   q int, t bigint, number bigint, new_id text, new_topic text, rank smallint, due bigint, new_meta text, new_body text,
-  mode smallint, old_body text
+  new_tags text[], mode smallint, old_body text
 ) returns text language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   old record;
   answer text := 'stored';
 begin
   if old_body is not null then
-    perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body for update;
+    perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body and m.state <> 3
+      for update;
     if not found then return 'duplicate'; end if;
   end if;
   loop
-    insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body)
-      values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body) on conflict (queue, id) do nothing;
+    insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
+      values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body, new_tags) on conflict (queue, id) do nothing;
     if found then
       insert into punctual.delta values (q, new_topic, 1, 0, 0);
       return answer;
@@ -147,7 +177,9 @@ begin
     if not found then continue; end if; -- It left meanwhile.
     if old.state = 1 and mode = 1 then return 'running'; end if;
     delete from punctual.message m where m.queue = q and m.id = new_id;
-    insert into punctual.delta values (q, old.topic, -(old.state = 0)::int, -(old.state = 1)::int, -(old.state = 2)::int);
+    continue when old.state = 3; -- Forgotten, and stored anew.
+    insert into punctual.delta
+      values (q, old.topic, -(old.state = 0)::int, -(old.state = 1)::int, -(old.state = 2)::int);
     answer := 'replaced';
   end loop;
 end
@@ -379,7 +411,8 @@ begin
     where y.fits;
   if cardinality(picked) > 0 then
     return query with taken as (
-      update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who
+      update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who,
+          is_taken = true
         from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
     )
@@ -440,7 +473,7 @@ $$;
 -- cost       a walk over at most 5,000 running messages of the queue
 -- reply      the leases; last a row without id that says where the walk ended, if it has not come to the end
 create or replace function punctual.owned_1(q int, who text, after_until bigint, after_seq bigint)
-returns table (id text, token text, topic text, until bigint, seq bigint) language plpgsql stable
+returns table (id text, token text, topic text, is_taken boolean, until bigint, seq bigint) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -448,13 +481,15 @@ declare
   scanned int := 0;
 begin
   for row in
-    select m.id, m.token, m.topic, m.until, m.seq, m.owner from punctual.message m
+    select m.id, m.token, m.topic, m.is_taken, m.until, m.seq, m.owner from punctual.message m
       where m.queue = q and m.state = 1 and (m.until, m.seq) > (after_until, after_seq) order by m.until, m.seq limit 5000
   loop
     scanned := scanned + 1;
-    if row.owner = who then return query select row.id, row.token::text, row.topic, row.until, row.seq; end if;
+    if row.owner = who then
+      return query select row.id, row.token::text, row.topic, coalesce(row.is_taken, false), row.until, row.seq;
+    end if;
   end loop;
-  if scanned = 5000 then return query select null::text, null::text, null::text, row.until, row.seq; end if;
+  if scanned = 5000 then return query select null::text, null::text, null::text, null::boolean, row.until, row.seq; end if;
 end
 $$;
 `,
@@ -464,7 +499,7 @@ $$;
     text: `-- put_1: stores new messages.
 --
 -- arguments  one entry of each array is one message; a moment is either a delay or \`moments\`; modes and old_bodies as
---            in place_1.
+--            in place_1. tag_lists: the tags of a message, each in a line, or null. Arrays that no entry needs may be empty.
 --            is_plain: every mode is 0 and no id comes twice. is_joined: inside a transaction of the caller's own, so the
 --            wake-up goes out with its commit, and locks are waited for as long as that transaction waits for any.
 -- reply      answers: a word for each, in order. topics of which a sleeper must hear, and the earliest new moment.
@@ -476,7 +511,7 @@ $$;
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], tag_lists text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -487,15 +522,16 @@ declare
   word text;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  perform punctual.forget_1(q, t, ids);
   if is_plain then
     with e as materialized (
       select nextval('punctual.seq') as seq, u.id, u.topic, u.priority, coalesce(u.moment, t + u.delay) as due_at, u.meta,
-        u.body, u.o
-      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies) with ordinality
-        as x(id, topic, priority, delay, moment, meta, body, o) order by x.o) u
+        u.body, string_to_array(u.tags, E'\\n') as tags, u.o
+      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies, tag_lists) with ordinality
+        as x(id, topic, priority, delay, moment, meta, body, tags, o) order by x.o) u
     ), placed as (
-      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body)
-        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body from e order by e.id
+      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
+        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body, e.tags from e order by e.id
         on conflict (queue, id) do nothing returning id, topic, due_at
     ), firsts as (
       select placed.topic, min(placed.due_at) as due_at, count(*) as n from placed group by placed.topic
@@ -519,7 +555,7 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], modes[entry.o], old_bodies[entry.o]);
+        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\\n'), modes[entry.o], old_bodies[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;
@@ -574,8 +610,9 @@ $$;
     name: 'settle',
     text: `-- settle_1: what becomes of messages after their attempts.
 --
--- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again. delays: of retries and of
---            again, which may have a moment instead, and another content. Arrays that no entry needs may be empty.
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered. delays: of
+--            retries and of again, which may have a moment instead, and another content; of 7 how long, with the result as
+--            error and how it ended as reason. Arrays that no entry needs may be empty.
 -- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
@@ -593,12 +630,13 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
 begin
+  if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   with held as materialized (
     select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
       where m.queue = q and m.id = any (ids) order by m.id for update skip locked
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
-        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body
+        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay
       from unnest(ids, tokens, kinds, delays, errors, reasons, moments, metas, bodies) with ordinality
         as u(id, token, kind, delay, error, reason, moment, meta, body, o)
       join held h on h.id = u.id and h.token = u.token order by u.id, u.o
@@ -606,10 +644,11 @@ begin
     delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
   ), back as (
     update punctual.message m set
-      state = case e.kind when 5 then 2 else 0 end,
+      state = case e.kind when 5 then 2 when 7 then 3 else 0 end,
       seq = case e.kind when 5 then nextval('punctual.seq') else m.seq end,
-      until = case e.kind when 5 then t end,
+      until = case e.kind when 5 then t when 7 then t + e.delay end,
       leased_at = null,
+      is_taken = null,
       token = null,
       owner = null,
       due_at = e.due_at,
@@ -619,15 +658,16 @@ begin
       lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
         else m.lapses end,
       error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
-      reason = case e.kind when 5 then nullif(e.reason, '') end,
-      meta = coalesce(e.meta, m.meta),
-      body = coalesce(e.body, m.body)
+      reason = case when e.kind in (5, 7) then nullif(e.reason, '') end,
+      meta = case e.kind when 7 then '' else coalesce(e.meta, m.meta) end,
+      body = case e.kind when 7 then '' else coalesce(e.body, m.body) end,
+      tags = case when e.kind <> 7 then m.tags end
     from e where m.ctid = e.place and e.kind <> 0
   ), counted as (
-    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5)), -count(*),
+    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5, 7)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5) group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5, 7) group by e.topic
   )
   select
     (select array_agg(case
@@ -642,7 +682,7 @@ begin
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
     (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
-      from e where e.kind not in (0, 5))
+      from e where e.kind not in (0, 5, 7))
     into answers, ring, ring_at, giver;
   return next;
 end
@@ -662,7 +702,7 @@ create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_modes smallint[]
+  new_tag_lists text[], new_modes smallint[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -692,7 +732,7 @@ begin
       if done.answers[1] = 'settled' and last >= first then
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
-          new_bodies[first:last], new_modes[first:last], '{}', false, false, null) p;
+          new_bodies[first:last], new_tag_lists[first:last], new_modes[first:last], '{}', false, false, null) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
@@ -841,7 +881,7 @@ $$;
 --            beginning. The walk ends at those that died before it began, so that reviving page by page comes to an end.
 -- reply      as inspect_waiting_1
 create or replace function punctual.inspect_dead_1(
-  q int, in_topic text, due_from bigint, due_until bigint, part text, size int, place text[]
+  q int, in_topic text, due_from bigint, due_until bigint, old_at bigint, part text, size int, place text[]
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -862,7 +902,7 @@ begin
         order by x.seq limit 2000
     loop
       scanned := scanned + 1;
-      if punctual.fits_1(m, name, due_from, due_until, null, part) then
+      if punctual.fits_1(m, name, due_from, due_until, old_at, part) then
         message := m;
         return next;
         left_over := left_over - 1;
@@ -892,11 +932,13 @@ $$;
   },
   {
     name: 'inspect_ids',
-    text: `-- inspect_ids_1: messages by id, in the order of the ids; those that are not there are left out.
-create or replace function punctual.inspect_ids_1(q int, ids text[]) returns setof punctual.message
-language sql stable set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+    text: `-- inspect_ids_1: messages by id, in the order of the ids; those that are not there are left out. A remembered id is shown
+-- while it is.
+create or replace function punctual.inspect_ids_1(q int, at bigint, ids text[]) returns setof punctual.message
+language sql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
-  select m.* from unnest(ids) with ordinality as u(id, o) join punctual.message m on m.queue = q and m.id = u.id order by u.o
+  select m.* from unnest(ids) with ordinality as u(id, o) join punctual.message m on m.queue = q and m.id = u.id
+    where m.state <> 3 or m.until > punctual.now_1(at) order by u.o
 $$;
 `,
   },
@@ -908,7 +950,7 @@ $$;
 -- arguments  place: the last id of the page before; null at the beginning
 -- reply      as inspect_waiting_1
 create or replace function punctual.inspect_prefix_1(
-  q int, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, part text, size int, place text[]
+  q int, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, old_at bigint, part text, size int, place text[]
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -923,7 +965,7 @@ begin
     continue when m.id = place[1];
     exit when not starts_with(m.id, prefix);
     scanned := scanned + 1;
-    if m.state = wanted and punctual.fits_1(m, in_topic, from_at, until_at, null, part) then
+    if m.state = wanted and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part) then
       message := m;
       return next;
       left_over := left_over - 1;
@@ -947,7 +989,7 @@ $$;
 -- arguments  place: until and seq of the last message of the page before; null at the beginning
 -- reply      as inspect_waiting_1
 create or replace function punctual.inspect_running_1(
-  q int, in_topic text, due_from bigint, due_until bigint, part text, size int, place text[]
+  q int, in_topic text, due_from bigint, due_until bigint, old_at bigint, part text, size int, place text[]
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -962,7 +1004,7 @@ begin
       limit 2000
   loop
     scanned := scanned + 1;
-    if punctual.fits_1(m, in_topic, due_from, due_until, null, part) then
+    if punctual.fits_1(m, in_topic, due_from, due_until, old_at, part) then
       message := m;
       return next;
       left_over := left_over - 1;
@@ -980,6 +1022,57 @@ $$;
 `,
   },
   {
+    name: 'inspect_tag',
+    text: `-- inspect_tag_1: one page of the messages that have a tag, by id, in every state or in one: 0 waiting and due in
+-- [from_at, until_at), 1 running, 2 dead; null for all.
+--
+-- arguments  place: the last id of the page before; null at the beginning
+-- reply      as inspect_waiting_1
+-- promises   P10: the work does not grow with messages that do not have the tag
+create or replace function punctual.inspect_tag_1(
+  q int, tag text, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, old_at bigint, part text,
+  size int, place text[]
+) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+declare
+  m punctual.message;
+  left_over int := size;
+  bytes bigint := 0;
+  after text := coalesce(place[1], '');
+begin
+  scanned := 0;
+  for m in
+    select y.* from (
+      (select x.* from punctual.message x where x.queue = q and x.tags[1] = tag and x.id > after order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.tags[2] = tag and x.id > after order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.tags[3] = tag and x.id > after order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.tags[4] = tag and x.id > after order by x.id limit 2000)
+    ) y order by y.id limit 2000
+  loop
+    scanned := scanned + 1;
+    if (wanted is null or m.state = wanted) and starts_with(m.id, coalesce(prefix, ''))
+      and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part)
+    then
+      message := m;
+      return next;
+      left_over := left_over - 1;
+      bytes := bytes + octet_length(m.body);
+    end if;
+    if left_over <= 0 or scanned >= 2000 or bytes >= 16777216 then
+      next_place := array[m.id];
+      exit;
+    end if;
+  end loop;
+  message := null;
+  return next;
+end
+$$;
+`,
+  },
+  {
     name: 'inspect_waiting',
     text: `-- inspect_waiting_1: one page of what waits and is due in [from_at, until_at), by topic, priority, moment and seq.
 --
@@ -987,7 +1080,7 @@ $$;
 -- reply      the messages; last a row without one: scanned, and the next place if there may be more
 -- promises   P10: looks at 2,000 messages and topics and at 16 MiB of bodies
 create or replace function punctual.inspect_waiting_1(
-  q int, from_at bigint, until_at bigint, in_topic text, part text, size int, place text[]
+  q int, from_at bigint, until_at bigint, in_topic text, old_at bigint, part text, size int, place text[]
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -1013,7 +1106,7 @@ begin
           order by x.due_at, x.seq limit 2000
       loop
         scanned := scanned + 1;
-        if part is null or strpos(m.body, part) > 0 then
+        if punctual.fits_1(m, name, null, null, old_at, part) then
           message := m;
           return next;
           left_over := left_over - 1;
@@ -1044,32 +1137,34 @@ $$;
   },
   {
     name: 'remove',
-    text: `-- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2).
+    text: `-- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2). Both free a remembered id; only among the dead is
+-- that a removal.
 --
 -- reply      a word for each: 'removed', 'running' or 'missing'; the second mention of an id finds nothing
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
-create or replace function punctual.remove_1(q int, ids text[], wanted smallint, is_joined boolean) returns text[]
+create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
+  t bigint := punctual.now_1(at);
   answers text[];
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
   with free as materialized (
-    select m.ctid as place, m.id, m.state, m.topic from punctual.message m where m.queue = q and m.id = any (ids)
-      and m.state = wanted order by m.id for update
+    select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
+      from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
   ), gone as (
     delete from punctual.message m using free f where m.ctid = f.place
   ), counted as (
     insert into punctual.delta select q, f.topic, -(count(*) filter (where f.state = 0)), 0,
-      -(count(*) filter (where f.state = 2)) from free f group by f.topic
+      -(count(*) filter (where f.state = 2)) from free f where f.state < 3 group by f.topic
   ), u as materialized (
     select x.id, x.o, row_number() over (partition by x.id order by x.o) as mention
       from unnest(ids) with ordinality as x(id, o)
   )
   select array_agg(case
-      when f.id is not null then case when u.mention = 1 then 'removed' else 'missing' end
+      when f.id is not null then case when u.mention = 1 and f.is_removal then 'removed' else 'missing' end
       when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
       else 'missing' end order by u.o)
     into answers from u left join free f on f.id = u.id;
@@ -1209,7 +1304,7 @@ $$;
     text: `-- joined_put_1: put_1 inside a transaction of a user's own. One text goes in and one comes out, because that is what every
 -- client library can send. The wake-up goes out with the user's commit, and not at all with a rollback.
 --
--- entries    [{ id, topic, priority, delay | moment, meta, body, mode }, …]
+-- entries    [{ id, topic, priority, delay | moment, meta, body, tags, mode }, …]
 -- reply      the words of put_1 as a list
 create or replace function punctual.joined_put_1(q int, channel text, entries text) returns text language plpgsql as $$
 declare
@@ -1219,11 +1314,12 @@ begin
   select array_agg(x->>'id' order by o) as ids, array_agg(x->>'topic' order by o) as topics,
       array_agg((x->>'priority')::smallint order by o) as priorities, array_agg((x->>'delay')::bigint order by o) as delays,
       array_agg((x->>'moment')::bigint order by o) as moments, array_agg(x->>'meta' order by o) as metas,
-      array_agg(x->>'body' order by o) as bodies, array_agg((x->>'mode')::smallint order by o) as modes,
+      array_agg(x->>'body' order by o) as bodies, array_agg(x->>'tags' order by o) as tag_lists,
+      array_agg((x->>'mode')::smallint order by o) as modes,
       bool_and(x->>'mode' = '0') and count(distinct x->>'id') = count(*) as is_plain
     into e from json_array_elements(entries::json) with ordinality as u(x, o);
   select * into reply from punctual.put_1(q, null, e.ids, e.topics, e.priorities, e.delays, e.moments, e.metas, e.bodies,
-    e.modes, '{}', e.is_plain, true, channel);
+    e.tag_lists, e.modes, '{}', e.is_plain, true, channel);
   return array_to_json(reply.answers)::text;
 end
 $$;
@@ -1233,7 +1329,7 @@ $$;
     name: 'joined_remove',
     text: `-- joined_remove_1: remove_1, of messages that wait, inside a transaction of a user's own. ids and reply: lists.
 create or replace function punctual.joined_remove_1(q int, ids text) returns text language sql as $$
-  select array_to_json(punctual.remove_1(q, array(select json_array_elements_text(ids::json)), 0::smallint, true))::text
+  select array_to_json(punctual.remove_1(q, null, array(select json_array_elements_text(ids::json)), 0::smallint, true))::text
 $$;
 `,
   },
@@ -1285,7 +1381,7 @@ begin
   end if;
   perform punctual.put_1(number, null, array[new_id], array[topic], array[1]::smallint[],
     array[ceil(extract(epoch from delay) * 1000000)::bigint], array[null]::bigint[], array[''],
-    array[coalesce(payload::text, '')], array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
+    array[coalesce(payload::text, '')], '{}', array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
   return new_id;
 end
 $$;

@@ -4,8 +4,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local PLACES_AT = 12
+local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -134,13 +134,15 @@ local AFTER_CONTROL = LINE_PREFIX .. '\\2'
 local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
 const describe = `local ROW = 10
-local found, owners, handedOut = {}, {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -161,6 +163,36 @@ local function showRunning(id, value, claim, entry, endsAt)
     recordOf[claim] = type(record) == 'string' and record or false
   end
   owners[#owners], handedOut[#handedOut] = ownerOf(claim), madeAt(recordOf[claim])
+end`
+
+const extras = `local anyExtras
+local function hasExtras()
+  if anyExtras == nil then
+    anyExtras = call('EXISTS', EXTRAS) == 1
+  end
+  return anyExtras
+end
+local function tagKey(tag)
+  return PREFIX .. 'tag:' .. tag
+end
+local function setTags(id, tags)
+  anyExtras = true
+  call('HSET', EXTRAS, id, tags)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end
+end
+local function dropExtras(id, extras)
+  call('HDEL', EXTRAS, id)
+  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+    redis.pcall('ZREM', tagKey(tag), id)
+  end
+end
+local function forgetExtras(id)
+  local extras = hasExtras() and call('HGET', EXTRAS, id)
+  if extras then
+    dropExtras(id, extras)
+  end
 end`
 
 const failures = `local hasFailures = call('EXISTS', FAILURES) == 1
@@ -195,6 +227,62 @@ local function countDied(line, by)
   local count = redis.pcall('HINCRBY', DIED, topic, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
+  end
+end`
+
+const holders = `local LOOK_MAX = 100000
+local function claimsOf(ids)
+  local holderOf, looks, first = {}, LOOK_MAX, 0
+  while looks > 0 and #ids > 0 do
+    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
+    for index = 1, #page, 2 do
+      local claim = page[index]
+      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
+      if held and not held.err then
+        for place, id in ipairs(ids) do
+          if held[place] then
+            holderOf[id] = { claim, held[place], page[index + 1] }
+          end
+        end
+      end
+      looks = looks - #ids
+    end
+    if #page < 200 then
+      break
+    end
+    first = first + 100
+  end
+  return holderOf
+end
+local function showAll(ids)
+  local values, running = {}, {}
+  for _, id in ipairs(ids) do
+    local value = values[id] == nil and call('HGET', PAYLOAD, id)
+    if value and isRemembered(value) then
+      values[id] = { value }
+    elseif value then
+      local _, _, due = waitingPlace(id, value)
+      values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
+      if not due and not values[id][3] then
+        running[#running + 1] = id
+      end
+    end
+  end
+  local holderOf = claimsOf(running)
+  for _, id in ipairs(ids) do
+    local known = values[id]
+    if known and isRemembered(known[1]) then
+      if untilOf(known[1]) > now then
+        addRow(id, known[1], 'completed', '0', '0', 0, 0, '', '', '0')
+      end
+    elseif known and known[2] then
+      showWaiting(id, known[1], known[2])
+    elseif known and known[3] then
+      showDead(id, known[1], known[3])
+    elseif known then
+      local holder = holderOf[id] or { '', '0', '0' }
+      showRunning(id, known[1], holder[1], holder[2], holder[3])
+    end
   end
 end`
 
@@ -362,14 +450,26 @@ local function discard(id, isSeized)
     return false
   end
   forget(id)
+  forgetExtras(id)
   return true
 end
-local function placeOne(line, ifExists, dueAt, id, payload)
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+local function isTakenStill(id)
+  if call('HEXISTS', PAYLOAD, id) == 0 then
+    return false
+  end
+  local value = rememberedOf(id)
+  return not value or untilOf(value) > now
+end
+local function placeOne(line, ifExists, dueAt, id, payload, tags)
+  local isTaken = isTakenStill(id)
   local isSeized = sub(ifExists, 1, 5) == 'seize'
   local expected = isSeized and #ifExists > 5 and sub(ifExists, 7)
   if (isTaken and ifExists == 'keep') or (expected and not (isTaken and bodyOf(call('HGET', PAYLOAD, id)) == expected)) then
     return 'duplicate'
+  end
+  if rememberedOf(id) then
+    forgetRemembered(id)
+    isTaken = false
   end
   if isTaken and not discard(id, isSeized) then
     return 'running'
@@ -377,11 +477,49 @@ local function placeOne(line, ifExists, dueAt, id, payload)
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
   call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tags ~= '' then
+    setTags(id, tags)
+  end
   entered(line, dueAt)
   return isTaken and 'replaced' or nil
 end`
 
-const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, again = 3 }
+const remembered = `local REMEMBERED = PREFIX .. 'remembered'
+local REMEMBERED_BYTE = 61
+local PRUNED_MAX = 100
+local function isRemembered(value)
+  return byte(value, 1) == REMEMBERED_BYTE
+end
+local function untilOf(value)
+  return tonumber(string.match(value, '^=(%d+) ')) or 0
+end
+local anyRemembered
+local function hasRemembered()
+  if anyRemembered == nil then
+    anyRemembered = call('EXISTS', REMEMBERED) == 1
+  end
+  return anyRemembered
+end
+local function rememberedOf(id)
+  local value = hasRemembered() and call('HGET', PAYLOAD, id)
+  return value and isRemembered(value) and value
+end
+local function forgetRemembered(id)
+  call('HDEL', PAYLOAD, id)
+  call('ZREM', REMEMBERED, id)
+end
+local function pruneRemembered()
+  local over = redis.pcall('ZRANGEBYSCORE', REMEMBERED, '-inf', string.format('%.3f', now), 'LIMIT', 0, PRUNED_MAX)
+  for index = 1, over.err and 0 or #over do
+    local value = call('HGET', PAYLOAD, over[index])
+    if value and isRemembered(value) then
+      call('HDEL', PAYLOAD, over[index])
+    end
+    call('ZREM', REMEMBERED, over[index])
+  end
+end`
+
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
 local exceptions, place = {}, 0
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -401,6 +539,17 @@ local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
   return linesOf[claim][number]
+end
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  anyRemembered = true
+  pruneRemembered()
 end
 local canCarry, carry
 local function settle(claim, kind, id, operand)
@@ -422,8 +571,13 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' or kind == 'follow' then
-    call('HDEL', PAYLOAD, id)
+  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+    if kind == 'remember' then
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    else
+      call('HDEL', PAYLOAD, id)
+    end
+    forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
@@ -474,6 +628,12 @@ local function acknowledge(claim, first, count)
   call('HDEL', PAYLOAD, unpack(ARGV, first, last))
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
   end
   local lines, isDone = linesIn(held[1]), {}
   if #lines == 1 and removed == count then
@@ -543,8 +703,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'abfb9dcd4502e833960ca1ff717bb5d5a0e8a75f',
-  source: [base, `local LOOK_MAX = 1000
+  sha: '360ce90b1124117a4a66a4ada4e958a84c265b0e',
+  source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -566,7 +726,7 @@ for _, claim in ipairs(claims) do
   running = running + (type(size) == 'number' and math.max(0, size - 1) or 0)
 end
 return {
-  call('HLEN', PAYLOAD),
+  call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED),
   waiting,
   running,
   call('ZCARD', DEAD),
@@ -582,8 +742,8 @@ return {
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '095fd56b5f9b80a8d039fccc2051a1673bf0272e',
-  source: [base, control, `local LINES_MAX = 500
+  sha: '45de9192213d4b44f388fa1afff308d43c4d5af4',
+  source: [base, control, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
@@ -595,7 +755,8 @@ local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
   ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead - ourWaiting)
+local messages = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED)
+local waiting = math.max(ready, messages - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))
@@ -611,7 +772,7 @@ return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, is
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '3ca4add7700de55d17396401f35d92e01291ad3d',
+  sha: '8395c70ffe8334709975f4170d6f98648a98d03e',
   source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -670,7 +831,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'c3eaf35485f3f6950df23513544b39dc4c15d958',
+  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -697,8 +858,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '54c515bcb6daece20432c9301d54d8af5c677a9e',
-  source: [base, control, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: '84b83b74b31517d772546968b3af931da8aa906c',
+  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -708,7 +869,7 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD) - countControl()
+  total = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end
@@ -763,64 +924,20 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '6d543421958d0f042fa22a2caa57ede91e2ceffc',
-  source: [base, claims, lines, failures, describe, `local LOOK_MAX = 100000
-local function claimsOf(ids)
-  local holderOf, looks, first = {}, LOOK_MAX, 0
-  while looks > 0 and #ids > 0 do
-    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      local claim = page[index]
-      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
-      if held and not held.err then
-        for place, id in ipairs(ids) do
-          if held[place] then
-            holderOf[id] = { claim, held[place], page[index + 1] }
-          end
-        end
-      end
-      looks = looks - #ids
-    end
-    if #page < 200 then
-      break
-    end
-    first = first + 100
-  end
-  return holderOf
-end
-local values, running = {}, {}
+  sha: '84cfd5a3d9336d75dd5cb9e52f4fadad1a798055',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
-  local id = ARGV[index]
-  local value = values[id] == nil and call('HGET', PAYLOAD, id)
-  if value then
-    local _, _, due = waitingPlace(id, value)
-    values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
-    if not due and not values[id][3] then
-      running[#running + 1] = id
-    end
-  end
+  ids[index - 2] = ARGV[index]
 end
-local holderOf = claimsOf(running)
-for index = 3, #ARGV do
-  local id = ARGV[index]
-  local known = values[id]
-  if known and known[2] then
-    showWaiting(id, known[1], known[2])
-  elseif known and known[3] then
-    showDead(id, known[1], known[3])
-  elseif known then
-    local holder = holderOf[id] or { '', '0', '0' }
-    showRunning(id, known[1], holder[1], holder[2], holder[3])
-  end
-end
-return { found, owners, handedOut }
+showAll(ids)
+return shown
 `].join('\n'),
 }
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '342333fa3398f218ecd866e8fae18727025b8881',
-  source: [base, control, claims, lines, failures, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '4e74815ef8d443a7e09e2903a82705585fbf7d02',
+  source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -1010,18 +1127,41 @@ local function showDeadState()
 end
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners, handedOut }
+return { place, lastDeath, examined, shown, string.format('%.3f', now) }
+`].join('\n'),
+}
+
+export const INSPECT_TAG_SCRIPT: Script = {
+  name: 'inspect_tag',
+  sha: '3a7b5c88dbe4bd67957adf44107fcb61931313cf',
+  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+local bytes, ids = READ_BYTES_MAX, {}
+local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
+page = page.err and {} or page
+for _, id in ipairs(page) do
+  if bytes > 0 then
+    ids[#ids + 1] = id
+    bytes = bytes - call('HSTRLEN', PAYLOAD, id)
+  end
+end
+showAll(ids)
+local isEnd = #ids == #page and #page < limit
+return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '654e26f0e2469178e9ace94db533bbb52e3f6b35',
-  source: [base, lines, failures, `local from = ARGV[3]
+  sha: '2ffab74cda1f567f1357159fa2b770662eb86ead',
+  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
+  end
+  if isRemembered(value) then
+    forgetRemembered(id)
+    return from == 'dead' and untilOf(value) > now and 'removed' or 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
@@ -1039,6 +1179,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 local words = {}
@@ -1051,10 +1192,10 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '865d5f64a7532c25808414d478d83f57e2e299eb',
-  source: [base, lines, failures, `local function reschedule(id, dueAt)
+  sha: '4f9560018cf1f63642f224510210073e1fdc6df8',
+  source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
-  if not value then
+  if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
@@ -1081,7 +1222,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'ec4193be230fe1353d6d64aea9b3409287806c41',
+  sha: '457721d4c13951aa6ad769707a883149678fbb95',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1109,7 +1250,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'd1af7778f3ddfb355ede24cdb1fe5bb54e17484d',
+  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1127,8 +1268,8 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '3598741829d9b3d2878d6f35ac71f41e51b678a6',
-  source: [base, claims, lines, failures, workers, `local BY_NAME_MAX = 50
+  sha: 'b63be399117f835ac4e5a4780f712283c310a8ea',
+  source: [base, claims, lines, failures, workers, remembered, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -1300,6 +1441,7 @@ isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
 return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
@@ -1308,7 +1450,7 @@ return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '39eb0b61af4e8bd682b0e3e0e4c786a017657a87',
+  sha: 'a64974abba88fdaa59897958aa7f3c922edc2047',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1435,7 +1577,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'bd0e366f5dc6c5b8256d53a3ab80d0364c299197',
+  sha: '61ea17356e1cfb1ac4ca7ea9a8040b15a3fa49d3',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1485,7 +1627,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'c5c1f0f671d612aa77d0c1d3cb88336935cd7e98',
+  sha: 'd7d76edc0d0b2d45d0ecfa1eba943536ecebebd6',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1500,7 +1642,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '33acde6526abee1a8f4d33e1fb289cd5e2e09bce',
+  sha: 'fa068c408da1308a2fecccfef0aec22898020ce8',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1541,10 +1683,14 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '63f6d157d0994b5cdc8c194d6466121f3b3a413f',
-  source: [base, claims, order, lines, failures, placing, `local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local firstPair = 6 + runCount * 4
-local messageCount = (#ARGV - firstPair + 1) / 2
+  sha: '4996af89317726ed59d0200d88f1131834386488',
+  source: [base, claims, order, lines, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local firstPair = 7 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
+local tagsAt = {}
+for index = #ARGV - 2 * tagged + 1, #ARGV, 2 do
+  tagsAt[tonumber(ARGV[index])] = ARGV[index + 1]
+end
 local exceptions = { string.format('%.3f', now) }
 local function except(place, word)
   exceptions[#exceptions + 1] = place
@@ -1570,7 +1716,7 @@ local function isAnyTaken()
 end
 local function eachRun(visit)
   local place = 1
-  for run = 6, firstPair - 1, 4 do
+  for run = 7, firstPair - 1, 4 do
     local count = tonumber(ARGV[run + 3])
     visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
     place = place + count
@@ -1623,6 +1769,9 @@ local function putNew()
   if size > 0 then
     call('HSET', PAYLOAD, unpack(payloads))
   end
+  for place, tags in pairs(tagsAt) do
+    setTags(ARGV[firstPair + 2 * place - 2], tags)
+  end
   for _, line in ipairs(lines) do
     entered(line, earliest[line])
   end
@@ -1630,11 +1779,11 @@ end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
   local id = ARGV[firstPair + 2 * place - 2]
-  if not isReserved and not (ifExists == 'keep' and call('HEXISTS', PAYLOAD, id) == 1) then
+  if not isReserved and not (ifExists == 'keep' and isTakenStill(id)) then
     reserveStamps(messageCount, call)
     isReserved = true
   end
-  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1])
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1], tagsAt[place] or '')
   if word then
     except(place, word)
   end
@@ -1657,7 +1806,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'b86587b06cc7d2e111e2ae4a9a682bd07bb77304',
+  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1711,15 +1860,15 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '25d650f2130d70371bf49e2ed7bd765d17eb7fd0',
-  source: [base, claims, lines, failures, settling, `return settleAll(3)
+  sha: '027b345fd57140e01d5ba3c81982dbddc767ae65',
+  source: [base, claims, lines, failures, extras, remembered, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: 'b5228bdf9ffe03dd513c1cb8eb39df7681e35756',
-  source: [base, claims, order, lines, failures, placing, settling, `local FIELDS = 6
+  sha: '54d7b7815d8f854139c7fb221891ca94997d4bdc',
+  source: [base, claims, order, lines, failures, extras, remembered, placing, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count
 local beginsAt, sizeOf = {}, {}
@@ -1767,7 +1916,7 @@ carry = function()
   flush()
   for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
     local line = KEYS[tonumber(ARGV[message + 1])]
-    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5])
+    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
 end

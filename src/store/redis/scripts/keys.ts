@@ -17,14 +17,19 @@ const TYPES = {
   order: 'string',
   workers: 'zset',
   facts: 'hash',
+  extras: 'hash',
 } as const
 
-export type KeyName = keyof typeof TYPES
+/** Keys that few calls need: the scripts know their names. */
+const RARE_TYPES = { remembered: 'zset' } as const
+
+export type KeyName = keyof typeof TYPES | keyof typeof RARE_TYPES
 
 export class QueueKeys {
-  /** The KEYS with which every script begins, in the order that the scripts expect, and the type of each. */
+  /** The KEYS with which every script begins, in the order that the scripts expect. */
   readonly all: readonly string[]
-  readonly types: readonly string[] = Object.values(TYPES)
+  /** Every key that has one name, and the type that it has if it is ours. */
+  readonly types: readonly (readonly [key: string, type: string])[]
   readonly channel: string
   /** Of the layout before this one. It is there only as long as messages are. */
   readonly oldPayload: string
@@ -41,6 +46,10 @@ export class QueueKeys {
     this.#claimPrefix = `${this.#prefix}claim:`
     this.channel = this.#prefix + 'wakeups'
     this.all = Object.keys(TYPES).map((name) => this.#prefix + name)
+    this.types = Object.entries({ ...TYPES, ...RARE_TYPES }).map(([name, type]) => [
+      this.#prefix + name,
+      type,
+    ])
   }
 
   named(name: KeyName): string {

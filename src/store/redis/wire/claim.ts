@@ -1,6 +1,6 @@
 /** Claims as their scripts want them, and what they bring. */
 import type { PriorityRank } from '../../../core/message.ts'
-import type { ClaimDue, ClaimReply, Lease, LeaseRef, Next } from '../../contract/store.ts'
+import type { ClaimDue, ClaimReply, Lease, OwnedLease, Next } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { momentOf } from './moments.ts'
@@ -123,12 +123,21 @@ export function lapsedReply(keys: QueueKeys, reply: readonly unknown[], token: s
   }
 }
 
+const TAKEN_OVER = '+'
+
+/** `isTakenOver`: what is handed out under it was taken over from others; `ownedLeases` tells by the mark. */
+export function makeToken(owner: string, unique: string, isTakenOver: boolean): string {
+  return `${owner}/${isTakenOver ? TAKEN_OVER : ''}${unique}`
+}
+
 /** Rows of three: id, claim, line. */
-export function ownedLeases(keys: QueueKeys, rows: readonly string[]): LeaseRef[] {
-  const leases: LeaseRef[] = []
+export function ownedLeases(keys: QueueKeys, rows: readonly string[]): OwnedLease[] {
+  const leases: OwnedLease[] = []
   for (let at = 0; at < rows.length; at += 3) {
     const [id = '', claim = '', line = ''] = rows.slice(at, at + 3)
-    leases.push({ id, token: keys.tokenOf(claim), topic: keys.inLine(line).topic })
+    const token = keys.tokenOf(claim)
+    const isTakenOver = token.startsWith(TAKEN_OVER, token.lastIndexOf('/') + 1)
+    leases.push({ id, token, topic: keys.inLine(line).topic, isTakenOver })
   }
   return leases
 }

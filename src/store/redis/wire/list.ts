@@ -1,9 +1,11 @@
 /** Looking at messages: what `inspect` asks, what it shows, and where a page ended. */
 import { decodeCursor, encodeCursor } from '../../../core/encoding/cursor.ts'
 import type { MessageState } from '../../../core/message.ts'
-import type { ListQuery, Page, StoredMessage } from '../../contract/store.ts'
+import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
+import { isPicked } from '../../shared/filters.ts'
 import { momentOf } from './moments.ts'
-import { decodePayload } from './payload.ts'
+import { decodePayload, decodeTags } from './payload.ts'
+import { decodeRemembered } from './remembered.ts'
 
 const ROW_FIELDS = 10
 /** A score as Redis writes it, or nothing. */
@@ -21,35 +23,57 @@ function placeArgs({ state, cursor }: ListQuery): readonly string[] {
   return decodeCursor(cursor, [new RegExp(`^${state}$`), /^/, SCORE, /^/, SCORE]).slice(1)
 }
 
-type PageParts = [
-  place: readonly string[],
-  lastDeath: string,
-  scanned: number,
+/** What every look at messages answers. */
+export type ShownRows = readonly [
   rows: readonly unknown[],
   owners: readonly string[],
   leasedAt: readonly string[],
+  extras: readonly string[],
 ]
 
-export function pageReply(state: MessageState, reply: readonly unknown[]): Page {
-  const [place, lastDeath, scanned, rows, owners, leasedAt] = reply as unknown as PageParts
-  const items = decodeRows(rows, owners, leasedAt)
+type PageParts = [place: readonly string[], lastDeath: string, scanned: number, shown: ShownRows, now: string]
+
+export function pageReply(query: ListQuery, reply: readonly unknown[]): Page {
+  const [place, lastDeath, scanned, shown, now] = reply as unknown as PageParts
+  const items = picked(query, decodeRows(shown), now)
   if (place.length === 0) return { items, scanned }
-  return { items, scanned, cursor: encodeCursor([state, ...place, lastDeath]) }
+  return { items, scanned, cursor: encodeCursor([query.state, ...place, lastDeath]) }
 }
 
-export function decodeRows(
-  rows: readonly unknown[],
-  owners: readonly string[],
-  leasedAt: readonly string[],
-): StoredMessage[] {
+const TAG_CURSOR = [/^tag$/, /^/]
+
+export function tagArgs({ tag, limit, cursor }: TagQuery): string[] {
+  const [, after = ''] = cursor === undefined ? [] : decodeCursor(cursor, TAG_CURSOR)
+  return [tag, after, String(limit)]
+}
+
+export function tagReply(query: TagQuery, reply: readonly unknown[]): Page {
+  const [last, scanned, shown, now] = reply as unknown as [string, number, ShownRows, string]
+  const items = picked(query, decodeRows(shown), now)
+  return last === '' ? { items, scanned } : { items, scanned, cursor: encodeCursor(['tag', last]) }
+}
+
+/** What the script does not look at. */
+function picked(
+  query: ListQuery | TagQuery,
+  items: readonly StoredMessage[],
+  now: string,
+): readonly StoredMessage[] {
+  if (query.tag === undefined && query.olderThanMs === undefined) return items
+  return items.filter((item) => isPicked(query, item, Number(now)))
+}
+
+export function decodeRows([rows, owners, leasedAt, extras]: ShownRows): StoredMessage[] {
   return owners.map((owner, index) => ({
     ...decodeRow(rows, index * ROW_FIELDS),
     owner,
     leasedAt: momentOf(leasedAt[index]),
+    tags: decodeTags(extras[index] ?? ''),
   }))
 }
 
-function decodeRow(rows: readonly unknown[], at: number): Omit<StoredMessage, 'owner' | 'leasedAt'> {
+function decodeRow(rows: readonly unknown[], at: number): Omit<StoredMessage, 'owner' | 'leasedAt' | 'tags'> {
+  if (rows[at + 2] === 'completed') return decodeRemembered(rows[at] as string, rows[at + 1] as string)
   return {
     id: rows[at] as string,
     ...decodePayload(rows[at + 1] as string),

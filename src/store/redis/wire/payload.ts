@@ -40,6 +40,16 @@ export function encodePayload(head: string, { meta, body }: Content): string {
   return meta === '' ? `${head}\n${body}` : `${head}\t${meta.length}:${meta}${body}`
 }
 
+/** Each behind a line feed, which no tag has. */
+export function encodeTags(tags: readonly string[]): string {
+  return tags.map((tag) => `\n${tag}`).join('')
+}
+
+/** `extras`: marks, and then the tags as above. */
+export function decodeTags(extras: string): readonly string[] {
+  return extras.split('\n').slice(1)
+}
+
 /** Where the topic is known, it need not be read. */
 export function decodeContent(text: string, topic: string): Content {
   return contentAt(text, startOf(text) + HEAD_LENGTH + topic.length)

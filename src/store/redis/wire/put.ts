@@ -1,8 +1,8 @@
-/** A put as its script wants it: runs of messages that share line, moment and `ifExists`, then ids and payloads. */
+/** A put as its script wants it: runs of messages that share line, moment and `ifExists`, then ids and payloads, then tags. */
 import type { DueTime, NewMessage, PutResult } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
-import { encodePayload, encodeProducedAt, payloadHead } from './payload.ts'
+import { encodePayload, encodeProducedAt, encodeTags, payloadHead } from './payload.ts'
 
 /** What `core/encoding/id` makes; an id of a user's own may look the same. */
 const GENERATED_ID = /^[-\w]{16}$/
@@ -13,11 +13,12 @@ export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: n
   const lineKeys: string[] = []
   const runs: string[] = []
   const pairs: string[] = []
+  const tagged: string[] = []
   const producedAt = encodeProducedAt(now)
   let [head, topic, priority, ifExists, moment, count] = ['', '', -1, '', '', 0]
   let isAnyReplaced = false
   let when: DueTime | undefined
-  for (const message of messages) {
+  for (const [index, message] of messages.entries()) {
     const itsMoment = message.when === when ? moment : momentArg(message.when)
     ;({ when } = message)
     if (message.topic !== topic || message.priority !== priority) {
@@ -40,14 +41,16 @@ export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: n
       runs.push(place, ifExists, moment)
     }
     pairs.push(message.id, encodePayload(head, message))
+    if (message.tags !== undefined && message.tags.length > 0)
+      tagged.push(String(index + 1), encodeTags(message.tags))
     count += 1
   }
   runs.push(String(count))
   const generated = generatedCount(messages)
   const isNew = !isAnyReplaced && (generated === messages.length || !hasDoubles(messages))
   const mode = isNew ? 'new' : 'each'
-  const args = [String(generated), mode, String(runs.length / 4), ...runs, ...pairs]
-  return { keys: lineKeys, args }
+  const counts = [runs.length / 4, tagged.length / 2].map(String)
+  return { keys: lineKeys, args: [String(generated), mode, ...counts, ...runs, ...pairs, ...tagged] }
 }
 
 /** How many at the beginning have ids that `core/encoding/id` could have made one after the other. */

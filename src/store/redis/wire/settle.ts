@@ -1,15 +1,16 @@
 /** Extensions and settlements as their scripts want them: by claim, because that is what has a lease. */
 import { assertNever } from '../../../core/errors.ts'
 import { followUpsOf } from '../../contract/sizes.ts'
-import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
+import type { ExtendResult, LeaseRef, Remember, SettleResult, Settlement } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
 import { SETTLE_SCRIPT, SETTLE_THEN_SCRIPT, type Script } from '../scripts/generated.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
-import { encodePayload, encodeProducedAt, payloadHead } from './payload.ts'
+import { encodePayload, encodeProducedAt, encodeTags, payloadHead } from './payload.ts'
 import { momentArg } from './put.ts'
+import { encodeRemembered } from './remembered.ts'
 
 /** What `settle_then.lua` is told of each message that a settlement carries. */
-const CARRIED_FIELDS = 6
+const CARRIED_FIELDS = 7
 
 /** `order`: the place of each entry of the call among those that were given. */
 export type OrderedCall = ScriptCall & { readonly order: readonly number[] }
@@ -41,7 +42,7 @@ export type SettleCall = OrderedCall & { readonly script: Script }
  * `now`: the store's, as far as it is known here, for messages that a settlement carries.
  */
 export function settleCall(keys: QueueKeys, settlements: readonly Settlement[], now: number): SettleCall {
-  const isAllDone = settlements.every((one) => one.kind === 'ack' && one.followUps === undefined)
+  const isAllDone = settlements.every((one) => wordFor(one) === 'ack')
   const order = isAllDone ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
   const places = new Map<string, string>()
   const claims: string[] = []
@@ -78,9 +79,11 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[], 
   }
 }
 
-/** An ack that carries messages goes alone. */
+/** An ack that carries messages, or leaves something behind, goes alone. */
 function wordFor(settlement: Settlement): string {
-  return settlement.kind === 'ack' && settlement.followUps !== undefined ? 'follow' : settlement.kind
+  if (settlement.kind !== 'ack') return settlement.kind
+  if (settlement.remember !== undefined) return 'remember'
+  return settlement.followUps === undefined ? 'ack' : 'follow'
 }
 
 /** The messages that settlements carry, each with the place of its settlement, and their lines. */
@@ -94,12 +97,12 @@ function carriedArgs(
   const producedAt = encodeProducedAt(now)
   for (const [index, settlement] of settlements.entries()) {
     for (const message of followUpsOf(settlement)) {
-      const { topic, priority, ifExists, when, id } = message
+      const { topic, priority, ifExists, when, id, tags = [] } = message
       const line = keys.line(topic, priority)
       const place = lines.get(line) ?? String(keysBefore + lines.size + 1)
       lines.set(line, place)
       const payload = encodePayload(payloadHead(producedAt, priority, topic), message)
-      args.push(String(index + 1), place, ifExists, momentArg(when), id, payload)
+      args.push(String(index + 1), place, ifExists, momentArg(when), id, payload, encodeTags(tags))
     }
   }
   return { lines: [...lines.keys()], args: [String(args.length / CARRIED_FIELDS), ...args] }
@@ -109,6 +112,8 @@ function pushOperands(args: string[], settlement: Settlement): void {
   args.push(settlement.id)
   switch (settlement.kind) {
     case 'ack':
+      if (settlement.remember !== undefined) args.push(...rememberOperands(settlement, settlement.remember))
+      return
     case 'release':
       return
     case 'lapse':
@@ -128,6 +133,13 @@ function pushOperands(args: string[], settlement: Settlement): void {
     default:
       assertNever(settlement)
   }
+}
+
+function rememberOperands(
+  { topic }: LeaseRef,
+  { ms, outcome, result }: Remember,
+): [ms: string, told: string] {
+  return [String(ms), encodeRemembered({ topic, outcome, result })]
 }
 
 /** `settled`, but for those that the reply names by their place: lost, and below zero refused. */

@@ -3,23 +3,24 @@
 -- mode     0 leave an existing one alone, 1 replace it unless it runs, 2 replace it in any case. old_body: if given, only if
 --          one is there that has this body
 -- reply    'stored', 'duplicate', 'replaced' or 'running'
--- promises P5. An id that another open transaction is inserting is waited for.
+-- promises P5; a remembered id counts as taken, and as free for a replacement. An id that another open transaction is inserting is waited for.
 -- cost     one row and its index entries; for a replacement two
 create or replace function punctual.place_1(
   q int, t bigint, number bigint, new_id text, new_topic text, rank smallint, due bigint, new_meta text, new_body text,
-  mode smallint, old_body text
+  new_tags text[], mode smallint, old_body text
 ) returns text language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   old record;
   answer text := 'stored';
 begin
   if old_body is not null then
-    perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body for update;
+    perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body and m.state <> 3
+      for update;
     if not found then return 'duplicate'; end if;
   end if;
   loop
-    insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body)
-      values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body) on conflict (queue, id) do nothing;
+    insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
+      values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body, new_tags) on conflict (queue, id) do nothing;
     if found then
       insert into punctual.delta values (q, new_topic, 1, 0, 0);
       return answer;
@@ -29,7 +30,9 @@ begin
     if not found then continue; end if; -- It left meanwhile.
     if old.state = 1 and mode = 1 then return 'running'; end if;
     delete from punctual.message m where m.queue = q and m.id = new_id;
-    insert into punctual.delta values (q, old.topic, -(old.state = 0)::int, -(old.state = 1)::int, -(old.state = 2)::int);
+    continue when old.state = 3; -- Forgotten, and stored anew.
+    insert into punctual.delta
+      values (q, old.topic, -(old.state = 0)::int, -(old.state = 1)::int, -(old.state = 2)::int);
     answer := 'replaced';
   end loop;
 end

@@ -4,7 +4,7 @@
 -- reply      the messages; last a row without one: scanned, and the next place if there may be more
 -- promises   P10: looks at 2,000 messages and topics and at 16 MiB of bodies
 create or replace function punctual.inspect_waiting_1(
-  q int, from_at bigint, until_at bigint, in_topic text, part text, size int, place text[]
+  q int, from_at bigint, until_at bigint, in_topic text, old_at bigint, part text, size int, place text[]
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -30,7 +30,7 @@ begin
           order by x.due_at, x.seq limit 2000
       loop
         scanned := scanned + 1;
-        if part is null or strpos(m.body, part) > 0 then
+        if punctual.fits_1(m, name, null, null, old_at, part) then
           message := m;
           return next;
           left_over := left_over - 1;

@@ -1,29 +1,31 @@
--- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2).
+-- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2). Both free a remembered id; only among the dead is
+-- that a removal.
 --
 -- reply      a word for each: 'removed', 'running' or 'missing'; the second mention of an id finds nothing
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
-create or replace function punctual.remove_1(q int, ids text[], wanted smallint, is_joined boolean) returns text[]
+create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
+  t bigint := punctual.now_1(at);
   answers text[];
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
   with free as materialized (
-    select m.ctid as place, m.id, m.state, m.topic from punctual.message m where m.queue = q and m.id = any (ids)
-      and m.state = wanted order by m.id for update
+    select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
+      from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
   ), gone as (
     delete from punctual.message m using free f where m.ctid = f.place
   ), counted as (
     insert into punctual.delta select q, f.topic, -(count(*) filter (where f.state = 0)), 0,
-      -(count(*) filter (where f.state = 2)) from free f group by f.topic
+      -(count(*) filter (where f.state = 2)) from free f where f.state < 3 group by f.topic
   ), u as materialized (
     select x.id, x.o, row_number() over (partition by x.id order by x.o) as mention
       from unnest(ids) with ordinality as x(id, o)
   )
   select array_agg(case
-      when f.id is not null then case when u.mention = 1 then 'removed' else 'missing' end
+      when f.id is not null then case when u.mention = 1 and f.is_removal then 'removed' else 'missing' end
       when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
       else 'missing' end order by u.o)
     into answers from u left join free f on f.id = u.id;

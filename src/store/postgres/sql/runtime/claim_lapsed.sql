@@ -31,7 +31,8 @@ begin
     where y.fits;
   if cardinality(picked) > 0 then
     return query with taken as (
-      update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who
+      update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who,
+          is_taken = true
         from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
     )

@@ -1,7 +1,7 @@
 -- put_1: stores new messages.
 --
 -- arguments  one entry of each array is one message; a moment is either a delay or `moments`; modes and old_bodies as
---            in place_1.
+--            in place_1. tag_lists: the tags of a message, each in a line, or null. Arrays that no entry needs may be empty.
 --            is_plain: every mode is 0 and no id comes twice. is_joined: inside a transaction of the caller's own, so the
 --            wake-up goes out with its commit, and locks are waited for as long as that transaction waits for any.
 -- reply      answers: a word for each, in order. topics of which a sleeper must hear, and the earliest new moment.
@@ -13,7 +13,7 @@
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], tag_lists text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -24,15 +24,16 @@ declare
   word text;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  perform punctual.forget_1(q, t, ids);
   if is_plain then
     with e as materialized (
       select nextval('punctual.seq') as seq, u.id, u.topic, u.priority, coalesce(u.moment, t + u.delay) as due_at, u.meta,
-        u.body, u.o
-      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies) with ordinality
-        as x(id, topic, priority, delay, moment, meta, body, o) order by x.o) u
+        u.body, string_to_array(u.tags, E'\n') as tags, u.o
+      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies, tag_lists) with ordinality
+        as x(id, topic, priority, delay, moment, meta, body, tags, o) order by x.o) u
     ), placed as (
-      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body)
-        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body from e order by e.id
+      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
+        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body, e.tags from e order by e.id
         on conflict (queue, id) do nothing returning id, topic, due_at
     ), firsts as (
       select placed.topic, min(placed.due_at) as due_at, count(*) as n from placed group by placed.topic
@@ -56,7 +57,7 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], modes[entry.o], old_bodies[entry.o]);
+        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\n'), modes[entry.o], old_bodies[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;

@@ -1,7 +1,8 @@
 -- settle_1: what becomes of messages after their attempts.
 --
--- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again. delays: of retries and of
---            again, which may have a moment instead, and another content. Arrays that no entry needs may be empty.
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered. delays: of
+--            retries and of again, which may have a moment instead, and another content; of 7 how long, with the result as
+--            error and how it ended as reason. Arrays that no entry needs may be empty.
 -- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
@@ -19,12 +20,13 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
 begin
+  if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   with held as materialized (
     select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
       where m.queue = q and m.id = any (ids) order by m.id for update skip locked
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
-        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body
+        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay
       from unnest(ids, tokens, kinds, delays, errors, reasons, moments, metas, bodies) with ordinality
         as u(id, token, kind, delay, error, reason, moment, meta, body, o)
       join held h on h.id = u.id and h.token = u.token order by u.id, u.o
@@ -32,10 +34,11 @@ begin
     delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
   ), back as (
     update punctual.message m set
-      state = case e.kind when 5 then 2 else 0 end,
+      state = case e.kind when 5 then 2 when 7 then 3 else 0 end,
       seq = case e.kind when 5 then nextval('punctual.seq') else m.seq end,
-      until = case e.kind when 5 then t end,
+      until = case e.kind when 5 then t when 7 then t + e.delay end,
       leased_at = null,
+      is_taken = null,
       token = null,
       owner = null,
       due_at = e.due_at,
@@ -45,15 +48,16 @@ begin
       lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
         else m.lapses end,
       error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
-      reason = case e.kind when 5 then nullif(e.reason, '') end,
-      meta = coalesce(e.meta, m.meta),
-      body = coalesce(e.body, m.body)
+      reason = case when e.kind in (5, 7) then nullif(e.reason, '') end,
+      meta = case e.kind when 7 then '' else coalesce(e.meta, m.meta) end,
+      body = case e.kind when 7 then '' else coalesce(e.body, m.body) end,
+      tags = case when e.kind <> 7 then m.tags end
     from e where m.ctid = e.place and e.kind <> 0
   ), counted as (
-    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5)), -count(*),
+    insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5, 7)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5) group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5, 7) group by e.topic
   )
   select
     (select array_agg(case
@@ -68,7 +72,7 @@ begin
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
     (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
-      from e where e.kind not in (0, 5))
+      from e where e.kind not in (0, 5, 7))
     into answers, ring, ring_at, giver;
   return next;
 end

@@ -9,7 +9,7 @@ create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_modes smallint[]
+  new_tag_lists text[], new_modes smallint[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -39,7 +39,7 @@ begin
       if done.answers[1] = 'settled' and last >= first then
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
-          new_bodies[first:last], new_modes[first:last], '{}', false, false, null) p;
+          new_bodies[first:last], new_tag_lists[first:last], new_modes[first:last], '{}', false, false, null) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;

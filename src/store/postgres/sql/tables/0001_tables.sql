@@ -3,13 +3,15 @@
 --
 -- One row is one message. What a column means in each state:
 --
---   state          0 waiting              1 running               2 dead
---   seq            place among equals     the same                in the order of deaths
---   due_at         its moment             the same                the same
+--   state          0 waiting              1 running               2 dead                  3 done, its id is remembered
+--   seq            place among equals     the same                in the order of deaths  as it was
+--   due_at         its moment             the same                the same                the same
 --   first_due_at   the moment set by produce, reschedule or revive, if a retry has moved due_at since; else null
---   until          null                   end of the lease        when it died
---   token, owner   null                   of the lease            null
---   leased_at      null                   when it was handed out  null
+--   until          null                   end of the lease        when it died            when the id is free again
+--   token, owner   null                   of the lease            null                    null
+--   leased_at      null                   when it was handed out  null                    null
+--   is_taken       null                   true: from another      null                    null
+--   error, reason  of the last failure    the same                why it died             its result, and how it ended
 --
 -- Columns that most messages do not need are null, which costs nothing.
 
@@ -33,13 +35,15 @@ create table if not exists punctual.message (
   priority smallint not null,
   state smallint not null default 0,
   lapses smallint not null default 0,
+  is_taken boolean,
   topic text collate "C" not null,
   id text collate "C" not null,
   owner text collate "C",
   meta text not null,
   body text not null,
   error text,
-  reason text
+  reason text,
+  tags text[] collate "C"
 ) with (
   fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
@@ -49,6 +53,12 @@ create unique index if not exists message_id on punctual.message (queue, id);
 create index if not exists message_due on punctual.message (queue, topic, priority, due_at, seq) where state = 0;
 create index if not exists message_until on punctual.message (queue, until, seq) where state = 1;
 create index if not exists message_dead on punctual.message (queue, topic, seq) where state = 2;
+create index if not exists message_remembered on punctual.message (queue, until) where state = 3;
+-- A message has up to four tags, most have none: one index for each place, which holds only messages that have a tag there.
+create index if not exists message_tag_1 on punctual.message (queue, (tags[1]), id) where tags[1] is not null;
+create index if not exists message_tag_2 on punctual.message (queue, (tags[2]), id) where tags[2] is not null;
+create index if not exists message_tag_3 on punctual.message (queue, (tags[3]), id) where tags[3] is not null;
+create index if not exists message_tag_4 on punctual.message (queue, (tags[4]), id) where tags[4] is not null;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
 -- the sum of both. Topic '' of total is the whole queue, but for topics of

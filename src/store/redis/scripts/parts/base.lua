@@ -1,7 +1,8 @@
 -- base: the keys by name, and the one place that reads the clock. Every script begins with it.
 --
--- KEYS are the same eleven in every script; after them come the lines and claims that the caller can name:
---    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it
+-- KEYS are the same twelve in every script; after them come the lines and claims that the caller can name:
+--    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it; or what is remembered
+--                        of a message that is done: see `remembered`
 --    2 heads     ZSET    line -> dueAt of its first message
 --    3 lines     ZSET    (all 0) the lines that have a message, by name
 --    4 claims    ZSET    claim -> when its lease ends
@@ -12,9 +13,12 @@
 --    9 order     STRING  the greatest member of any line so far
 --   10 workers   ZSET    owner -> when it was seen last
 --   11 facts     HASH    owner -> since when, gone when, facts
+--   12 extras    HASH    id -> what few messages have, such as tags: see `extras`
 -- and by name
+--      remembered         ZSET  id of a message that is done -> until when it is taken
 --      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
+--      tag:TAG            ZSET  (all 0) the ids that have this tag
 --      figures:MINUTE     HASH  topic -> what ended in that minute
 -- A line is found by the topic in a payload, and a claim by its entry in `claims`, so that not every key can be declared;
 -- all of them have the queue's hash tag and are in its slot.
@@ -29,8 +33,8 @@
 local call, sub, byte = redis.call, string.sub, string.byte
 
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local DEAD, DIED, ORDER, WORKERS, FACTS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local PLACES_AT = 12
+local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local PLACES_AT = 13
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 

@@ -1,9 +1,10 @@
 -- describe: messages as `inspect` shows them, rows of ten:
--- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; and, of each that runs, its owner and
--- when it was handed out.
+-- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; of each its owner and when it was handed out,
+-- if it runs, and its extras. `shown` is all of it, as a reply has it.
 
 local ROW = 10
-local found, owners, handedOut = {}, {}, {}
+local found, owners, handedOut, extrasFound = {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound }
 
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
@@ -11,6 +12,7 @@ local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, mess
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
+  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
 end
 
 local function showWaiting(id, value, due)

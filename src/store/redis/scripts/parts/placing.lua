@@ -1,5 +1,5 @@
 -- placing: one new message finds its place, whether a put brings it or a settlement carries it. Uses order, lines,
--- failures and claims; stamps are reserved before.
+-- failures, claims, extras and remembered; stamps are reserved before.
 
 -- So many messages are looked for in claims, times claims.
 local SEIZE_LOOKS_MAX = 100000
@@ -44,17 +44,32 @@ local function discard(id, isSeized)
     return false
   end
   forget(id)
+  forgetExtras(id)
   return true
+end
+
+-- Whether an id is taken, by a message or by what is remembered of one; not by what is over.
+local function isTakenStill(id)
+  if call('HEXISTS', PAYLOAD, id) == 0 then
+    return false
+  end
+  local value = rememberedOf(id)
+  return not value or untilOf(value) > now
 end
 
 -- Returns nothing if it was simply stored, else 'duplicate', 'replaced' or 'running'.
 -- ifExists: 'keep', 'replace', 'seize', or 'seize=' and the body that must be there.
-local function placeOne(line, ifExists, dueAt, id, payload)
-  local isTaken = call('HEXISTS', PAYLOAD, id) == 1
+-- tags: each behind a line feed.
+local function placeOne(line, ifExists, dueAt, id, payload, tags)
+  local isTaken = isTakenStill(id)
   local isSeized = sub(ifExists, 1, 5) == 'seize'
   local expected = isSeized and #ifExists > 5 and sub(ifExists, 7)
   if (isTaken and ifExists == 'keep') or (expected and not (isTaken and bodyOf(call('HGET', PAYLOAD, id)) == expected)) then
     return 'duplicate'
+  end
+  if rememberedOf(id) then
+    forgetRemembered(id)
+    isTaken = false
   end
   if isTaken and not discard(id, isSeized) then
     return 'running'
@@ -62,6 +77,9 @@ local function placeOne(line, ifExists, dueAt, id, payload)
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
   call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tags ~= '' then
+    setTags(id, tags)
+  end
   entered(line, dueAt)
   return isTaken and 'replaced' or nil
 end

@@ -1,12 +1,13 @@
 -- settling: groups of settlements of one kind and claim, in order, because the first settlement of a lease counts:
 --   kind, place of the claim in KEYS, how many, and for each of them
 --   'ack': id (before the first of them one '')     'release': id     'lapse': id, error     'follow': id
+--   'remember', an ack one by one: id, how long in ms, what to remember
 --   'retry': id, delay in ms, '1' if its lease had lapsed, else '0', error     'dead': id, reason, error
 --   'again': id, delay in ms or '@' and a moment, a content that replaces the old one, as in a payload, or ''
 -- 'follow' is an ack one by one. The message of a settlement that carries others leaves first.
 -- reply: the places (from 1) of those that are lost, and below zero of those that are refused
 
-local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, again = 3 }
+local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
 local exceptions, place = {}, 0
 
 local waitingAgain, earliest = {}, {}
@@ -33,6 +34,19 @@ local function lineIn(claim, number)
   return linesOf[claim][number]
 end
 
+-- What stays of a message that is done.
+local function remember(id, due, ms, told)
+  local value = call('HGET', PAYLOAD, id) or ''
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  local untilAt = text(math.floor(now + ms))
+  local attempts, _, firstDueAt = failureOf(id)
+  local record = { '=' .. untilAt, due, text(firstDueAt), attempts + 1, sub(value, at, at + 7) }
+  call('HSET', PAYLOAD, id, table.concat(record, ' ') .. '\n' .. told)
+  call('ZADD', REMEMBERED, untilAt, id)
+  anyRemembered = true
+  pruneRemembered()
+end
+
 -- Set by scripts whose settlements carry messages: whether those of this one can be stored, and storing them.
 local canCarry, carry
 
@@ -55,8 +69,13 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' or kind == 'follow' then
-    call('HDEL', PAYLOAD, id)
+  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+    if kind == 'remember' then
+      remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
+    else
+      call('HDEL', PAYLOAD, id)
+    end
+    forgetExtras(id)
     return forget(id)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
@@ -109,6 +128,12 @@ local function acknowledge(claim, first, count)
   call('HDEL', PAYLOAD, unpack(ARGV, first, last))
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
+  end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    if extras[index] then
+      dropExtras(ARGV[first + index - 1], extras[index])
+    end
   end
   local lines, isDone = linesIn(held[1]), {}
   if #lines == 1 and removed == count then

@@ -1,9 +1,9 @@
 -- checkup: whether the keys of a queue agree with each other, for the doctor.
--- uses: base
+-- uses: base remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
--- reply     how many have a payload, wait, run, are dead; how many run and are dead by the counts of topics; how many lines have
+-- reply     how many messages have a payload (what is only remembered is none), wait, run, are dead; how many run and are dead by the counts of topics; how many lines have
 --           a head, how many have a name; how many of the lines looked at have no message; 1 if all lines and claims were
 --           looked at, else 0
 -- cost      O(1) for each line and each claim, at most LOOK_MAX of each
@@ -32,7 +32,7 @@ for _, claim in ipairs(claims) do
   running = running + (type(size) == 'number' and math.max(0, size - 1) or 0)
 end
 return {
-  call('HLEN', PAYLOAD),
+  call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED),
   waiting,
   running,
   call('ZCARD', DEAD),

@@ -1,5 +1,5 @@
 -- count: how many messages are in which state, and when the earliest is due.
--- uses: base control
+-- uses: base control remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
@@ -20,8 +20,9 @@ local due = call('ZRANGEBYSCORE', HEADS, '-inf', nowText, 'LIMIT', 0, LINES_MAX)
 for _, line in ipairs(due) do
   ready = ready + (isControlLine(line) and 0 or call('ZCOUNT', line, '-inf', nowText))
 end
--- Every message has one payload and is in one place: what neither runs nor is dead waits.
-local waiting = math.max(ready, call('HLEN', PAYLOAD) - running - dead - ourWaiting)
+-- Every message has one payload and is in one place: what neither runs nor is dead nor remembered waits.
+local messages = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED)
+local waiting = math.max(ready, messages - running - dead - ourWaiting)
 local isExact = #due < LINES_MAX
 if not isExact then
   ready = math.min(waiting, math.floor(ready * call('ZCOUNT', HEADS, '-inf', nowText) / #due))

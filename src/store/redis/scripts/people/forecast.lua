@@ -1,5 +1,5 @@
 -- forecast: how many waiting messages are due in each bar between two edges.
--- uses: base control
+-- uses: base control remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, topic or '', then the edges in ascending order
@@ -21,8 +21,8 @@ elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else
   lines = call('ZRANDMEMBER', HEADS, LINES_MAX)
-  -- What neither runs nor is dead waits.
-  total = call('HLEN', PAYLOAD) - call('ZCARD', DEAD) - countControl()
+  -- What neither runs nor is dead nor remembered waits.
+  total = call('HLEN', PAYLOAD) - call('ZCARD', REMEMBERED) - call('ZCARD', DEAD) - countControl()
   for _, count in ipairs(call('HVALS', RUNNING)) do
     total = total - math.max(0, tonumber(count) or 0)
   end

@@ -1,62 +1,14 @@
 -- inspect_ids: messages by id; unknown ids are passed over.
--- uses: base claims lines failures describe
+-- uses: base claims lines failures extras remembered describe holders
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then the ids
--- reply     rows of ten and owners: see `describe`
--- cost      O(log n) for each id, and the length of its body. Which claim has a running one is found by asking the claims in
---           turn, at most LOOK_MAX times: what is not found so is shown without lease and owner
+-- reply     what is shown: see `describe`
+-- cost      O(log n) for each id, and the length of its body; for those that run, see `holders`
 
-local LOOK_MAX = 100000
-
--- The claims that hold any of these, as far as LOOK_MAX goes: id -> claim, entry, end.
-local function claimsOf(ids)
-  local holderOf, looks, first = {}, LOOK_MAX, 0
-  while looks > 0 and #ids > 0 do
-    local page = call('ZRANGE', CLAIMS, first, first + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      local claim = page[index]
-      local held = looks > 0 and not string.find(claim, '!%d+$') and redis.pcall('HMGET', claim, unpack(ids))
-      if held and not held.err then
-        for place, id in ipairs(ids) do
-          if held[place] then
-            holderOf[id] = { claim, held[place], page[index + 1] }
-          end
-        end
-      end
-      looks = looks - #ids
-    end
-    if #page < 200 then
-      break
-    end
-    first = first + 100
-  end
-  return holderOf
-end
-
-local values, running = {}, {}
+local ids = {}
 for index = 3, #ARGV do
-  local id = ARGV[index]
-  local value = values[id] == nil and call('HGET', PAYLOAD, id)
-  if value then
-    local _, _, due = waitingPlace(id, value)
-    values[id] = { value, due, not due and call('ZSCORE', DEAD, id) or nil }
-    if not due and not values[id][3] then
-      running[#running + 1] = id
-    end
-  end
+  ids[index - 2] = ARGV[index]
 end
-local holderOf = claimsOf(running)
-for index = 3, #ARGV do
-  local id = ARGV[index]
-  local known = values[id]
-  if known and known[2] then
-    showWaiting(id, known[1], known[2])
-  elseif known and known[3] then
-    showDead(id, known[1], known[3])
-  elseif known then
-    local holder = holderOf[id] or { '', '0', '0' }
-    showRunning(id, known[1], holder[1], holder[2], holder[3])
-  end
-end
-return { found, owners, handedOut }
+showAll(ids)
+return shown

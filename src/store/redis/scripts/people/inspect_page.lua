@@ -1,11 +1,11 @@
 -- inspect_page: the messages of one state, page by page.
--- uses: base control claims lines failures describe
+-- uses: base control claims lines failures extras describe
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, then the place after which
 --           to go on as the last page gave it: set, number, member ('' at first), and the last death when the walk began ('' at first)
 -- reply     the place after the last message looked at (set, number, member; nothing at the end), that last death,
---           how many were looked at, and rows of ten and owners: see `describe`
+--           how many were looked at, what is shown: see `describe`, and now
 --
 -- Each state is read in an order that its messages keep while they stay in it, so that each appears once:
 --   delayed, ready   the lines by name, each by dueAt and member
@@ -223,4 +223,4 @@ end
 
 local showState = { delayed = showWaitingState, ready = showWaitingState, running = showRunningState, dead = showDeadState }
 local place = showState[state]() and {} or { placeSet, placeNumber, placeMember }
-return { place, lastDeath, examined, found, owners, handedOut }
+return { place, lastDeath, examined, shown, string.format('%.3f', now) }

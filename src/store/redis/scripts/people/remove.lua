@@ -1,5 +1,5 @@
 -- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
--- uses: base lines failures
+-- uses: base lines failures extras remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'waiting' or 'dead', then the ids
@@ -13,6 +13,10 @@ local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
     return 'missing'
+  end
+  if isRemembered(value) then
+    forgetRemembered(id)
+    return from == 'dead' and untilOf(value) > now and 'removed' or 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
@@ -30,6 +34,7 @@ local function remove(id)
   end
   call('HDEL', PAYLOAD, id)
   forget(id)
+  forgetExtras(id)
   return 'removed'
 end
 

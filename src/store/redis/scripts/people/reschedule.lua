@@ -1,5 +1,5 @@
 -- reschedule: gives waiting messages another moment; attempts, error and produce order stay.
--- uses: base lines failures
+-- uses: base lines failures remembered
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then two for each: id, delay in ms or '@' and a moment
@@ -9,7 +9,7 @@
 
 local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
-  if not value then
+  if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)

@@ -1,5 +1,5 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines failures workers
+-- uses: base claims lines failures workers remembered
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
 -- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, their limits,
@@ -211,6 +211,7 @@ isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
+  pruneRemembered()
 end
 
 local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)

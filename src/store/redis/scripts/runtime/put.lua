@@ -1,19 +1,24 @@
 -- put: accepts messages, in order.
--- uses: base claims order lines failures placing
+-- uses: base claims order lines failures extras remembered placing
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
---           'new' if all may only be stored anew and no id is there twice, else 'each', how many runs;
+--           'new' if all may only be stored anew and no id is there twice, else 'each', how many runs, how many have tags;
 --           for each run of messages that have them in common: place of the line in KEYS, ifExists as `placing` says, delay
---           in ms or '@' and a moment, how many; then two for each message: id, payload
+--           in ms or '@' and a moment, how many; then two for each message: id, payload;
+--           then two for each that has tags: its place, and each tag behind a line feed
 -- reply     now; then for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'running'
 -- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
 --           P5 an id is taken until its message is gone      P7 produce order: see `order`
 -- cost      O(log n) for each message, no body is read unless it is replaced; one publish at most
 
-local plain, mode, runCount = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local firstPair = 6 + runCount * 4
-local messageCount = (#ARGV - firstPair + 1) / 2
+local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local firstPair = 7 + runCount * 4
+local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
+local tagsAt = {}
+for index = #ARGV - 2 * tagged + 1, #ARGV, 2 do
+  tagsAt[tonumber(ARGV[index])] = ARGV[index + 1]
+end
 local exceptions = { string.format('%.3f', now) }
 
 local function except(place, word)
@@ -45,7 +50,7 @@ end
 -- Calls visit(line, ifExists, dueAt, place of the first, of the last) for each run.
 local function eachRun(visit)
   local place = 1
-  for run = 6, firstPair - 1, 4 do
+  for run = 7, firstPair - 1, 4 do
     local count = tonumber(ARGV[run + 3])
     visit(KEYS[tonumber(ARGV[run])], ARGV[run + 1], dueOf(ARGV[run + 2]), place, place + count - 1)
     place = place + count
@@ -99,6 +104,9 @@ local function putNew()
   if size > 0 then
     call('HSET', PAYLOAD, unpack(payloads))
   end
+  for place, tags in pairs(tagsAt) do
+    setTags(ARGV[firstPair + 2 * place - 2], tags)
+  end
   for _, line in ipairs(lines) do
     entered(line, earliest[line])
   end
@@ -109,11 +117,11 @@ end
 local isReserved = false
 local function putOne(line, ifExists, dueAt, place)
   local id = ARGV[firstPair + 2 * place - 2]
-  if not isReserved and not (ifExists == 'keep' and call('HEXISTS', PAYLOAD, id) == 1) then
+  if not isReserved and not (ifExists == 'keep' and isTakenStill(id)) then
     reserveStamps(messageCount, call)
     isReserved = true
   end
-  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1])
+  local word = placeOne(line, ifExists, dueAt, id, ARGV[firstPair + 2 * place - 1], tagsAt[place] or '')
   if word then
     except(place, word)
   end

@@ -1,15 +1,16 @@
 -- settle_then: as `settle`, for settlements that carry new messages: those are stored if their settlement counts.
--- uses: base claims order lines failures placing settling
+-- uses: base claims order lines failures extras remembered placing settling
 --
 -- KEYS      those of `base`, the claims, the lines of the new messages
--- ARGV      now, channel, how many new messages, and six for each: place of its settlement (from 1), place of its line in
---           KEYS, 'keep' or 'replace', delay in ms or '@' and a moment, id, payload; then groups: see `settling`
+-- ARGV      now, channel, how many new messages, and seven for each: place of its settlement (from 1), place of its line in
+--           KEYS, 'keep' or 'replace', delay in ms or '@' and a moment, id, payload, each tag behind a
+--           line feed; then groups: see `settling`
 -- reply     see `settling`. Refused are on a full server those that carry messages, and one that would replace a message
 --           that another worker runs
 -- upholds   those of `settle`, and P15 a settlement and what it carries count together or not at all
 -- cost      as `settle`, and O(log n) for each new message
 
-local FIELDS = 6
+local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count
 
@@ -65,7 +66,7 @@ carry = function()
   flush()
   for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
     local line = KEYS[tonumber(ARGV[message + 1])]
-    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5])
+    placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
 end

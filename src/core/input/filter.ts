@@ -1,0 +1,105 @@
+/** Which messages a caller means in `cancel`, `reschedule`, `revive` and `purge`, checked and normalised. */
+import { parseDuration, type Duration } from './duration.ts'
+import { UsageError, describe } from '../errors.ts'
+import { checkId, checkTag, checkTopic, type MessageState } from '../message.ts'
+import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+
+/** By id, or all that fit: with at least one of `state`, `topic` and `tag`, so that it never means "everything". */
+export type Filter =
+  | { ids: readonly string[] }
+  | {
+      /** Default: every state that the call can change. */
+      state?: MessageState
+      topic?: string
+      tag?: string
+      /** Dead for at least this long, or, in any other state, produced at least this long ago. */
+      olderThan?: Duration
+      /** At most so many are changed. */
+      limit?: number
+    }
+
+export type FilterOptions = {
+  /** Changes nothing, and answers as if it had. */
+  dryRun?: boolean
+  /** Called after each step: a filter is worked off some hundred messages at a time. */
+  onProgress?: (progress: FilterProgress) => void
+}
+
+export type FilterProgress = {
+  /** How many were changed so far. */
+  readonly done: number
+  /** How many were looked at so far. */
+  readonly looked: number
+}
+
+export type ParsedFilter = { readonly ids: readonly string[] } | Selection
+
+/** All that fit, in the words of the contract. */
+export type Selection = {
+  /** Undefined: the caller named none. */
+  readonly state: MessageState | undefined
+  readonly tag: string | undefined
+  readonly search: { readonly topic?: string; readonly olderThanMs?: number }
+  readonly limit: number
+}
+
+export const IDS_MAX = 10_000
+
+const FILTER_KEYS = ['ids', 'state', 'topic', 'tag', 'olderThan', 'limit'] as const
+
+/** `states`: those that the call can change. */
+export function parseFilter(value: unknown, states: readonly MessageState[]): ParsedFilter {
+  const { ids, ...given } = checkRecord(value, 'filter', FILTER_KEYS)
+  const { state, topic, tag, olderThan, limit } = given
+  if (ids !== undefined) {
+    if (Object.values(given).every((part) => part === undefined)) return { ids: checkIds(ids) }
+    throw filterInvalid('a filter has "ids" beside other parts; give { ids } alone.', value)
+  }
+  if (state === undefined && topic === undefined && tag === undefined)
+    throw filterInvalid(
+      'a filter is { ids }, or has at least one of state, topic and tag; it never means "everything".',
+      value,
+    )
+  return {
+    state: state === undefined ? undefined : parseOneOf(state, 'state', states),
+    tag: tag === undefined ? undefined : checkTag(tag),
+    search: {
+      ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
+      ...(olderThan === undefined ? {} : { olderThanMs: parseDuration(olderThan, 'olderThan') }),
+    },
+    limit:
+      limit === undefined ? Infinity : parseInteger(limit, 'limit', { min: 1, max: Number.MAX_SAFE_INTEGER }),
+  }
+}
+
+export function parseFilterOptions(options: unknown): FilterOptions {
+  const { dryRun, onProgress } = checkRecord(options ?? {}, 'options', ['dryRun', 'onProgress'])
+  if (dryRun !== undefined && typeof dryRun !== 'boolean')
+    throw new UsageError('OPTION_INVALID', `dryRun is ${describe(dryRun)}; give true or false.`, {
+      value: dryRun,
+    })
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw new UsageError('OPTION_INVALID', `onProgress is ${describe(onProgress)}; give a function.`, {
+      value: onProgress,
+    })
+  return {
+    ...(dryRun === undefined ? {} : { dryRun }),
+    ...(onProgress === undefined ? {} : { onProgress: onProgress as (progress: FilterProgress) => void }),
+  }
+}
+
+export function checkIds(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) {
+    throw new UsageError('ID_INVALID', `ids is ${describe(value)}; give an array of ids.`, { value })
+  }
+  if (value.length > IDS_MAX) {
+    throw new UsageError('BATCH_TOO_LARGE', `${value.length} ids in one call; allowed: ${IDS_MAX}.`, {
+      value: value.length,
+    })
+  }
+  return value.map(checkId)
+}
+
+function filterInvalid(text: string, value: unknown): UsageError {
+  return new UsageError('FILTER_INVALID', text, { value })
+}

@@ -1,0 +1,32 @@
+/** From what `handle` is given to a lane: a topic that may be used, a function, and its options. */
+import { UsageError, describe } from '../core/errors.ts'
+import { parseHandleOptions } from '../core/input/handle-options.ts'
+import type { Handler } from '../runtime/handler.ts'
+import { Lane, type Lanes } from '../runtime/runs/lanes.ts'
+import { checkDeclared } from './draft.ts'
+import type { Settings } from './settings.ts'
+
+export type HandleCall = { readonly topic: string; readonly handler: Handler; readonly options: unknown }
+
+export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, options }: HandleCall): Lane {
+  checkDeclared(settings, topic)
+  if (typeof handler !== 'function') {
+    throw new UsageError(
+      'HANDLER_INVALID',
+      `the handler of "${topic}" is ${describe(handler)}; give a function.`,
+      { value: handler },
+    )
+  }
+  if (lanes.get(topic) !== undefined) {
+    throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
+      value: topic,
+    })
+  }
+  const { concurrency, timeoutMs, retry, schemas } = settings
+  return new Lane(
+    topic,
+    handler,
+    parseHandleOptions(options, { concurrency, timeoutMs, retry }),
+    schemas?.get(topic),
+  )
+}
