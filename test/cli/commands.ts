@@ -255,6 +255,15 @@ export function describeCommands(engine: Engine): void {
       expect(await shell.run(on('copied', 'backup', 'copy'))).toMatchObject({ code: 2 })
     })
 
+    it('migrate: twice is fine; what it would send can be shown where there is something', async (context) => {
+      const shell = await place(context)
+      for (let i = 0; i < 2; i += 1)
+        expect(await shell.run(on('migrated', 'migrate'))).toMatchObject({ code: 0, stderr: '' })
+      const { code, stdout } = await shell.run(on('migrated', 'migrate', '--print'))
+      expect(code).toBe(engine.name === 'postgres' ? 0 : 1)
+      expect(stdout.includes('create table')).toBe(engine.name === 'postgres')
+    })
+
     it('many from standard input, as payloads or as whole messages', async (context) => {
       const shell = await place(context)
       const payloads = Array.from({ length: 2_345 }, (_, i) => JSON.stringify({ i })).join('\n')

@@ -51,4 +51,8 @@ export const postgres: Engine = {
     const { migrateUrl } = await import('./probe.ts')
     await migrateUrl(urlOf(target), context.logger)
   },
+  migrationText: async (url) => {
+    const { migrationOf } = await import('./probe.ts')
+    return migrationOf(url)
+  },
 }

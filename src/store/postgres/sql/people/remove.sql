@@ -5,8 +5,8 @@
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
 create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
-language plpgsql set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan set jit = off as $$
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off
+set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   answers text[];
@@ -16,7 +16,7 @@ begin
     select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
       from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
   ), gone as (
-    delete from punctual.message m using free f where m.ctid = f.place
+    delete from punctual.message m where m.ctid = any (array(select f.place from free f))
   ), counted as (
     insert into punctual.delta select q, f.topic, -(count(*) filter (where f.state = 0)), 0,
       -(count(*) filter (where f.state = 2)) from free f where f.state < 3 group by f.topic

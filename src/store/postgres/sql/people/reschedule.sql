@@ -6,7 +6,7 @@
 create or replace function punctual.reschedule_1(
   q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -21,7 +21,8 @@ begin
       from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
       order by u.id, u.o desc
   ), moved as (
-    update punctual.message m set due_at = e.due_at, first_due_at = null from e where m.ctid = e.place
+    update punctual.message m set due_at = e.due_at, first_due_at = null from e
+      where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   )
   select (select array_agg(case
         when e.id is not null then 'rescheduled'

@@ -4,7 +4,7 @@
 -- cost       one row and two index entries each
 create or replace function punctual.revive_1(q int, at bigint, ids text[])
 returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
@@ -22,7 +22,8 @@ begin
       where u.mention = 1 order by u.o
   ), risen as (
     update punctual.message m set state = 0, seq = e.seq, due_at = t, first_due_at = null, until = null, attempt = 0,
-      lapses = 0, error = null, reason = null from e where m.ctid = e.place
+      lapses = 0, error = null, reason = null from e
+      where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   ), counted as (
     insert into punctual.delta select q, e.topic, count(*), 0, -count(*) from e group by e.topic
   )

@@ -12,7 +12,7 @@ create or replace function punctual.claim_lapsed_1(
   id text, topic text, priority smallint, due_at bigint, first_due_at bigint, attempt int, lapses smallint, meta text,
   body text, now_at bigint, next_at bigint, is_own_lapsed boolean
 ) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare

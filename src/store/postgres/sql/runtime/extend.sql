@@ -6,7 +6,7 @@
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
 create or replace function punctual.extend_1(q int, at bigint, ids text[], tokens bigint[], lease bigint)
 returns boolean[] language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
@@ -16,8 +16,8 @@ begin
     select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
       order by m.id for update skip locked
   )
-  update punctual.message m set until = t + lease from held h
-    where m.ctid = h.place and (h.id, h.token) in (select * from unnest(ids, tokens));
+  update punctual.message m set until = t + lease where m.ctid = any (array(
+    select h.place from held h join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
   return array(
     select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);

@@ -15,7 +15,7 @@ create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
   bodies text[], tag_lists text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
-set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
