@@ -127,7 +127,7 @@ async function openWorker(context, handle) {
       if (!state.isOpen) return
       const { wait } = rows.pop()
       const waitMs = wait === null ? 60_000 : Number(wait) - LEAD_MS
-      state.floor = Date.now() - 2_000
+      state.floor = Date.now() + Math.min(0, wait === null ? 0 : Number(wait)) - 2_000
       if (rows.length > 0) void run(rows)
       if (waitMs <= 0 || state.isWoken) continue
       state.isReading = false

@@ -438,20 +438,23 @@ $$;
 -- promises   P4. A lapsed lease that nobody took over is extended too. One that an open transaction has locked (a handler
 --            completes its message there) is not touched: the lock protects it. Its holder hears that it is held.
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.extend_1(q int, at bigint, ids text[], tokens bigint[], lease bigint)
 returns boolean[] language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
+  held record;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  with held as materialized (
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens into held from (
     select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
-      order by m.id for update skip locked
-  )
+      order by m.id for update skip locked) l;
   update punctual.message m set until = t + lease where m.ctid = any (array(
-    select h.place from held h join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
+    select h.place from unnest(held.places, held.ids, held.tokens) as h(place, id, token)
+      join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
   return array(
     select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
@@ -621,6 +624,9 @@ $$;
 -- Joins are by hash (nested loops are off): the planner takes every array for ten entries, and a loop over a thousand in a
 -- thousand costs a second. Rows are then found by their places.
 --
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
+--
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
@@ -632,11 +638,17 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
+  locked record;
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
+      array_agg(l.owner) as owners, array_agg(l.due_at) as dues
+    into locked from (
+      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
+        where m.queue = q and m.id = any (ids) order by m.id for update skip locked) l;
   with held as materialized (
-    select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
-      where m.queue = q and m.id = any (ids) order by m.id for update skip locked
+    select * from unnest(locked.places, locked.ids, locked.tokens, locked.topics, locked.owners, locked.dues)
+      as h(place, id, token, topic, owner, due_at)
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
         case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay
@@ -1146,17 +1158,26 @@ $$;
 -- reply      a word for each: 'removed', 'running' or 'missing'; the second mention of an id finds nothing
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off
 set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   answers text[];
+  locked record;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.state) as states, array_agg(l.topic) as topics,
+      array_agg(l.is_removal) as removals
+    into locked from (
+      select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
+        from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3)
+        order by m.id for update) l;
   with free as materialized (
-    select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
-      from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
+    select * from unnest(locked.places, locked.ids, locked.states, locked.topics, locked.removals)
+      as f(place, id, state, topic, is_removal)
   ), gone as (
     delete from punctual.message m where m.ctid = any (array(select f.place from free f))
   ), counted as (
@@ -1183,6 +1204,8 @@ $$;
 -- reply      answers: 'rescheduled', 'running' or 'missing'; ring as in put_1
 -- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row and two index entries each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.reschedule_1(
   q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
@@ -1191,11 +1214,14 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
+  locked record;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
-  with free as materialized (
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
-      order by m.id for update
+      order by m.id for update) l;
+  with free as materialized (
+    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
   ), e as materialized (
     select distinct on (u.id) u.id, f.place, f.topic, coalesce(u.moment, t + u.delay) as due_at
       from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
@@ -1223,6 +1249,8 @@ $$;
 --
 -- reply      answers: 'revived' or 'missing'; the second mention of an id finds nothing; ring as in put_1
 -- cost       one row and two index entries each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.revive_1(q int, at bigint, ids text[])
 returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
@@ -1230,11 +1258,14 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
+  locked record;
 begin
   perform set_config('lock_timeout', '1000', true);
-  with free as materialized (
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 2
-      order by m.id for update
+      order by m.id for update) l;
+  with free as materialized (
+    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
   ), u as materialized (
     select x.id, x.o, row_number() over (partition by x.id order by x.o) as mention
       from unnest(ids) with ordinality as x(id, o)

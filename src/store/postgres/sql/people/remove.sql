@@ -4,17 +4,26 @@
 -- reply      a word for each: 'removed', 'running' or 'missing'; the second mention of an id finds nothing
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off
 set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   answers text[];
+  locked record;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.state) as states, array_agg(l.topic) as topics,
+      array_agg(l.is_removal) as removals
+    into locked from (
+      select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
+        from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3)
+        order by m.id for update) l;
   with free as materialized (
-    select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
-      from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3) order by m.id for update
+    select * from unnest(locked.places, locked.ids, locked.states, locked.topics, locked.removals)
+      as f(place, id, state, topic, is_removal)
   ), gone as (
     delete from punctual.message m where m.ctid = any (array(select f.place from free f))
   ), counted as (

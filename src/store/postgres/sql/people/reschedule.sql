@@ -3,6 +3,8 @@
 -- reply      answers: 'rescheduled', 'running' or 'missing'; ring as in put_1
 -- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row and two index entries each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.reschedule_1(
   q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
@@ -11,11 +13,14 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
+  locked record;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
-  with free as materialized (
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
-      order by m.id for update
+      order by m.id for update) l;
+  with free as materialized (
+    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
   ), e as materialized (
     select distinct on (u.id) u.id, f.place, f.topic, coalesce(u.moment, t + u.delay) as due_at
       from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id

@@ -11,6 +11,9 @@
 -- Joins are by hash (nested loops are off): the planner takes every array for ten entries, and a loop over a thousand in a
 -- thousand costs a second. Rows are then found by their places.
 --
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
+--
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
@@ -22,11 +25,17 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   t bigint := punctual.now_1(at);
+  locked record;
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
+      array_agg(l.owner) as owners, array_agg(l.due_at) as dues
+    into locked from (
+      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
+        where m.queue = q and m.id = any (ids) order by m.id for update skip locked) l;
   with held as materialized (
-    select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
-      where m.queue = q and m.id = any (ids) order by m.id for update skip locked
+    select * from unnest(locked.places, locked.ids, locked.tokens, locked.topics, locked.owners, locked.dues)
+      as h(place, id, token, topic, owner, due_at)
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
         case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay
