@@ -51,6 +51,11 @@ async function prepare(client) {
   await client.query('select pg_advisory_unlock(1)')
 }
 
+const push = (batch, message) => {
+  batch.moments.push(message.dueAt || Date.now())
+  batch.bodies.push(JSON.stringify(message))
+}
+
 async function openProducer(context) {
   const client = await connect(context)
   await prepare(client)
@@ -67,10 +72,6 @@ async function openProducer(context) {
       values: [moments, bodies],
     })
     if (rows[0].is_head) ring()
-  }
-  const push = (batch, message) => {
-    batch.moments.push(message.dueAt || Date.now())
-    batch.bodies.push(JSON.stringify(message))
   }
   let turn
   const one = (message) => {
@@ -131,7 +132,7 @@ async function openWorker(context, handle) {
       if (rows.length > 0) void run(rows)
       if (waitMs <= 0 || state.isWoken) continue
       state.isReading = false
-      timer = setTimeout(read, Math.min(2_500, Math.ceil(waitMs)))
+      timer = setTimeout(() => void read(), Math.min(2_500, Math.ceil(waitMs)))
       return
     }
   }
