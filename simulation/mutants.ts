@@ -5,6 +5,8 @@
  * A mutant is an edit of the text: `find` must occur exactly once in its file. When the code around it has changed so
  * that it no longer does, the run fails and the mutant is to be planted anew.
  */
+import { CONTROL_MUTANTS } from './control-mutants.ts'
+
 export type Mutant = {
   readonly name: string
   readonly file: string
@@ -246,15 +248,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a return after a stop told it to end is taken for completed work',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace: "return ending.kind === 'returned' ? COMPLETE : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'returned' ?",
   },
   {
     name: 'what a handler throws because we told it to end counts against the message',
     file: 'src/core/run.ts',
-    find: "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : RELEASE",
-    replace:
-      "return ending.kind === 'returned' && !hasSeenSignal ? COMPLETE : ending.kind === 'threw' ? { kind: 'conclude', ending } : RELEASE",
+    find: "return ending.kind === 'returned' && !hasSeenSignal ?",
+    replace: "return ending.kind === 'threw' || !hasSeenSignal ?",
   },
   {
     name: 'complete() is forgotten at the timeout',
@@ -271,8 +272,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: "name === 'held' || name === 'queued')",
-    replace: "name === 'over')",
+    find: 'return this.#giveBack(() => true)',
+    replace: 'return this.#giveBack(() => false)',
   },
   {
     name: 'stop waits for as long as it takes',
@@ -390,4 +391,5 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    this.leases.restart(now)\n',
     replace: '',
   },
+  ...CONTROL_MUTANTS,
 ]

@@ -102,8 +102,8 @@ export const CALM: Faults = {
   timerLagMs: 2,
 }
 
-/** `more`: for what was added later, so that a seed keeps the rest of its plan. */
-export function drawPlan(chance: Chance, more: Chance): Plan {
+/** `more`, `third`: for what was added later, so that a seed keeps the rest of its plan. */
+export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -132,7 +132,11 @@ export function drawPlan(chance: Chance, more: Chance): Plan {
     retryWaitMaxMs,
     patienceMs: chance.pick([500, 3_000, 10_000]),
     actions: chance.whole(20, 120),
-    actionKinds: { ...drawActions(chance), 'produce misfit': misfit },
+    actionKinds: {
+      ...drawActions(chance),
+      'produce misfit': misfit,
+      control: third.happens(0.5) ? third.next() * 4 : 0,
+    },
     schemas,
     handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
@@ -252,7 +256,7 @@ function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHand
   }
 }
 
-function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit'> {
+function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit' | 'control'> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

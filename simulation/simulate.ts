@@ -5,19 +5,21 @@
 import { MemoryStore } from '../src/store/memory/store.ts'
 import type { Store } from '../src/store/contract/store.ts'
 import { Actions } from './world/actions.ts'
+import { AuditedStore } from './world/audited-store.ts'
 import { Chance } from './world/chance.ts'
+import { ControlsJudge } from './judges/controls.ts'
 import { planDisturbances } from './world/disturbances.ts'
 import { EffectOrder } from './world/effect-order.ts'
 import { Fairness } from './judges/fairness.ts'
 import { History } from './judges/history.ts'
 import { Host } from './world/host.ts'
-import { Ledger } from './judges/ledger.ts'
+import { Ledger, type Known } from './judges/ledger.ts'
 import { ModelStore } from './world/model-store.ts'
 import { drawPlan, type Plan } from './plan.ts'
 import { StoreTime } from './world/store-time.ts'
 import { newTally, type Tally } from './judges/tally.ts'
 import { Timeline } from './world/timeline.ts'
-import { checkCensus, endInCalm } from './judges/verdict.ts'
+import { NOBODY, checkCensus, endInCalm } from './judges/verdict.ts'
 import { Violations } from './judges/violations.ts'
 import { Weather } from './world/weather.ts'
 import type { World } from './world/world.ts'
@@ -75,7 +77,7 @@ async function goThrough(world: World): Promise<void> {
 
 function makeWorld(seed: number, withHistory: boolean): World {
   const chance = new Chance(seed)
-  const plan = drawPlan(chance.stream('plan'), chance.stream('second plan'))
+  const plan = drawPlan(chance.stream('plan'), chance.stream('second plan'), chance.stream('third plan'))
   const timeline = new Timeline()
   const storeTime = new StoreTime(timeline, chance.stream('store time').whole(-60_000, 60_000))
   const history = new History(() => timeline.now, withHistory)
@@ -87,10 +89,19 @@ function makeWorld(seed: number, withHistory: boolean): World {
     onGranted: (topic, id, readyAt) => fairness.granted(topic, id, readyAt),
     jumpedAt: () => storeTime.jumpedAt,
     setBackMs: () => storeTime.setBackMs,
+    isControlled: (topic) => controls.isControlled(topic),
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
     policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
   })
+  const controls = new ControlsJudge({
+    violations,
+    elapsed: () => timeline.now,
+    storeNow: () => storeTime.now(),
+    running: (topic) => [...ledger.messages.values()].filter((known) => isRunning(known, topic)).length,
+    slackMs: () => 4 * (world.weather.faults.timerLagMs + world.weather.faults.latencyMs),
+  })
+  storeTime.onJump = () => controls.clockJumped()
   const world: World = {
     plan,
     chance,
@@ -99,6 +110,8 @@ function makeWorld(seed: number, withHistory: boolean): World {
     store: makeStore(plan, storeTime, timeline),
     ledger,
     fairness,
+    controls,
+    direct: () => new AuditedStore(world, NOBODY),
     effectOrder: new EffectOrder(),
     weather: new Weather(plan),
     history,
@@ -106,6 +119,10 @@ function makeWorld(seed: number, withHistory: boolean): World {
     tally: newTally(),
   }
   return world
+}
+
+function isRunning({ place, message }: Known, topic: string): boolean {
+  return place === 'running' && message.topic === topic
 }
 
 function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store {

@@ -51,12 +51,12 @@ export class Fairness {
 
   /** A message leaves the line of its topic after a wait there since `readyAt`. */
   granted(topic: string, id: string, readyAt: number): void {
-    const { plan, timeline, violations } = this.#world()
+    const { plan, timeline, violations, controls } = this.#world()
     if (timeline.now - readyAt <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
     if (plan.schemas === 'later') return // A schema that takes its time holds a slot, and no handler is seen to run.
     for (const process of this.#processes) {
       // Only since it has nothing else of this topic to do.
-      const since = Math.max(readyAt, process.idleSince(topic), process.worksSince)
+      const since = Math.max(readyAt, process.idleSince(topic), process.worksSince, controls.freeSince(topic))
       if (timeline.now - since <= this.#boundMs() || !isWell(process, since)) continue
       violations.add(
         'P12',

@@ -38,8 +38,9 @@ export type LeaseRecord = LeaseRef & {
   readonly isSchemaSlow: boolean
   /** By the store's clock. */
   endsAt: number
-  /** Whether the reply that carries it has reached its holder. */
+  /** Whether the reply that carries it has reached its holder, and when, in simulated time. */
   isDelivered: boolean
+  deliveredAt: number
   /** Whether its holder was told that it is lost. */
   isLost: boolean
   /** Whether its holder has tried to settle it, whatever came of it, and how it first did. */

@@ -41,6 +41,8 @@ export type LedgerParts = {
   readonly jumpedAt: () => number
   /** By how much the store's clock was set back so far. */
   readonly setBackMs: () => number
+  /** A topic that is paused or has a limit: what waits for that is `ControlsJudge`'s. */
+  readonly isControlled: (topic: string) => boolean
   /** Whether a handler's time may be over before it starts. */
   readonly isSchemaSlow: boolean
   readonly leadMs: number
@@ -317,6 +319,7 @@ export class Ledger {
         ttlMs: own.ttlMs,
       },
       isDelivered: false,
+      deliveredAt: Infinity,
       isLost: false,
       isAnswered: false,
       answer: undefined,
@@ -407,6 +410,7 @@ export class Ledger {
     for (const { place, dueAt, message } of this.#known.values()) {
       if (place !== 'waiting' || dueAt >= until) continue
       if (!request.wants.some(({ topic }) => topic === message.topic)) continue
+      if (this.#parts.isControlled(message.topic)) continue
       this.#parts.violations.add('P9', `a claim says ${next.state}, but ${message.id} is due before that`)
     }
   }

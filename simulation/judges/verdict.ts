@@ -8,8 +8,8 @@
  */
 import { takeCensus } from '../../src/testing/census.ts'
 import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
-import { AuditedStore } from '../world/audited-store.ts'
 import type { Host } from '../world/host.ts'
+import { checkCalmControls, liftControls } from './calm-controls.ts'
 import type { Holder } from './lease-record.ts'
 import { LATER_MS_MAX } from '../world/schemas.ts'
 import type { World } from '../world/world.ts'
@@ -24,7 +24,7 @@ const PROBE_DELAY_MS = 500
 const PROBE_SLACK_MS = 1_000
 
 /** Puts the probes; holds no lease, never dies. */
-const NOBODY: Holder = {
+export const NOBODY: Holder = {
   name: 'nobody',
   handledSince: () => Infinity,
   isDead: false,
@@ -39,6 +39,7 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   const isOver = (): boolean => violations.any
   history.note('weather', () => 'the storm is over')
   weather.becomeCalm()
+  await liftControls(world)
   for (const host of hosts) host.start()
   // What a schema still looks at will be stored, and its delay begins then.
   const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
@@ -101,6 +102,7 @@ async function checkPromptness(world: World, hosts: readonly Host[]): Promise<vo
       if (!world.ledger.wasCompleted(id))
         violations.add('P9', `${host.name} has not handled "${id}" within ${patienceMs} ms`)
     }
+    if (plan.actionKinds.control > 0) await checkCalmControls(world, host)
     await timeline.runUntil(timeline.now + SLACK_MS, () => violations.any)
   }
 }
@@ -110,7 +112,7 @@ async function putProbes(world: World, { name, plan: { topics } }: Host): Promis
   const { history } = world
   const ids = topics.map((topic) => `probe ${name} ${topic}`)
   history.note(name, () => `is alone, and gets ${ids.join(', ')}`)
-  const direct = new AuditedStore(world, NOBODY)
+  const direct = world.direct()
   for (const [i, id] of ids.entries()) {
     await direct.put([
       {

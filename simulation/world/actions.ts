@@ -3,6 +3,7 @@ import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import type { ProduceOptions } from '../../src/core/input/request.ts'
 import type { Queue } from '../../src/queue/queue.ts'
 import type { Chance } from './chance.ts'
+import { actOnControls } from './control-actions.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
 import { MISFIT } from './schemas.ts'
@@ -21,6 +22,7 @@ export type ActionKind =
   | 'look'
   | 'many at once'
   | 'produce misfit'
+  | 'control'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
 
@@ -109,6 +111,8 @@ export class Actions {
         return
       case 'produce misfit':
         return this.#produceMisfit(process)
+      case 'control':
+        return actOnControls(this.#world, queue, this.#topic(), this.#chance)
       case 'look':
         await this.#look(queue)
     }

@@ -1,6 +1,7 @@
 /** A store as one process sees it, with the ledger watching: every call is entered at the moment of its effect. */
 import type * as contract from '../../src/store/contract/store.ts'
 import { StoreWrapper } from '../../src/store/contract/verbs.ts'
+import type { ControlsJudge } from '../judges/controls.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Holder } from '../judges/lease-record.ts'
 import type { Ledger } from '../judges/ledger.ts'
@@ -8,15 +9,17 @@ import type { World } from './world.ts'
 
 export class AuditedStore extends StoreWrapper {
   readonly #ledger: Ledger
+  readonly #controls: ControlsJudge
   readonly #order: EffectOrder
   readonly #holder: Holder
   /** By the store's clock. */
   readonly #now: () => number
 
   constructor(world: World, holder: Holder) {
-    const { store, ledger, effectOrder, storeTime } = world
+    const { store, ledger, controls, effectOrder, storeTime } = world
     super(store)
     this.#ledger = ledger
+    this.#controls = controls
     this.#holder = holder
     this.#order = effectOrder
     this.#now = () => storeTime.now()
@@ -51,7 +54,18 @@ export class AuditedStore extends StoreWrapper {
     const now = this.#now()
     return this.#order.run(
       () => super.claim(request),
-      (reply) => this.#ledger.claim(this.#holder, request, reply, now),
+      (reply) => {
+        this.#ledger.claim(this.#holder, request, reply, now)
+        if (request.from === 'due') this.#controls.handedOut(reply.leases, now)
+      },
+    )
+  }
+
+  override control(change: contract.ControlChange): Promise<void> {
+    const now = this.#now()
+    return this.#order.run(
+      () => super.control(change),
+      () => this.#controls.changed(change, now),
     )
   }
 

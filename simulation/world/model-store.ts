@@ -3,17 +3,20 @@
  * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
+import type { TopicControl } from '../../src/core/controls.ts'
 import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
+import { changeControls, describeControls } from '../../src/store/shared/controls.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { byTurn, freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
+import { modelClaim } from './model-claim.ts'
+import { freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 
 const OWNED_PAGE = 10
@@ -36,6 +39,7 @@ export class ModelStore implements contract.Store {
   }>()
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
+  readonly #controls = new Map<string, TopicControl>()
   #produced = 0
   #granted = 0
   #deaths = 0
@@ -56,7 +60,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: [],
+      features: ['controls'],
     }
   }
 
@@ -164,6 +168,17 @@ export class ModelStore implements contract.Store {
     return { now: this.#now(), workers: this.#workers.list(this.#now()) }
   }
 
+  async control(change: contract.ControlChange): Promise<void> {
+    this.#admit(0)
+    changeControls(this.#controls, change, this.#now())
+    for (const { call } of this.#listeners) call({ kind: 'controls' })
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    this.#admit(0)
+    return { now: this.#now(), controls: describeControls(this.#controls, this.#now()) }
+  }
+
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     this.#figures.record(figures, this.#now())
@@ -238,32 +253,18 @@ export class ModelStore implements contract.Store {
   }
 
   #claimDue(request: contract.ClaimDue): contract.ClaimReply {
-    const { owner, facts, wants, limit, bytesMax, leadMs } = request
     const now = this.#now()
-    this.#workers.see(owner, facts, now)
-    const until = now + Math.min(leadMs, this.capabilities.leadMs)
-    const left = new Map(wants.map((want) => [want.topic, want.limit]))
-    const wanted = (): ModelEntry[] =>
-      [...this.#entries.values()].filter(
-        ({ place, message }) => place === 'waiting' && left.has(message.topic),
-      )
-    const due = (): ModelEntry[] => wanted().filter(({ dueAt }) => dueAt <= until)
-    const leases: contract.Lease[] = []
-    let bytes = 0
-    for (const entry of due().toSorted((a, b) => byTurn(a, b, wants))) {
-      const room = left.get(entry.message.topic) ?? 0
-      if (room === 0 || leases.length === limit) continue
-      bytes += entry.message.body.length
-      if (bytes > bytesMax && leases.length > 0) break
-      left.set(entry.message.topic, room - 1)
+    this.#workers.see(request.owner, request.facts, now)
+    const leadMs = Math.min(request.leadMs, this.capabilities.leadMs)
+    const claim = modelClaim(this.#entries.values(), this.#controls, { ...request, leadMs }, now)
+    const leases = claim.taken.map((entry) => {
       entry.place = 'running'
       entry.attempt += 1
-      leases.push(this.#lease(entry, now, request))
-    }
-    if (due().length > 0) return { leases, next: { state: 'EXPIRED' } }
-    const at = Math.min(Infinity, ...wanted().map(({ dueAt }) => dueAt))
-    for (const topic of left.keys()) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    return { leases, next: nextAt(at, until) }
+      return this.#lease(entry, now, request)
+    })
+    for (const [topic, control] of claim.charged) this.#controls.set(topic, control)
+    for (const [topic, at] of claim.told) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
+    return { leases, next: claim.next, ...(claim.limited.length === 0 ? {} : { limited: claim.limited }) }
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -300,6 +301,7 @@ export class ModelStore implements contract.Store {
 
   #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {
     const owner = entry.held?.owner
+    this.#noteFreed(entry.message.topic, settlement.kind === 'release' ? owner : undefined)
     entry.held = undefined
     switch (settlement.kind) {
       case 'ack':
@@ -342,6 +344,12 @@ export class ModelStore implements contract.Store {
 
   #isRemembered(id: string): boolean {
     return (this.#remembered.get(id)?.until ?? 0) > this.#now()
+  }
+
+  /** One that runs ends. At its limit, that lets another one start. */
+  #noteFreed(topic: string, releasedBy: string | undefined): void {
+    const running = this.#running().filter(({ entry }) => entry.message.topic === topic).length
+    if (running === this.#controls.get(topic)?.limit.concurrency) this.#wakesFor.push(releasedBy)
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {

@@ -20,6 +20,8 @@ import { ProcessClock } from './process-clock.ts'
 import { schemasFor } from './schemas.ts'
 import type { World } from './world.ts'
 
+/** Wake-ups that take longer come too late to keep a message from its start. */
+const HEARD_MS_MAX = 100
 /** The share of topics that get their handler after the start. */
 const LATE_TOPICS = 0.1
 
@@ -120,6 +122,7 @@ export class SimulatedProcess implements Holder {
     const lease = this.#world.ledger.leaseOf(ref)
     if (lease === undefined) return
     lease.isDelivered = true
+    lease.deliveredAt = this.#world.timeline.now
     const key = `${lease.id} ${lease.attempt}`
     this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
@@ -212,6 +215,7 @@ export class SimulatedProcess implements Holder {
       return undefined
     }
     this.#checkStart(lease)
+    this.#checkPaused(lease)
     lease.startedAt = timeline.now
     this.starts += 1
     tally.handlersStarted += 1
@@ -275,6 +279,22 @@ export class SimulatedProcess implements Holder {
     if (ledger.messages.get(id)?.lease !== lease) violations.add('P3', `${who} with a lease that is over`)
     // Stores count whole milliseconds, so that a lease may end up to one earlier than its holder can know.
     else if (endsAt < now) violations.add('P3', `${who} ${now - endsAt} ms after its lease ended`)
+  }
+
+  /**
+   * One that stood still, or whose wake-up or answer may have been lost, cannot know of a pause. It then has its time from the
+   * moment when it could have started the message.
+   */
+  #checkPaused(lease: LeaseRecord): void {
+    const { controls, plan, storeTime, timeline, weather } = this.#world
+    // With a schema that takes its time the handler starts when that is over.
+    if (plan.schemas === 'later') return
+    const { wakeLoss, wakeDelayMs } = weather.faults
+    const isTold = wakeLoss === 0 && wakeDelayMs <= HEARD_MS_MAX
+    const isWell = this.troubledAt < lease.grantedAt && this.frozenAt < lease.grantedAt
+    const dueForMs = storeTime.now() - lease.dueAt
+    const couldStartAt = Math.max(lease.deliveredAt, timeline.now - dueForMs, this.frozenUntil)
+    controls.started(lease, this.name, isTold && isWell ? -Infinity : couldStartAt)
   }
 
   /**

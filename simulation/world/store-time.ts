@@ -7,6 +7,8 @@ export class StoreTime {
   #aheadMs: number
   #jumpedAt = -1
   #setBackMs = 0
+  /** Called after each jump. */
+  onJump: () => void = () => undefined
 
   constructor(timeline: Timeline, aheadMs: number) {
     this.#timeline = timeline
@@ -33,5 +35,6 @@ export class StoreTime {
     this.#aheadMs += byMs
     this.#jumpedAt = this.#timeline.now
     if (byMs < 0) this.#setBackMs -= byMs
+    this.onJump()
   }
 }

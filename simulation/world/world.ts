@@ -1,6 +1,7 @@
 /** What every part of one simulation shares. */
 import type { Store } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
+import type { ControlsJudge } from '../judges/controls.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Fairness } from '../judges/fairness.ts'
 import type { History } from '../judges/history.ts'
@@ -20,6 +21,9 @@ export type World = {
   readonly store: Store
   readonly ledger: Ledger
   readonly fairness: Fairness
+  readonly controls: ControlsJudge
+  /** The store without a line that could fail, watched like every other. */
+  readonly direct: () => Store
   readonly effectOrder: EffectOrder
   readonly weather: Weather
   readonly history: History

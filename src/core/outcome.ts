@@ -46,6 +46,13 @@ export type Outcome =
   | { readonly kind: 'lapse'; readonly error: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly error: string }
 
+/** A retry cannot help. */
+export const UNREADABLE: Outcome = {
+  kind: 'dead',
+  reason: 'unreadable',
+  error: 'the stored policy of the message cannot be read',
+}
+
 /** What stays of a message that is done: for how long, how it ended, what its handler returned. */
 export type RememberedEnd = {
   readonly ms: number

@@ -23,7 +23,8 @@ import { assertNever } from './errors.ts'
 /** What a claim says about the future; the store's contract has the same words. */
 export type NextAnswer =
   | { readonly state: 'NO_TASK' }
-  | { readonly state: 'WAITING'; readonly ms: number }
+  /** `isSharp`: nothing is handed out ahead of it, so that a later question means a later start. */
+  | { readonly state: 'WAITING'; readonly ms: number; readonly isSharp?: boolean }
   | { readonly state: 'EXPIRED' }
 
 /**
@@ -166,5 +167,7 @@ function waitMs(
   { fallbackMs, slackMs }: ScheduleLimits,
 ): number {
   const longest = Math.min(fallbackMs, TIMER_MS_MAX)
-  return next.state === 'NO_TASK' ? longest : Math.max(0, Math.min(next.ms + slackMs, longest))
+  if (next.state === 'NO_TASK') return longest
+  const ms = next.isSharp === true ? next.ms : next.ms + slackMs
+  return Math.max(0, Math.min(ms, longest))
 }

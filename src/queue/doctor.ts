@@ -1,8 +1,9 @@
 /** What an operator should know: what the engine finds about itself, and what stands still in this queue. */
 import { describe } from '../core/errors.ts'
 import { DAY_MS, formatDuration } from '../core/input/duration.ts'
-import { worstFirst } from '../store/contract/findings.ts'
+import { warning, worstFirst } from '../store/contract/findings.ts'
 import type { Finding, Store } from '../store/contract/store.ts'
+import { limitsOf, nameOfControl, pauseOf, readControls, type ControlsInForce } from './controls.ts'
 import { countDueBefore } from './forecast.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
@@ -15,17 +16,47 @@ const TOLD_MAX = 10
 
 /** Worst first. */
 export async function examine(store: Store, now: number): Promise<Finding[]> {
-  return worstFirst([...(await examineOverdue(store, now)), ...(await store.doctor())])
+  const controls = await readControls(store)
+  return worstFirst([
+    ...(await examineOverdue(store, controls, now)),
+    ...(await examinePauses(store, controls, now)),
+    ...(await store.doctor()),
+  ])
 }
 
-async function examineOverdue(store: Store, now: number): Promise<Finding[]> {
+/** Somebody paused it on purpose, and may have forgotten it. */
+async function examinePauses(store: Store, { all }: ControlsInForce, now: number): Promise<Finding[]> {
+  const paused = all.filter((control) => control.paused !== undefined)
+  const told = paused.slice(0, TOLD_MAX).map(async (control): Promise<Finding> => {
+    const due = await countDueBefore(store, control.topic, now)
+    const until = control.paused?.until
+    const end = until === undefined ? 'until somebody resumes it' : `for another ${coarse(until - now)}`
+    const count = `: ${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due`
+    const call = control.topic === undefined ? '"punctual resume"' : '"punctual resume TOPIC"'
+    return warning(
+      `${nameOfControl(control)} is paused ${end}${count}`,
+      `${call} lets it go on, with "--over 10m" spread over that time`,
+    )
+  })
+  const rest = paused.length - TOLD_MAX
+  if (rest <= 0) return Promise.all(told)
+  return [
+    ...(await Promise.all(told)),
+    warning(`${rest} more topics are paused`, '"punctual stats" names them'),
+  ]
+}
+
+async function examineOverdue(store: Store, controls: ControlsInForce, now: number): Promise<Finding[]> {
   const gathered = new OverdueTopics(now)
   for await (const page of allTopics(store)) {
-    for (const [topic, counts] of Object.entries(page)) gathered.look(topic, counts)
+    for (const [topic, counts] of Object.entries(page))
+      if (pauseOf(controls, topic) === undefined) gathered.look(topic, counts)
   }
   const overdue = await gathered.sorted(() => readWorkers(store))
   if (overdue.length === 0) return []
-  const told = await Promise.all(overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, topic, now)))
+  const told = await Promise.all(
+    overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, controls, topic, now)),
+  )
   const [next] = overdue.slice(TOLD_MAX)
   if (next === undefined) return told
   const rest = overdue.length - TOLD_MAX
@@ -38,6 +69,7 @@ async function examineOverdue(store: Store, now: number): Promise<Finding[]> {
 
 async function findingOf(
   store: Store,
+  controls: ControlsInForce,
   { topic, oldestDueAt, workers }: OverdueTopic,
   now: number,
 ): Promise<Finding> {
@@ -46,6 +78,14 @@ async function findingOf(
   const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
   const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
   const level = levelOf(oldestDueAt, now)
+  if (limitsOf(controls, topic).length > 0) {
+    return {
+      level,
+      what: `${start}, and it has a limit`,
+      remedy:
+        'more comes due than its limit lets start: look at "punctual stats", raise it with "punctual limit"',
+    }
+  }
   if (workers === undefined) {
     return { level, what: start, remedy: 'look whether a worker that handles it runs and has slots left' }
   }

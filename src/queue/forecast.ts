@@ -50,13 +50,16 @@ async function countBetween(
   return { counts, isExact }
 }
 
-/** How many messages of a topic are due before `at`. */
+/** How many messages of a topic, or of all, are due before `at`. */
 export async function countDueBefore(
   store: Store,
-  topic: string,
+  topic: string | undefined,
   at: number,
 ): Promise<{ readonly count: number; readonly isExact: boolean }> {
   if (at <= 0) return { count: 0, isExact: true }
-  const { counts, isExact } = await store.forecast({ edges: [0, at], topic })
+  const { counts, isExact } = await store.forecast({
+    edges: [0, at],
+    ...(topic === undefined ? {} : { topic }),
+  })
   return { count: counts[0] ?? 0, isExact }
 }

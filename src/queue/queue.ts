@@ -44,6 +44,7 @@ import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
 import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
+import { Steering } from './steering.ts'
 import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
 import { readWorkers, type FoundWorker } from './workers.ts'
@@ -57,7 +58,7 @@ export type CancelResult = 'cancelled' | 'running' | 'missing'
 
 const WAITING_STATES = ['delayed', 'ready'] as const
 
-export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> {
+export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Steering<T, S> {
   readonly #settings: Settings
   readonly #opening: Opening
   readonly #events: Events
@@ -73,6 +74,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   readonly #stopBegins = new AbortController()
 
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
+    super(() => this.#open(), settings.clock)
     this.#settings = settings
     this.#opening = new Opening(makeStore, settings.store.kind === 'made', (store) => {
       this.#producer = new Producer(store, settings.clock, settings.random)
@@ -111,9 +113,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       const { topic, payload, ...options } = entry
       return makeDraft(this.#settings, topic, payload, options)
     })
-    if (this.#settings.schemas !== undefined) {
+    if (this.#settings.schemas !== undefined)
       await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
-    }
     return (await this.#openProducer()).produceMany(drafts)
   }
 
@@ -310,9 +311,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return this.#opening.open()
   }
 
-  protected openStore(): Promise<Store> {
-    return this.#open()
-  }
+  protected readonly openStore = (): Promise<Store> => this.#open()
 
   async #openProducer(): Promise<Producer> {
     await this.#open()

@@ -11,6 +11,7 @@ import type {
   TopicCounts,
   TopicsPage,
 } from '../store/contract/store.ts'
+import { readControls, type FoundControl } from './controls.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { readWorkers } from './workers.ts'
 
@@ -25,6 +26,8 @@ export type Stats = {
    * longest first, at most 100.
    */
   readonly overdue: readonly OverdueTopic[]
+  /** Pauses and limits that hold now: of the whole queue, and of all topics, or of those that were asked for. */
+  readonly controls: readonly FoundControl[]
   /** The earliest moment among delayed and ready messages, in epoch milliseconds. */
   readonly nextDueAt?: number
   /** What ended lately in all processes. */
@@ -62,17 +65,21 @@ export type StatsQuestion = {
 }
 
 export async function readStats(store: Store, asked: StatsQuestion): Promise<Stats> {
-  const [{ states, nextDueAt }, counted, ended] = await Promise.all([
+  const [{ states, nextDueAt }, counted, ended, controls] = await Promise.all([
     store.count(),
     countTopics(store, asked),
     readRecent(store, asked),
+    readControls(store),
   ])
+  const isAsked = ({ topic }: FoundControl): boolean =>
+    topic === undefined || asked.topics === undefined || asked.topics.includes(topic)
   const latenessMs = ended.latenessMs ?? asked.latenessMs
   return {
     counts: states,
     topics: Object.fromEntries(counted.topics),
     moreTopics: counted.isMore,
     overdue: await counted.overdue.sorted(() => readWorkers(store)),
+    controls: controls.all.filter(isAsked),
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
     recent: ended.recent,
     ...(latenessMs === undefined ? {} : { latenessMs }),

@@ -2,10 +2,11 @@
 import { assertNever } from '../core/errors.ts'
 import type { RememberedOutcome } from '../core/message.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
+import { limitsOf, pauseOf, readControls, type FoundControl } from './controls.ts'
 import { countDueBefore } from './forecast.ts'
 import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
 
-/** Newer versions may know more kinds (paused, limited...): give a `switch` a default. */
+/** Newer versions may know more kinds: give a `switch` a default. */
 export type Why =
   /** Never produced here, or completed, cancelled or purged. */
   | { readonly kind: 'unknown'; readonly id: string }
@@ -15,6 +16,24 @@ export type Why =
       readonly kind: 'retry'
       readonly error: string
       readonly lapses: number
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and its topic is paused, or the whole queue (`isWholeQueue`). */
+  | (WhyAbout & {
+      readonly kind: 'paused'
+      readonly isWholeQueue: boolean
+      /** Epoch milliseconds; absent until somebody resumes it. */
+      readonly until?: number
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and the limit of its topic, or of the whole queue, lets no more start now, or so many at a time. */
+  | (WhyAbout & {
+      readonly kind: 'limited'
+      readonly limits: readonly FoundControl[]
+      /** How many of its topic run, over all processes. */
+      readonly running: number
+      readonly before: number
+      readonly isExact: boolean
       readonly handlers?: TopicHandlers
     })
   /** It is due, and no living worker handles its topic. */
@@ -87,13 +106,23 @@ async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: Stor
 }
 
 async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
-  const workers = await readWorkers(store)
+  const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
   const handlers = handlersOf(about.topic, workers)
+  const stopped = pauseOf(controls, about.topic)
+  if (stopped !== undefined) {
+    const isWholeQueue = stopped.topic === undefined
+    return { kind: 'paused', ...about, isWholeQueue, ...stopped.paused, ...summary(handlers) }
+  }
   if (handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }
   const { count, isExact } = await countDueBefore(store, about.topic, about.dueAt)
-  return { kind: 'in-line', ...about, before: count, isExact, ...summary(handlers) }
+  const inLine = { ...about, before: count, isExact, ...summary(handlers) }
+  const limits = limitsOf(controls, about.topic)
+  if (limits.length === 0) return { kind: 'in-line', ...inLine }
+  const { topics } = await store.countTopics({ topics: [about.topic] })
+  const running = new Map(Object.entries(topics)).get(about.topic)?.running ?? 0
+  return { kind: 'limited', ...inLine, limits, running }
 }
 
 async function whyRunning(

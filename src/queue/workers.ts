@@ -1,6 +1,7 @@
 /** Who works on the queue, as its workers told the store with their claims. */
 import { decodeFacts, type WorkerFacts } from '../core/owner.ts'
 import type { Store, WorkerRecord } from '../store/contract/store.ts'
+import { pauseOf, readControls, type ControlsInForce } from './controls.ts'
 
 export type FoundWorker = {
   /** One started queue. `get` and `list` name it as the owner of what runs. */
@@ -14,6 +15,8 @@ export type FoundWorker = {
   readonly firstSeenAt: number
   readonly lastSeenAt: number
   readonly goneAt?: number
+  /** Topics of its own that are paused now, so that it leaves them alone; absent when none is. */
+  readonly pausedTopics?: readonly string[]
   /** What it said of itself; absent when a version that this one cannot read said it. */
   readonly facts?: WorkerFacts
 }
@@ -26,11 +29,11 @@ const SILENT_SHOWN_MS = 3_600_000
 
 /** Last seen first. */
 export async function readWorkers(store: Store): Promise<FoundWorker[]> {
-  const { now, workers } = await store.workers()
+  const [{ now, workers }, controls] = await Promise.all([store.workers(), readControls(store)])
   // Where nothing is shared, workers live in this very process, and an idle one has no reason to ask.
   const silentAfterMs = store.capabilities.shared ? SILENT_AFTER_MS : Infinity
   return workers
-    .map((record) => present(record, now - silentAfterMs))
+    .map((record) => withPauses(present(record, now - silentAfterMs), controls))
     .filter(({ state, lastSeenAt }) => state !== 'silent' || now - lastSeenAt < SILENT_SHOWN_MS)
 }
 
@@ -45,6 +48,12 @@ function present(record: WorkerRecord, silentBefore: number): FoundWorker {
     ...(goneAt === undefined ? {} : { goneAt }),
     ...(facts === undefined ? {} : { facts }),
   }
+}
+
+function withPauses(worker: FoundWorker, controls: ControlsInForce): FoundWorker {
+  if (controls.all.length === 0) return worker
+  const pausedTopics = worker.facts?.topics.filter((topic) => pauseOf(controls, topic) !== undefined) ?? []
+  return pausedTopics.length === 0 ? worker : { ...worker, pausedTopics }
 }
 
 export function living(workers: readonly FoundWorker[]): readonly FoundWorker[] {

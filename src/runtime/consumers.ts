@@ -10,7 +10,7 @@ import { decodePolicy } from '../core/encoding/codec.ts'
 import { assertNever } from '../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
-import { decideStart, type Ending, type Outcome } from '../core/outcome.ts'
+import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/outcome.ts'
 import { hasSlot, HELD, QUEUED, type AbortCause, type RunEffect, type RunEvent } from '../core/run.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
@@ -31,13 +31,6 @@ export const ABORT_GRACE_MS = 1_000
 
 /** What was handed to us, and cannot start within this time of its moment, goes back (P12). */
 const HOLD_MS_MAX = 250
-
-/** A retry cannot help. */
-const UNREADABLE: Outcome = {
-  kind: 'dead',
-  reason: 'unreadable',
-  error: 'the stored policy of the message cannot be read',
-}
 
 /** What nearly every run goes through is not made anew for each. */
 const START: RunEvent = { kind: 'start' }
@@ -137,8 +130,15 @@ export class Consumers {
       if (isAhead) this.#holding.hold(run)
       else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
-      else if (this.#isClosed) this.#feed(run, { kind: 'give back' })
+      else if (this.#isClosed || lane.wasPausedSince(askedAt)) this.#feed(run, { kind: 'give back' })
     }
+  }
+
+  /** The topic of this lane is paused: what was not started goes back. */
+  pause(lane: Lane): void {
+    lane.pausedAt = this.#parts.clock.monotonic()
+    this.#giveBack((run) => run.lane === lane)
+    this.#parts.onRoom()
   }
 
   /** Starts whatever may start. */
@@ -170,9 +170,7 @@ export class Consumers {
   close(): number {
     this.#isClosed = true
     this.#pump.close()
-    const unstarted = [...this.#runs].filter(({ state: { name } }) => name === 'held' || name === 'queued')
-    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
-    return unstarted.length
+    return this.#giveBack(() => true)
   }
 
   /** Resolves when no handler runs. */
@@ -193,6 +191,13 @@ export class Consumers {
     for (const run of this.#runs) this.#feed(run, { kind: 'abandon' })
     this.#deadlines.clear()
     return this.#abandonedCount
+  }
+
+  /** Gives back those that were not started; answers how many. */
+  #giveBack(isMeant: (run: Run) => boolean): number {
+    const unstarted = [...this.#runs].filter((run) => run.isUnstarted && isMeant(run))
+    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
+    return unstarted.length
   }
 
   #becomeDue(runs: readonly Run[]): void {

@@ -4,6 +4,10 @@
  *
  * A claim takes only so many topics. Those of a worker with more are asked for in several claims, and the worker sleeps
  * only after it has asked for all of them.
+ *
+ * Of a topic with a limit the store hands out no more than can start at once (`free`), and its answer does not speak of
+ * what lies beyond that. So when it has used up what we offered, the lane counts as left out, and is asked for again as
+ * soon as one of its slots is free.
  */
 import type { Clock } from '../clock.ts'
 import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
@@ -60,10 +64,12 @@ export class Dispatcher {
         break
       }
       const isLast = from + wantsMax >= wants.length
-      const { leases, next } = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
+      const asked = wants.slice(from, from + wantsMax)
+      const { leases, next } = await this.#claim(asked, limit, isLast)
       reading = { next: sooner(reading?.next, next), got: (reading?.got ?? 0) + leases.length, room: true }
     }
     this.#isFull = reading === undefined || !this.#hasRoom(lanes.all)
+    if (lanes.limited.size > 0) this.noteRoom()
     return reading === undefined ? FULL : { ...reading, room: !this.#isFull }
   }
 
@@ -98,6 +104,7 @@ export class Dispatcher {
       ...(facts === undefined ? {} : { facts }),
       wants,
       limit,
+      free: lanes.survey().free,
       bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
       leaseMs,
       leadMs: store.capabilities.leadMs,
@@ -107,6 +114,7 @@ export class Dispatcher {
     })
     if (facts !== undefined) identity.told()
     const { leases, next } = reply
+    if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
     this.#parts.onLeased()
@@ -125,11 +133,31 @@ export class Dispatcher {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane === undefined) continue
       const limit = lanes.roomFor(lane, survey)
-      if (limit > 0) wants.push({ topic: lane.topic, limit })
+      if (limit > 0) wants.push({ topic: lane.topic, limit, free: lanes.freeFor(lane) })
       else leftOut.push(lane)
     }
     this.#leftOut = leftOut
     return wants
+  }
+
+  /** Remembers which topics have a limit, and which of them took all that could start. */
+  #noteLimited({ wants, free = 0 }: ClaimDue, { leases, limited = [] }: ClaimReply): void {
+    const { lanes } = this.#parts
+    const limitedTopics = new Set(limited)
+    const got = new Map<string, number>()
+    let gotLimited = 0
+    for (const { topic } of leases) {
+      got.set(topic, (got.get(topic) ?? 0) + 1)
+      if (limitedTopics.has(topic)) gotLimited += 1
+    }
+    for (const want of wants) {
+      const lane = lanes.get(want.topic)
+      const isLimited = limitedTopics.has(want.topic)
+      if (lane === undefined) continue
+      if (lane.isLimited !== isLimited) lanes.setLimited(lane, isLimited)
+      const isUsedUp = gotLimited >= free || (got.get(want.topic) ?? 0) >= (want.free ?? 0)
+      if (isLimited && isUsedUp && !this.#leftOut.includes(lane)) this.#leftOut = [...this.#leftOut, lane]
+    }
   }
 
   #limit(): number {

@@ -17,6 +17,13 @@ export type QueueEvents = {
    * this may also mean that the message was settled as it should.
    */
   lost: About & { readonly maybeSettled: boolean }
+  /**
+   * A topic was paused, by whichever process, or is found paused at the start; without a topic, the whole queue. `until`: epoch
+   * milliseconds, for a pause that ends by itself. Heard by queues that were started.
+   */
+  paused: { readonly topic?: string; readonly until?: number }
+  /** A pause is over: somebody resumed the topic, or its time came. */
+  resumed: { readonly topic?: string }
   /** Something in the background failed; punctual goes on by itself. */
   error: Error
 }

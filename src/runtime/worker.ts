@@ -9,8 +9,9 @@ import type { Clock } from '../clock.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/lateness.ts'
 import type { Random } from '../random.ts'
-import type { LeaseRef, Store } from '../store/contract/store.ts'
+import type { LeaseRef, Store, WakeUp } from '../store/contract/store.ts'
 import { Consumers } from './consumers.ts'
+import { Controls } from './controls.ts'
 import type { Logger } from '../core/log.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
@@ -50,6 +51,7 @@ export class Runtime {
   readonly #reaper: Reaper
   readonly #dispatcher: Dispatcher
   readonly #scheduler: Scheduler
+  readonly #controls: Controls
   #endWakes: (() => void) | undefined
 
   constructor(parts: RuntimeParts) {
@@ -127,6 +129,14 @@ export class Runtime {
       },
       onRoom: () => this.#scheduler.room(),
     })
+    this.#controls = new Controls({
+      clock,
+      store,
+      events,
+      lanes,
+      consumers: this.consumers,
+      onFailure: report('asking for pauses failed'),
+    })
     this.#scheduler = new Scheduler({
       clock,
       random,
@@ -141,7 +151,8 @@ export class Runtime {
 
   start(): void {
     // Armed before the first read, so that no wake-up falls between.
-    this.#endWakes = this.#parts.store.onWake((_wake) => this.#scheduler.wake(), this.#identity.owner)
+    this.#endWakes = this.#parts.store.onWake((wake) => this.#hear(wake), this.#identity.owner)
+    this.#controls.look()
     this.#keeper.start()
     this.#reaper.start()
     this.#scheduler.start()
@@ -152,8 +163,14 @@ export class Runtime {
     this.#scheduler.room()
   }
 
+  #hear({ kind }: WakeUp): void {
+    if (kind === 'controls') this.#controls.look()
+    this.#scheduler.wake()
+  }
+
   async quiet(): Promise<void> {
     this.#endWakes?.()
+    this.#controls.stop()
     this.#dispatcher.stop()
     this.#strays.stop()
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])

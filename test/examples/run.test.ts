@@ -14,6 +14,8 @@ const SHOWS: Readonly<Record<string, RegExp>> = {
   'unpaid-order': /after half an hour: order-1 closed, order-2 paid; 4 teapots in stock/,
   'ride-rating': /★★★☆☆ {2}to the station\n★★★★★ {2}to the airport/,
   'future-mail': /Subject: Do you still like tea\?/,
+  'api-limits':
+    /limit: 100 of 100 sent in 30 seconds, 0 refused\nevent: sms\.send is paused\npaused: 0 of 60 sent in 10 minutes\nresumed over a minute: 2[0-2] of 60 sent after 20 seconds\nand 60 after a minute, 0 refused/,
   'typed-topics': /TOPIC_UNKNOWN: .*\nPAYLOAD_MISMATCH: .*\nto ada@example\.org: \(no subject\)/,
   rabbitmq:
     /dead letters: 5 .* {2}4 .* {2}3 .* {2}2 .* {2}1 .*\nthrough the bridge: {3}1 .* {2}2 .* {2}3 .* {2}4 .* {2}5 .*\ncancel order-6: .*"cancelled"|^skipped/,

@@ -38,7 +38,8 @@ describe('documents', () => {
 
   it('docs/guarantees.md explains each promise', () => {
     const text = read('docs/guarantees.md')
-    for (let i = 1; i <= 11; i += 1) expect(text).toMatch(new RegExp(`^## P${i}\\b`, 'm'))
+    for (const i of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14])
+      expect(text).toMatch(new RegExp(`^## P${i}\\b`, 'm'))
   })
 
   it('every link between documents leads somewhere', () => {

@@ -158,7 +158,9 @@ describe('P12: no hostages', () => {
     queue.handle('t', ({ payload }) => (payload === 5 ? hang.opened : undefined), { timeout: '1h' })
     const given: number[] = []
     store.fate = (verb, settlements) => {
-      const releases = (settlements as readonly Settlement[]).filter?.(({ kind }) => kind === 'release') ?? []
+      const releases = Array.isArray(settlements)
+        ? (settlements as readonly Settlement[]).filter(({ kind }) => kind === 'release')
+        : []
       if (verb === 'settle' && releases.length > 0) given.push(releases.length)
       return undefined
     }

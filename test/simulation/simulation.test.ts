@@ -33,7 +33,7 @@ describe('simulation', () => {
     expect([silent.events, silent.tally]).toEqual([first.events, first.tally])
   })
 
-  it.each(FIXED)('P1-P12: seeds $from to $to break no promise', async ({ from, to }) => {
+  it.each(FIXED)('P1-P14: seeds $from to $to break no promise', async ({ from, to }) => {
     for (let seed = from; seed <= to; seed += 1) await expectClean(seed)
   })
 

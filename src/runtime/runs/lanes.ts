@@ -13,7 +13,8 @@
  *
  * Fetching ahead keeps fast handlers busy while the store answers. It is bounded in all, in messages and in bytes, and
  * shared equally by the lanes that have something to do. A lane whose line went back, because it did not move, fetches
- * nothing ahead until one of its handlers ends.
+ * nothing ahead until one of its handlers ends. A topic with a limit is never fetched ahead: what is claimed counts as
+ * started, so it must start at once, and before others (P14).
  */
 import type { HandleSettings } from '../../core/input/handle-options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
@@ -41,8 +42,12 @@ export class Lane {
   running = 0
   /** Leased, and waiting for its moment. */
   held = 0
+  /** Since when it is known to be paused, monotonic: what was asked for before may have come from before the pause. */
+  pausedAt: number | undefined
   /** It gave back its line, and none of its handlers has ended since. */
   #isBarred = false
+  /** The store said at the last claim that its topic has a limit. Changed by `Lanes.setLimited` only. */
+  isLimited = false
   readonly #durationMs = new Average({ up: 0.25, down: 0.05 })
   /** How long a handler keeps the event loop to itself when it starts. */
   readonly #blockMs = new Average({ up: 0.05, down: 0.05 })
@@ -75,6 +80,17 @@ export class Lane {
     this.#bytes.add(run.lease.body.length)
   }
 
+  /**
+   * Whether what was asked for then may have been handed out before a pause that we heard of since. A claim that was sent
+   * no earlier and brings something shows that the pause is over.
+   */
+  wasPausedSince(askedAt: number): boolean {
+    if (this.pausedAt === undefined) return false
+    if (askedAt < this.pausedAt) return true
+    this.pausedAt = undefined
+    return false
+  }
+
   leaveLine(run: Run): void {
     this.#lines[run.lease.priority]?.remove(run)
   }
@@ -96,7 +112,7 @@ export class Lane {
   /** Those that will start soon behind what runs, with so many slots: none until it has shown how fast it is. */
   soon(slots: number): number {
     const averageMs = this.#durationMs.value
-    if (this.#isBarred || averageMs === undefined) return 0
+    if (this.#isBarred || this.isLimited || averageMs === undefined) return 0
     return Math.floor((SOON_MS / Math.max(averageMs, DURATION_MS_MIN)) * slots)
   }
 
@@ -117,6 +133,8 @@ export class Lane {
 export type Survey = {
   /** In all. */
   readonly room: number
+  /** Of these, how many can be started now. */
+  readonly free: number
   /** The most that one lane may fetch ahead. */
   readonly share: number
   readonly bytesShare: number
@@ -126,6 +144,7 @@ export class Lanes {
   readonly #slots: number
   readonly #byTopic = new Map<string, Lane>()
   readonly #all: Lane[] = []
+  readonly #limited = new Set<Lane>()
   #running = 0
   #idle = 0
 
@@ -146,6 +165,17 @@ export class Lanes {
 
   get all(): readonly Lane[] {
     return this.#all
+  }
+
+  /** Those whose topic has a limit. */
+  get limited(): ReadonlySet<Lane> {
+    return this.#limited
+  }
+
+  setLimited(lane: Lane, isLimited: boolean): void {
+    lane.isLimited = isLimited
+    if (isLimited) this.#limited.add(lane)
+    else this.#limited.delete(lane)
   }
 
   get slots(): number {
@@ -195,12 +225,18 @@ export class Lanes {
       ahead += Math.max(0, this.#ahead(lane, { share, bytesShare }) - (waiting - startingHere))
     }
     const now = Math.max(0, this.#slots - this.#running - starting)
-    return { room: now + Math.max(0, Math.min(ahead, AHEAD_MAX - waitingAhead)), share, bytesShare }
+    const room = now + Math.max(0, Math.min(ahead, AHEAD_MAX - waitingAhead))
+    return { room, free: now, share, bytesShare }
   }
 
   /** How many more of this topic can be started now or soon. */
   roomFor(lane: Lane, survey: Survey): number {
     return Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+  }
+
+  /** How many more of this topic can be started now. */
+  freeFor(lane: Lane): number {
+    return Math.max(0, this.#free(lane) - lane.queued - lane.held)
   }
 
   /** Room that is worth a call: for a line that has run dry, or for half of what is fetched ahead. */

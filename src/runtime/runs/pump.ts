@@ -58,15 +58,22 @@ export class Pump {
   /** False when no lane has a message that may start. */
   #startOne(now: number): boolean {
     if (this.#state !== 'at work') return false // A handler has stopped its queue.
-    const { lanes, start } = this.#parts
+    const { lanes } = this.#parts
+    // A start under a limit was charged when it was claimed, so that it must not wait for others.
+    for (const lane of lanes.limited) if (this.#startFirst(lane, now)) return true
     for (let distance = 0; distance < lanes.all.length; distance += 1) {
       const lane = lanes.after(this.#servedLast, distance)
-      const run = lane !== undefined && lanes.mayStart(lane) ? lane.first : undefined
-      if (run === undefined) continue
-      this.#servedLast = lane
-      start(run, now)
-      return true
+      if (lane !== undefined && this.#startFirst(lane, now)) return true
     }
     return false
+  }
+
+  #startFirst(lane: Lane, now: number): boolean {
+    const { lanes, start } = this.#parts
+    const run = lanes.mayStart(lane) ? lane.first : undefined
+    if (run === undefined) return false
+    this.#servedLast = lane
+    start(run, now)
+    return true
   }
 }

@@ -50,6 +50,11 @@ export class Run {
     return this.#state
   }
 
+  /** It can be given back as if nothing had happened. */
+  get isUnstarted(): boolean {
+    return this.state.name === 'held' || this.state.name === 'queued'
+  }
+
   /** The only place where the state changes. The caller does what the effects say. */
   step(event: RunEvent): readonly RunEffect[] {
     const [state, effects] = step(this.#state, event)

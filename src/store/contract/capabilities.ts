@@ -27,7 +27,8 @@ export type Capabilities = {
 }
 
 /**
+ *   controls      `control`, `controls`; a claim obeys them
  *   backup        `backup`
  *   transactions  `join`
  */
-export type Feature = 'backup' | 'transactions'
+export type Feature = 'controls' | 'backup' | 'transactions'

@@ -1,8 +1,11 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
+import type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 import type { TransactionHandle } from '../../core/input/transaction.ts'
 import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { DueTime, NewMessage, PutResult, TopicFigures } from './runtime.ts'
+
+export type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 
 export interface PeopleVerbs {
   /**
@@ -37,6 +40,36 @@ export interface PeopleVerbs {
   figures(query: FiguresQuery): Promise<FiguresPage>
   /** Who claims, last seen first; at most 1,000. Those that are gone stay for an hour. */
   workers(): Promise<WorkersReply>
+
+  /**
+   * Sets, changes or takes back a pause or a limit. Kept; obeyed by every `claim due` from then on, whichever process asks,
+   * and told to all of them (`onWake`, kind `controls`). At most `CONTROLS_MAX` topics have one.
+   */
+  control(change: ControlChange): Promise<void>
+  /** All pauses and limits that hold now, by topic. */
+  controls(): Promise<ControlsReply>
+}
+
+/**
+ * `topic`: '' is the whole queue, but for our own topics, which begin with a control character. A topic starts only where
+ * neither it nor the whole queue is paused, and where all limits allow it.
+ *
+ *   pause   replaces the pause before, and ends a temporary rate. Without `until` it holds until a resume
+ *   resume  `over`: a rate that ends by itself after `ms`; without it, a temporary rate ends as well
+ *   limit   replaces the whole limit; null takes it back. What runs goes on, also above a lower limit
+ */
+export type ControlChange =
+  | { readonly kind: 'pause'; readonly topic: string; readonly until?: DueTime }
+  | { readonly kind: 'resume'; readonly topic: string; readonly over?: RateLimit & { readonly ms: number } }
+  | { readonly kind: 'limit'; readonly topic: string; readonly limit: TopicLimit | null }
+
+export type ControlsReply = { readonly now: number; readonly controls: readonly ControlState[] }
+export type ControlState = {
+  readonly topic: string
+  /** `FOREVER` of `core/controls`: until a resume. Absent when it is not paused. */
+  readonly pausedUntil?: number
+  readonly limit?: TopicLimit
+  readonly over?: TemporaryRate
 }
 
 export interface JoinedVerbs {

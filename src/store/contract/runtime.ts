@@ -76,7 +76,12 @@ export type ExtendResult = 'extended' | 'lost'
  */
 export type SettleResult = 'settled' | 'lost' | 'refused'
 
-export type Want = { readonly topic: string; readonly limit: number }
+export type Want = {
+  readonly topic: string
+  readonly limit: number
+  /** How many of this topic could be started at once. A topic with a limit is handed out no more; absent: `limit`. */
+  readonly free?: number
+}
 
 export type ClaimRequest = ClaimDue | ClaimLapsed
 
@@ -91,6 +96,8 @@ export type ClaimDue = {
    */
   readonly wants: readonly Want[]
   readonly limit: number
+  /** How many could be started at once, over all topics: for those with a limit. Absent: `limit`. */
+  readonly free?: number
   /** The bodies handed out have at most this many bytes together; a single larger one is handed out alone. */
   readonly bytesMax: number
   readonly leaseMs: number
@@ -115,13 +122,16 @@ export type ClaimLapsed = {
 export type ClaimReply = {
   readonly leases: readonly Lease[]
   readonly next: Next
+  /** Of `due`: wanted topics that have a limit now. Nothing of them is handed out ahead, nor more than `free`. */
+  readonly limited?: readonly string[]
   /** Of `lapsed`: leases of the asker's own have ended. */
   readonly isOwnLapsed?: boolean
 }
 
 /**
  * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up. It speaks only of
- * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count.
+ * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count. Nor
+ * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`.
  */
 export type Next = NextAnswer
 

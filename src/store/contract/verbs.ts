@@ -24,6 +24,8 @@ export const STORE_VERBS = [
   'figures',
   'workers',
   'join',
+  'control',
+  'controls',
   'doctor',
   'backup',
 ] as const satisfies readonly (keyof Store)[]

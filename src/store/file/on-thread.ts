@@ -31,7 +31,8 @@ import { DiskSpace } from './disk-space.ts'
 import { backupTo } from './doctor/backup.ts'
 import { checkup } from './doctor/checkup.ts'
 import { explainFailure, isFull } from './failure.ts'
-import { claimDue, claimLapsed, lookForLapsed, nextDue } from './verbs/claiming.ts'
+import { claimDue, claimLapsed, lookForDue, lookForLapsed } from './verbs/claiming.ts'
+import { control, controls } from './verbs/controlling.ts'
 import { count, countTopics, forecast } from './verbs/counting.ts'
 import { figures, record } from './verbs/figures.ts'
 import { inspectIds, inspectPage } from './verbs/inspection.ts'
@@ -63,6 +64,7 @@ const WRITES: Readonly<Record<string, Write>> = {
   claim: (scene: Scene, request: ClaimRequest) =>
     request.from === 'due' ? claimDue(scene, request) : claimLapsed(scene, request),
   leave,
+  control,
   record: (scene: Scene, entries: readonly TopicFigures[]) => record(scene, entries),
 }
 
@@ -73,6 +75,7 @@ const READS: Readonly<Record<string, Read>> = {
   countTopics,
   figures,
   workers,
+  controls,
   owned,
   open: () => undefined,
   queues: ({ db }: View, limit: number) => db.all<{ name: string }>(QUEUES, limit).map(({ name }) => name),
@@ -186,7 +189,7 @@ export class FileEngine implements HostedEngine {
   #lookAtClaim(call: ThreadCall, request: ClaimRequest): Look {
     const view = this.#view(call)
     const outlook = view.db.snapshot((): Omit<ClaimReply, 'leases'> => {
-      return request.from === 'due' ? { next: nextDue(view, request) } : lookForLapsed(view, request)
+      return request.from === 'due' ? lookForDue(view, request) : lookForLapsed(view, request)
     })
     const hasNews = request.from === 'due' && request.facts !== undefined
     if (hasNews || (outlook.next.state === 'EXPIRED' && request.limit > 0)) return { kind: 'write' }

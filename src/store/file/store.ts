@@ -38,7 +38,7 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['backup'],
+    features: ['controls', 'backup'],
   }
 
   readonly #options: FileStoreOptions
@@ -122,6 +122,14 @@ export class FileStore implements contract.Store {
 
   workers(): Promise<contract.WorkersReply> {
     return this.#call('workers', [])
+  }
+
+  control(change: contract.ControlChange): Promise<void> {
+    return this.#call('control', [change])
+  }
+
+  controls(): Promise<contract.ControlsReply> {
+    return this.#call('controls', [])
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {

@@ -37,9 +37,15 @@ export function ringBell(directory: string, { queue, kind }: Wake): void {
     const count = place === 0 ? 0 : (readBell(descriptor)[place] ?? 0)
     writeSync(descriptor, Uint8Array.of(count + 1), 0, 1, place)
   } catch {
-    // A hint that is lost costs a sleeper its fallback interval; the message itself is stored.
-    bells.delete(file)
+    // On a full disk, say. A hint that is lost costs a sleeper its fallback interval; the message itself is stored.
+    dropBell(file)
   }
+}
+
+function dropBell(file: string): void {
+  const descriptor = bells.get(file)
+  if (descriptor !== undefined) closeSync(descriptor)
+  bells.delete(file)
 }
 
 /** A byte for each kind; 0 where none was written. */
@@ -51,8 +57,7 @@ function readBell(descriptor: number): Uint8Array {
 
 /** Of the stores of this thread, when they close. */
 export function closeBells(): void {
-  for (const descriptor of bells.values()) closeSync(descriptor)
-  bells.clear()
+  for (const file of bells.keys()) dropBell(file)
 }
 
 type WakeListener = { readonly call: (wake: WakeUp) => void; readonly owner: string | undefined }

@@ -2,6 +2,7 @@
  * What can happen to one message, each verb whole: the table, the counts of its topic, its place in wheel or line and
  * its lease always change together.
  */
+import type { TopicControl } from '../../core/controls.ts'
 import { assertNever } from '../../core/errors.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
@@ -22,6 +23,8 @@ export class Messages {
   readonly waiting: Waiting
   readonly topics: Topics
   readonly leases: Leases
+  /** By topic; '' is the whole queue. */
+  readonly controls = new Map<string, TopicControl>()
 
   constructor(now: number) {
     this.waiting = new Waiting(this.table, this.sleepers, now)
@@ -128,11 +131,12 @@ export class Messages {
   }
 
   #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
+    if (this.controls.size > 0) this.#noteFreed(this.topicOf(slot), giver)
     if (settlement.kind === 'ack') {
       if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
       return this.#finish(slot)
     }
-    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     this.leases.end(slot)
     switch (settlement.kind) {
       case 'again':
@@ -166,6 +170,12 @@ export class Messages {
       default:
         assertNever(settlement)
     }
+  }
+
+  /** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+  #noteFreed({ name, running }: Topic, releasedBy: string | undefined): void {
+    const concurrency = this.controls.get(name)?.limit.concurrency
+    if (running === concurrency) this.sleepers.note(releasedBy)
   }
 
   #grant(slot: number, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {

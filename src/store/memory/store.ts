@@ -12,6 +12,7 @@ import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
+import { changeControls, describeControls } from '../shared/controls.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WorkerList } from '../shared/worker-list.ts'
 import { claimDue, claimLapsed } from './claiming.ts'
@@ -36,7 +37,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: [],
+    features: ['controls'],
   }
 
   readonly #clock: Clock
@@ -116,6 +117,16 @@ export class MemoryStore implements contract.Store {
   async workers(): Promise<contract.WorkersReply> {
     const now = this.#admit(0)
     return { now, workers: this.#workers.list(now) }
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    changeControls(this.#messages.controls, change, this.#admit(0))
+    this.#messages.sleepers.wakeAll()
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    const now = this.#admit(0)
+    return { now, controls: describeControls(this.#messages.controls, now) }
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {

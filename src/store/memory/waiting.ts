@@ -7,7 +7,8 @@
 import { TimingWheel } from '../../core/wheel/wheel.ts'
 import type { Looks } from '../../core/wheel/wheel-lanes.ts'
 import type { Next } from '../contract/store.ts'
-import { nextAt } from '../shared/moments.ts'
+import type { Gate } from '../shared/gates.ts'
+import { nextOfBoth } from '../shared/moments.ts'
 import type { Sleepers } from './sleepers.ts'
 import { WAITING, type MessageTable } from './table.ts'
 import { Topics, readyAtOf, type Topic } from './topics.ts'
@@ -16,6 +17,8 @@ import { Topics, readyAtOf, type Topic } from './topics.ts'
 const MOVE_MAX = 50_000
 /** How many messages of other topics a claim looks at to find the next of its own; then it says a moment before it. */
 const LOOKS_MAX = 2_000
+
+export type GatedTopic = { readonly topic: Topic; readonly gate: Gate }
 
 export class Waiting {
   readonly topics = new Topics((slot, dueAt, order) => this.#isInLine(slot, dueAt, order))
@@ -78,14 +81,24 @@ export class Waiting {
     return earlier(readyAtOf(topic), wheel.nextAtAmong([topic.number], looks))
   }
 
-  /** Tells a claimer of these topics how long it may sleep, and remembers it. Nothing of them is due. */
-  promise(topics: readonly Topic[], now: number): Next {
-    const lanes = topics.filter(({ isOurs }) => !isOurs).map(({ number }) => number)
-    const ours = topics.filter(({ isOurs }) => isOurs).map(({ number }) => number)
+  /**
+   * Tells a claimer how long it may sleep, and remembers it. Nothing of the open topics is due. Of a closed one nothing is
+   * said, and nothing that comes into it wakes: what opens it does.
+   */
+  promise(open: readonly Topic[], gated: readonly GatedTopic[], now: number): Next {
+    const lanes = open.filter(({ isOurs }) => !isOurs).map(({ number }) => number)
+    const ours = open.filter(({ isOurs }) => isOurs).map(({ number }) => number)
     const looks = { left: LOOKS_MAX }
     const at = earlier(this.#wheel.nextAtAmong(lanes, looks), this.#ourWheel.nextAtAmong(ours, looks))
-    for (const topic of topics) topic.promisedAt = Math.max(topic.promisedAt, at ?? Infinity)
-    return nextAt(at, now)
+    for (const topic of open) topic.promisedAt = Math.max(topic.promisedAt, at ?? Infinity)
+    let gatedAt = Infinity
+    for (const { topic, gate } of gated) {
+      if (gate.isClosed) continue
+      const opensAt = gate.againAt(this.nextDueAtOf(topic, { left: LOOKS_MAX }), 0) ?? Infinity
+      topic.promisedAt = Math.max(topic.promisedAt, opensAt)
+      gatedAt = Math.min(gatedAt, opensAt)
+    }
+    return nextOfBoth(at, gatedAt, now)
   }
 
   #place(slot: number, dueAt: number): void {

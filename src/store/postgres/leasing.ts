@@ -8,7 +8,9 @@ import type { StoreContext } from '../engine.ts'
 import { isStorable } from '../shared/moments.ts'
 import type { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
+import { toLease } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
+import { GatedClaim, type GateRow } from './gating.ts'
 import { Presence } from './presence.ts'
 import {
   claimReply,
@@ -27,6 +29,17 @@ const LOCKED_PAUSE_MS = 25
 
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
 
+type ClaimTerms = {
+  readonly at: string | null
+  readonly limits: readonly number[]
+  readonly leads: readonly string[]
+  /** From the revision on. */
+  readonly rest: readonly unknown[]
+}
+
+/** No revision, nothing limited, no meters. */
+const UNGATED: readonly unknown[] = [null, [], 0, [], [], [], [], []]
+
 export type LeasingOptions = {
   readonly context: StoreContext
   readonly claims: FunctionCalls
@@ -41,6 +54,8 @@ export type LeasingOptions = {
 export class Leasing {
   readonly #options: LeasingOptions
   readonly #presence = new Presence()
+  /** The queue has pauses or limits, as far as we know. */
+  #isControlled = false
 
   constructor(options: LeasingOptions) {
     this.#options = options
@@ -104,37 +119,84 @@ export class Leasing {
     return { leases, cursor: encodeCursor(['owned', String(end.until), String(end.seq)]) }
   }
 
+  /** Where nothing is paused or limited, one call; a queue that has controls says so, and is then asked for them first. */
   async #claimDue(queue: number, request: contract.ClaimDue, token: string): Promise<contract.ClaimReply> {
-    const { owner, facts, wants, limit, bytesMax, leaseMs, leadMs } = request
-    const { clock } = this.#options.context
+    if (!this.#isControlled) {
+      const lead = toMicros(request.leadMs)
+      const rows = await this.#take(queue, request, token, {
+        at: this.#at(),
+        limits: request.wants.map(({ limit }) => limit),
+        leads: request.wants.map(() => lead),
+        rest: UNGATED,
+      })
+      if (rows.length > 0) return claimReply(rows, token, request.leadMs)
+      this.#isControlled = true
+    }
+    for (;;) {
+      const topics = request.wants.map(({ topic }) => topic)
+      const row = await this.#options.claims.one<GateRow>('gate_1', [queue, this.#at(), topics])
+      if (row.revision === null || row.names === null) {
+        this.#isControlled = false
+        return this.#claimDue(queue, request, token)
+      }
+      const gated = new GatedClaim(row, request)
+      const rows = await this.#take(queue, request, token, {
+        // The moment at which the limits were read: neither early nor charged twice.
+        at: String(row.now_at),
+        limits: gated.limits,
+        leads: gated.leads,
+        rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters],
+      })
+      const end = rows.at(-1)
+      if (end !== undefined) {
+        const leases = rows.slice(0, -1).map((one) => toLease(one, token, end.now_at))
+        return gated.reply(leases, end.heads ?? [])
+      }
+    }
+  }
+
+  async #take(
+    queue: number,
+    request: contract.ClaimDue,
+    token: string,
+    terms: ClaimTerms,
+  ): Promise<readonly ClaimRow[]> {
+    const { owner, facts, wants, limit, bytesMax, leaseMs } = request
+    const { context, claims, floors, now: clockOfTest, wrote } = this.#options
+    const { clock } = context
     const topics = wants.map(({ topic }) => topic)
-    const floors = this.#options.floors.of(topics, clock.monotonic())
-    const rows = await this.#options.claims.run<ClaimRow>('claim_due_1', [
+    const from = floors.of(topics, clock.monotonic())
+    const rows = await claims.run<ClaimRow>('claim_due_1', [
       queue,
-      this.#at(),
+      terms.at,
       owner,
       facts ?? null,
-      this.#presence.tells(owner, facts, this.#options.now?.() ?? clock.now()),
+      this.#presence.tells(owner, facts, clockOfTest?.() ?? clock.now()),
       topics,
-      wants.map((want) => want.limit),
-      floors,
+      terms.limits,
+      from,
       limit,
       Math.floor(bytesMax),
       toMicros(leaseMs),
-      toMicros(leadMs),
+      terms.leads,
       token,
+      ...terms.rest,
     ])
-    const { now_at: now, heads, took = 0 } = rows.at(-1) as ClaimRow
-    this.#options.floors.learn({
+    const end = rows.at(-1)
+    if (end === undefined) {
+      this.#presence.forget(owner) // It was not told.
+      return rows
+    }
+    floors.learn({
       topics,
-      floors,
-      heads: heads ?? [],
-      now,
-      tookMicros: took,
+      floors: from,
+      heads: end.heads ?? [],
+      now: end.now_at,
+      tookMicros: end.took ?? 0,
       monotonicMs: clock.monotonic(),
     })
-    if (rows.length > 1) this.#options.wrote({ ring: null, ring_at: null }, 0)
-    return claimReply(rows, token, leadMs)
+    if (rows.length > 1) wrote({ ring: null, ring_at: null }, 0)
+    return rows
   }
 
   /** Settles these of them; answers which met a lock. */

@@ -18,6 +18,7 @@ import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { FunctionCalls } from './calls.ts'
 import { examine } from './doctor.ts'
+import { changeControl, readControls } from './controlling.ts'
 import { PostgresJoined } from './joined.ts'
 import { Leasing } from './leasing.ts'
 import { PostgresLink } from './link/postgres-link.ts'
@@ -76,7 +77,7 @@ export class PostgresStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: BATCH_MAX,
       leadMs: LEAD_MS,
-      features: ['transactions'],
+      features: ['controls', 'transactions'],
     }
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)
@@ -179,6 +180,15 @@ export class PostgresStore implements contract.Store {
     ])
     this.#wrote(reply)
     return [...reply.answers]
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    await changeControl(this.#writes, [await this.#queue(), this.#at()], change)
+    this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return readControls(this.#writes, [await this.#knownQueue(), this.#at()])
   }
 
   async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {

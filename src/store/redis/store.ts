@@ -17,6 +17,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Timeouts } from './address/options.ts'
@@ -35,6 +36,7 @@ import { QueueKeys } from './scripts/keys.ts'
 import type { PrimaryWatch } from './sentinel/primary-watch.ts'
 import type { Sentinels } from './sentinel/sentinels.ts'
 import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
+import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
@@ -100,7 +102,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: [],
+      features: ['controls'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
@@ -228,6 +230,15 @@ export class RedisStore implements contract.Store {
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     this.#admit(figures.length)
     if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
+    if (result === 'TOO_MANY') throw tooManyControls(change.topic)
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {

@@ -13,6 +13,13 @@ export function nextAt(at: number | undefined, now: number): Next {
   return at <= now ? { state: 'EXPIRED' } : { state: 'WAITING', ms: at - now }
 }
 
+/** The same, if a topic with a limit may be handed out at `sharpAt`, without any lead. */
+export function nextOfBoth(at: number | undefined, sharpAt: number | undefined, now: number): Next {
+  if ((at ?? Infinity) <= (sharpAt ?? Infinity)) return nextAt(at, now)
+  const next = nextAt(sharpAt, now)
+  return next.state === 'WAITING' ? { ...next, isSharp: true } : next
+}
+
 /**
  * False for what no engine keeps: a number that is NaN, infinite or beyond every moment that users can name; too many
  * messages carried, or one that seizes.

@@ -3,6 +3,7 @@ import { UsageError } from '../../core/errors.ts'
 import type { Feature } from '../contract/store.ts'
 
 const WHAT: Readonly<Record<Feature, string>> = {
+  controls: 'pauses and limits',
   backup: 'backup of its own',
   transactions: 'part in transactions of your own',
 }

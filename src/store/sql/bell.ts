@@ -6,7 +6,7 @@
 export type Ring = {
   /** The earliest moment that it is about, in microseconds. */
   readonly at: number | undefined
-  /** The owner that need not hear it; '' for none. */
+  /** The owner that need not hear it; '' for none; a kind of its own as `shared/wanted-topics` writes it. */
   readonly giver: string
   /** None means all. */
   readonly topics: readonly string[]
@@ -40,6 +40,8 @@ export class Bell {
 }
 
 function together(a: Ring, b: Ring): Ring {
+  const told = [a, b].find(({ giver }) => giver.startsWith(' ')) // Of another kind than due: it covers the rest.
+  if (told !== undefined) return told
   const topics =
     a.topics.length === 0 || b.topics.length === 0 ? [] : [...new Set([...a.topics, ...b.topics])]
   return {

@@ -8,15 +8,18 @@
  */
 import { byteTests } from './bytes.ts'
 import { claimTests } from './claims.ts'
+import { controlWakeTests } from './control-wakes.ts'
 import { controlTests } from './control.ts'
 import { figureTests } from './figures.ts'
 import { followUpTests } from './follow-ups.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
 import { leaseTests } from './leases.ts'
+import { limitTests } from './limits.ts'
 import { listTests } from './lists.ts'
 import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
+import { pauseTests } from './pauses.ts'
 import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
@@ -53,6 +56,9 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...followUpTests,
   ...controlTests,
   ...featureTests,
+  ...pauseTests,
+  ...limitTests,
+  ...controlWakeTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

@@ -17,6 +17,7 @@ export function test(name: string, run: ConformanceRun): ConformanceTest {
 
 /** Verbs that an engine without the feature refuses. */
 const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unknown>)[]>> = {
+  controls: [(store) => store.controls(), (store) => store.control({ kind: 'pause', topic: 'nothing' })],
   backup: [(store) => store.backup('nowhere')],
   transactions: [(store) => store.join({ query: async () => [] })],
 }

@@ -1,6 +1,6 @@
 /** The three answers of a claim, and the hints that come between them (P9). */
 import assert from 'node:assert/strict'
-import type { Store } from '../../store/contract/store.ts'
+import type { Store, WakeUp } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
   ack,
@@ -21,10 +21,11 @@ import { test, type ConformanceTest } from './test.ts'
 
 const WAKE_PATIENCE_MS = 10_000
 
-/** Resolves at the next wake-up. Real time, because a wake-up may travel through a real server. */
-function nextWake(store: Store, owner?: string): Promise<void> {
+/** Resolves at the next wake-up, of any kind or of this. Real time, because it may travel through a real server. */
+export function nextWake(store: Store, owner?: string, wanted?: WakeUp['kind']): Promise<void> {
   return new Promise((resolve, reject) => {
-    const end = store.onWake(() => {
+    const end = store.onWake(({ kind }) => {
+      if (wanted !== undefined && kind !== wanted) return
       clearTimeout(patience)
       end()
       resolve()

@@ -3,9 +3,10 @@
  * filesystem of its own, which takes the right to mount one.
  */
 import { execFileSync } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
+import { readdir, readlink, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { closeBells, ringBell } from '../../../src/store/file/wake.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
@@ -121,3 +122,20 @@ async function fillUp(file: string): Promise<void> {
     expect(error).toMatchObject({ code: 'ENOSPC' })
   })
 }
+
+test('a bell that cannot be rung on a full disk is closed', async (context) => {
+  if (!isMounted) context.skip('mounting a tmpfs is not allowed here')
+  await writeFile(path.join(place.directory, 'filling'), Buffer.alloc(VOLUME_MIB * 1024 * 1024)).catch(
+    () => {},
+  )
+  const openHere = async (): Promise<number> => {
+    const links = (await readdir('/proc/self/fd')).map((fd) =>
+      readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+    )
+    return (await Promise.all(links)).filter((file) => file.startsWith(place.directory)).length
+  }
+  for (let i = 0; i < 20; i += 1) ringBell(place.directory, { queue: 'q', kind: 'due' })
+  expect(await openHere()).toBeLessThanOrEqual(1)
+  closeBells()
+  expect(await openHere()).toBe(0)
+})

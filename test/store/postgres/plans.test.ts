@@ -69,7 +69,8 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (
       q,
     ) => `select * from punctual.claim_due_1(${q}, null, 'w', null, false, array['a', 'b', 'c'], array[50, 50, 50],
-      array[0, 0, 0]::bigint[], 100, 1000000, 1000000, 0, 77)`,
+      array[0, 0, 0]::bigint[], 100, 1000000, 1000000, array[0, 0, 0]::bigint[], 77, null, '{}', 0, '{}', '{}', '{}', '{}',
+      '{}')`,
   ],
   [
     'claim lapsed',
@@ -175,7 +176,7 @@ async function blocksOfClaim(queue: number, floor: number): Promise<number> {
     await client.query('begin')
     const result = await client.query<{ 'QUERY PLAN': string }>(
       `explain (analyze, buffers) select * from punctual.claim_due_1(${queue}, null, 'w', null, false, array['a'],
-        array[10], array[${floor}]::bigint[], 10, 1000000, 1000000, 0, 77)`,
+        array[10], array[${floor}]::bigint[], 10, 1000000, 1000000, array[0]::bigint[], 77, null, '{}', 0, '{}', '{}', '{}', '{}', '{}')`,
     )
     rows = result.rows
     await client.query('rollback')

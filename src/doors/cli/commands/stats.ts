@@ -15,10 +15,12 @@ import { Screen } from '../terminal/screen.ts'
 import type { Style } from '../terminal/style.ts'
 import { renderTable } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
+import { limitText } from './limit.ts'
 
 const EVERY_DEFAULT = '1s'
 const TOP_DEFAULT = '20'
 const OVERDUE_SHOWN = 5
+const CONTROLS_SHOWN = 10
 const QUEUES_SHOWN_MAX = 20
 
 const OPTIONS = {
@@ -121,6 +123,7 @@ function renderStats(view: StatsView, read: Stats): string[] {
     '',
     ...renderRecent(read),
     nextDueText(read.nextDueAt, style, now),
+    ...renderControls(read, style, now),
     ...renderOverdue(read, style, now),
   ]
 }
@@ -195,6 +198,24 @@ function renderRecent({ recent, latenessMs }: Stats): string[] {
     lines.push(`late by  p50 ${formatSpan(p50)}, p99 ${formatSpan(p99)}, max ${formatSpan(max)}`)
   }
   return lines
+}
+
+function renderControls({ controls }: Stats, style: Style, now: number): string[] {
+  const lines = controls.slice(0, CONTROLS_SHOWN).flatMap(({ topic, paused, limit, over }) => {
+    const name = topic === undefined ? 'the whole queue' : describe(topic)
+    const end = paused?.until === undefined ? '' : ` until ${formatMoment(paused.until)}`
+    return [
+      ...(paused === undefined ? [] : [`${style.yellow('!')} ${name} is paused${end}`]),
+      ...(limit === undefined ? [] : [`limit    ${name}: ${limitText(limit)}`]),
+      ...(over === undefined
+        ? []
+        : [`resumed  ${name}: ${over.rate}, until all may start again ${formatDistance(over.until, now)}`]),
+    ]
+  })
+  const hidden = controls.length - CONTROLS_SHOWN
+  return hidden > 0
+    ? [...lines, style.dim(`  and ${plural(hidden, 'more topic')} with a pause or a limit`)]
+    : lines
 }
 
 function renderOverdue({ overdue }: Stats, style: Style, now: number): string[] {

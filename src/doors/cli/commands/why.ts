@@ -1,11 +1,12 @@
 import { assertNever, describe } from '../../../core/errors.ts'
-import type { FoundWorker, TopicHandlers, Why } from '../../../index.ts'
+import type { FoundControl, FoundWorker, TopicHandlers, Why } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance, formatSpan, plural } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { firstLine, printable } from '../../shared/printable.ts'
 import { wrap } from '../terminal/width.ts'
+import { limitText } from './limit.ts'
 import { workerName } from './workers.ts'
 
 export const why = defineCommand({
@@ -56,6 +57,22 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
         ...handlersLine(reason.topic, reason.handlers),
       ]
+    case 'paused':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and ${reason.isWholeQueue ? 'the whole queue' : describe(reason.topic)} is paused`,
+        reason.until === undefined
+          ? `"punctual resume${reason.isWholeQueue ? '' : ' TOPIC'}" lets it start.`
+          : `It goes on ${when(reason.until)}.`,
+        ...handlersLine(reason.topic, reason.handlers),
+      ]
+    case 'limited':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}, which has a limit`,
+        ...reason.limits.map(
+          (control) => `${limitLine(control)} ${reason.running} of ${describe(reason.topic)} run.`,
+        ),
+        ...handlersLine(reason.topic, reason.handlers),
+      ]
     case 'no-worker':
       return [
         `${id} has been due for ${ago(reason.dueAt)}, and no living worker handles ${describe(reason.topic)}`,
@@ -97,7 +114,15 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
   }
 }
 
-function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' }>): string {
+function limitLine({ topic, limit, over }: FoundControl): string {
+  const parts = [
+    ...(limit === undefined ? [] : [limitText(limit)]),
+    ...(over === undefined ? [] : [`${over.rate} until ${formatMoment(over.until)}, since it was resumed`]),
+  ]
+  return `${topic === undefined ? 'The whole queue' : 'The topic'}: ${parts.join('; ')}.`
+}
+
+function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' | 'limited' }>): string {
   if (before === 0) return `is the next of ${describe(topic)}`
   const about = isExact ? '' : 'about '
   return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`

@@ -53,7 +53,7 @@ function render({ out, clock }: Call, found: readonly FoundWorker[]): string[] {
       style.dim(formatDistance(inSeconds(worker.goneAt ?? worker.lastSeenAt, now), now)),
       worker.facts === undefined ? '' : `${worker.facts.running}/${worker.facts.slots}`,
       printable(worker.facts?.version ?? ''),
-      topicsText(worker),
+      topicsText(worker, style),
     ])
   return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })
 }
@@ -77,9 +77,12 @@ function paintWorker({ state }: FoundWorker, style: Style): string {
   return { alive: style.green, silent: style.red, gone: style.dim }[state](state)
 }
 
-function topicsText({ facts }: FoundWorker): string {
+function topicsText({ facts, pausedTopics = [] }: FoundWorker, style: Style): string {
   if (facts === undefined) return ''
   const { topics, topicCount } = facts
   const more = topicCount > topics.length ? ` and ${topicCount - topics.length} more` : ''
-  return printable(`${topics.join(', ')}${more}`)
+  const named = topics.map((topic) =>
+    pausedTopics.includes(topic) ? `${printable(topic)} ${style.yellow('(paused)')}` : printable(topic),
+  )
+  return `${named.join(', ')}${more}`
 }

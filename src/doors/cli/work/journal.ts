@@ -48,6 +48,16 @@ export class Journal {
     })
     this.#on(queue, 'late', magenta, ({ latenessMs }) => `started ${formatSpan(latenessMs)} late`)
     this.#on(queue, 'lost', magenta, () => 'the lease went to another worker')
+    queue.on('paused', (event) => {
+      const detail = event.until === undefined ? 'until it is resumed' : `until ${formatMoment(event.until)}`
+      this.#write({ event: 'paused', ...event }, { what: yellow('paused'), about: nameOf(event), detail })
+    })
+    queue.on('resumed', (event) => {
+      this.#write(
+        { event: 'resumed', ...event },
+        { what: green('resumed'), about: nameOf(event), detail: '' },
+      )
+    })
     queue.on('error', ({ message }) => this.trouble('error', message))
   }
 
@@ -94,7 +104,7 @@ export class Journal {
     this.#write({ event: level, message }, { what, detail: printable(message) })
   }
 
-  #on<K extends Exclude<EventName, 'error'>>(
+  #on<K extends Exclude<EventName, 'error' | 'paused' | 'resumed'>>(
     queue: Punctual,
     name: K,
     paint: (text: string) => string,
@@ -118,6 +128,10 @@ export class Journal {
       pad(what, WHAT_WIDTH, 'left'),
       ...(about === undefined ? [] : [bold(about)]),
     ]
-    this.#out.line(`${parts.join('  ')}  ${detail}`)
+    this.#out.line([...parts, ...(detail === '' ? [] : [detail])].join('  '))
   }
+}
+
+function nameOf({ topic }: { readonly topic?: string }): string {
+  return topic === undefined ? 'the whole queue' : printable(topic)
 }

@@ -113,10 +113,9 @@ export class Database {
 
   #prepareFile(sync: SyncMode, isNew: boolean): boolean {
     this.#connection.exec('PRAGMA busy_timeout = 0')
-    const version = Number(this.pragma('user_version'))
-    const application = Number(this.pragma('application_id'))
+    const { version, application, hasTables, isUnfinished } = this.#look()
     if (version > FORMAT_VERSION && application === APPLICATION_ID) throw tooNewError(this.directory, version)
-    if (application !== APPLICATION_ID && (version !== 0 || this.#hasTables())) {
+    if (application !== APPLICATION_ID && (version !== 0 || hasTables)) {
       throw foreignError(this.directory, `its ${DATA_FILE} was made by another program`)
     }
     this.#connection
@@ -127,7 +126,7 @@ export class Database {
       this.#checkLength()
       return true
     }
-    if (version === 0 && !isNew && !this.#isUnfinished()) {
+    if (version === 0 && !isNew && !isUnfinished) {
       throw corrupt(`${path.join(this.directory, DATA_FILE)} holds nothing that punctual wrote`)
     }
     return this.#migrate()
@@ -152,13 +151,17 @@ export class Database {
     throw corrupt(`${path.join(this.directory, DATA_FILE)} is shorter than it was`)
   }
 
-  #hasTables(): boolean {
-    return this.#connection.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
-  }
-
-  /** A file that was begun and never filled: a header at most. */
-  #isUnfinished(): boolean {
-    return !this.#hasTables() && Number(this.pragma('page_count')) <= 1
+  /** All of it at one moment: another process may be making the file. `isUnfinished`: a header at most. */
+  #look(): { version: number; application: number; hasTables: boolean; isUnfinished: boolean } {
+    return this.snapshot(() => {
+      const hasTables = this.#connection.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined
+      return {
+        version: Number(this.pragma('user_version')),
+        application: Number(this.pragma('application_id')),
+        hasTables,
+        isUnfinished: !hasTables && Number(this.pragma('page_count')) <= 1,
+      }
+    })
   }
 
   #statement(sql: string): SqlStatement {

@@ -112,6 +112,17 @@ export class Ledger {
     return this.#nextAt(this.#book(topic))
   }
 
+  /** Wakes everybody: something that held a topic back is gone, or a control changed. */
+  wake(queueName: string, kind: Wake['kind']): void {
+    const isCovered = this.#wakes.get(queueName)?.kind === 'controls'
+    if (!isCovered) this.#wakes.set(queueName, { kind, queue: queueName })
+  }
+
+  /** How many of this topic run. */
+  running(topic: number): { readonly name: string; readonly running: number } {
+    return this.#book(topic).row
+  }
+
   /** Writes the books back: the last thing in a transaction. A topic without messages is forgotten. */
   close(): readonly Wake[] {
     if (this.#givenSequence !== undefined) this.#db.run(SET_SEQUENCE, this.#givenSequence)
@@ -126,6 +137,7 @@ export class Ledger {
   #setNext(book: Book, dueAt: number, queueName: string, giver: string | undefined): void {
     book.row.next_at = dueAt
     const known = this.#wakes.get(queueName)
+    if (known?.kind === 'controls') return
     const isOnlyGiver = giver !== undefined && (known === undefined || known.giver === giver)
     this.#wakes.set(queueName, { kind: 'due', queue: queueName, ...(isOnlyGiver ? { giver } : {}) })
   }

@@ -15,6 +15,7 @@
  *   tag       which messages have a tag, by id. Only messages with tags are in it
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
+ *   control   pauses and limits, by topic; '' is the whole queue
  *   messages  a view for people with `sqlite3`; the engine does not use it
  *
  * The indexes are partial, so a message is in the index of its state only.
@@ -75,6 +76,10 @@ ALTER TABLE message ADD COLUMN tags TEXT;
 CREATE TABLE tag (
   queue INT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL, seq INT NOT NULL, PRIMARY KEY (queue, tag, id)) WITHOUT ROWID;
 CREATE INDEX message_remembered ON message (queue, until) WHERE state = 3;
+`,
+  `
+CREATE TABLE control (
+  queue INT NOT NULL, topic TEXT NOT NULL, control TEXT NOT NULL, PRIMARY KEY (queue, topic)) WITHOUT ROWID;
 `,
 ]
 

@@ -7,10 +7,12 @@
  */
 import { PRIORITIES } from '../../../core/message.ts'
 import type { ClaimDue, ClaimLapsed, ClaimReply, Lease, Next } from '../../contract/store.ts'
-import { nextAt } from '../../shared/moments.ts'
+import type { Gate } from '../../shared/gates.ts'
+import { nextAt, nextOfBoth } from '../../shared/moments.ts'
 import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
 import { AMONG, WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { isProvable, isProvenDead } from '../process-identity.ts'
+import { gatesOf, keepCharged } from './controlling.ts'
 import { internOwner, ownerNumber, ownersWithLeases, type OwnerRow } from './owners.ts'
 import { pruneRemembered } from './remembering.ts'
 import type { Scene, View } from './scene.ts'
@@ -37,19 +39,23 @@ export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
   const { ledger, queue, now } = scene
   const owner = internOwner(scene, request.owner, request.facts)
   if (request.facts !== undefined) pruneRemembered(scene)
-  const topics = request.wants.flatMap(({ topic, limit }) => {
+  const gates = gatesOf(scene, request)
+  const limited: string[] = []
+  const topics = request.wants.flatMap(({ topic, limit, free = limit }) => {
     const row = ledger.topicNamed(queue, topic)
-    return row === undefined ? [] : [{ row, left: limit }]
+    const gate = gates?.before(topic, { running: row?.running ?? 0, free })
+    if (gate?.isLimited === true) limited.push(topic)
+    return row === undefined ? [] : [{ row, gate, left: limit }]
   })
-  const isDue = ({ next_at }: TopicRow): boolean => next_at !== null && next_at <= now + request.leadMs
-  const wanted = topics.filter(({ row }) => isDue(row))
+  const horizon = (gate: Gate | undefined): number => now + (gate?.leadMs(request.leadMs) ?? request.leadMs)
+  const wanted = topics.filter(({ row: { next_at }, gate }) => next_at !== null && next_at <= horizon(gate))
   const budget: Budget = { entries: request.limit, bytes: request.bytesMax, isFresh: true, isOver: false }
   const leases: Lease[] = []
   for (const priority of PRIORITIES.keys()) {
     for (const want of wanted) {
-      const limit = Math.min(want.left, budget.entries)
+      const limit = Math.min(want.left, budget.entries, want.gate?.left ?? Infinity)
       if (budget.isOver || limit <= 0) continue
-      const rows = scene.db.all<WholeRow>(DUE, want.row.topic, priority, now + request.leadMs, limit)
+      const rows = scene.db.all<WholeRow>(DUE, want.row.topic, priority, horizon(want.gate), limit)
       const claimed = lease(scene, rows, budget, {
         owner,
         until: now + request.leaseMs,
@@ -58,19 +64,27 @@ export function claimDue(scene: Scene, request: ClaimDue): ClaimReply {
       })
       if (claimed.length > 0) ledger.start(want.row.topic, claimed.length)
       want.left -= claimed.length
+      want.gate?.take(claimed.length)
       leases.push(...claimed)
     }
   }
-  const first = topics.map(({ row }) => ledger.nextAt(row.topic)).filter((at) => at !== null)
-  return { leases, next: nextOf(first, now, request.leadMs) }
+  keepCharged(scene, gates)
+  const heads = topics.map(({ row, gate }) => ({ at: ledger.nextAt(row.topic), gate }))
+  return { leases, next: nextOf(heads, now, request.leadMs), ...(limited.length === 0 ? {} : { limited }) }
 }
 
-/** From a snapshot: `next` as a claim would say it, so that one that finds nothing writes nothing. */
-export function nextDue(view: View, { wants, leadMs }: ClaimDue): Next {
-  const first = wants.flatMap(
-    ({ topic }) => view.db.get<TopicRow>(TOPIC_BY_NAME, view.queue, topic)?.next_at ?? [],
-  )
-  return nextOf(first, view.now, leadMs)
+/** From a snapshot: what a claim would say beside its leases, so that one that finds nothing writes nothing. */
+export function lookForDue(view: View, request: ClaimDue): Omit<ClaimReply, 'leases'> {
+  const gates = gatesOf(view, request)
+  const limited: string[] = []
+  const heads = request.wants.map(({ topic, limit, free = limit }): Head => {
+    const row = view.db.get<TopicRow>(TOPIC_BY_NAME, view.queue, topic)
+    const gate = gates?.before(topic, { running: row?.running ?? 0, free })
+    if (gate?.isLimited === true) limited.push(topic)
+    return { at: row?.next_at ?? null, gate }
+  })
+  const next = nextOf(heads, view.now, request.leadMs)
+  return limited.length === 0 ? { next } : { next, limited }
 }
 
 export function claimLapsed(scene: Scene, request: ClaimLapsed): ClaimReply {
@@ -150,6 +164,16 @@ function lease(scene: Scene, rows: readonly WholeRow[], budget: Budget, terms: T
   return leases
 }
 
-function nextOf(moments: readonly number[], now: number, leadMs: number): Next {
-  return nextAt(moments.length === 0 ? undefined : Math.min(...moments) - leadMs, now)
+/** When the first message of a topic is due, and what holds the topic back. */
+type Head = { readonly at: number | null; readonly gate: Gate | undefined }
+
+function nextOf(heads: readonly Head[], now: number, leadMs: number): Next {
+  let first = Infinity
+  let gated = Infinity
+  for (const { at, gate } of heads) {
+    if (at === null) continue
+    if (gate === undefined) first = Math.min(first, at - leadMs)
+    else gated = Math.min(gated, gate.againAt(at, leadMs) ?? Infinity)
+  }
+  return nextOfBoth(first, gated, now)
 }

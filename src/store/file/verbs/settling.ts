@@ -14,6 +14,7 @@ import {
 } from '../database/message.ts'
 import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
+import { concurrencyLimits } from './controlling.ts'
 import { cannotPlace, putOne } from './placing.ts'
 import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
@@ -43,6 +44,7 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   const held = heldBy(scene, settlements)
   const settled = new Set<number>()
   let done: HeldRow[] = []
+  const limits = concurrencyLimits(scene)
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
     const followUps = followUpsOf(settlement)
@@ -54,6 +56,7 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
     if (row === undefined || settled.has(row.seq)) return 'lost'
     if (!isStorable(settlement) || !hasRoomFor(scene, followUps, row.seq)) return 'refused'
     settled.add(row.seq)
+    if (limits.size > 0) noteFreed(scene, row.topic, limits)
     scene.ledger.take(row.topic, RUNNING)
     if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
     else if (settlement.remember !== undefined) remember(scene, wholeRow(scene, row.seq), settlement.remember)
@@ -64,6 +67,12 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   })
   deleteMessages(scene.db, done)
   return results
+}
+
+/** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
+  const { name, running } = ledger.running(topic)
+  if (limits.get(name) === running) ledger.wake(queueName, 'due')
 }
 
 function hasRoomFor(scene: Scene, followUps: readonly NewMessage[], parent: number): boolean {

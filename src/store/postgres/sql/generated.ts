@@ -79,6 +79,13 @@ create table if not exists punctual.total (
   waiting bigint not null, running bigint not null, dead bigint not null, primary key (queue, topic)
 ) with (fillfactor = 70);
 
+-- Pauses and limits, by topic; '' is the whole queue. The revision of a queue changes with each of them, and whenever something
+-- is handed out under a limit: a claim that worked out what the limits leave is good only for the revision that it read.
+create table if not exists punctual.control (
+  queue int not null, topic text collate "C" not null, control jsonb not null, primary key (queue, topic)
+) with (fillfactor = 50);
+create table if not exists punctual.control_revision (queue int primary key, revision bigint not null) with (fillfactor = 50);
+
 create table if not exists punctual.worker (
   queue int not null, owner text collate "C" not null, facts text not null,
   first_seen_at bigint not null, last_seen_at bigint not null, gone_at bigint, primary key (queue, owner)
@@ -269,7 +276,10 @@ $$;
 -- arguments  who asks, and facts about it (tell: note it as seen); for each wanted topic its limit and its floor: nothing
 --            that waits is due before it, as far as the asker knows; 0 looks from the start. limit_all, bytes_max: over all
 --            topics. new_token: 63 random bits, new for each claim.
--- reply      a row for each lease, in the order of handing out; last a row without id: now, next_at (null: nothing waits),
+--            Where pauses and limits are, besides: revision, which gate_1 told (else null), how far ahead each topic may be
+--            handed out, which of them are limited, and how many of those in all; and for each control its meters, from
+--            which moment on (in milliseconds) and how far a message moves them.
+-- reply      nothing, if there are controls and the revision is not theirs: the caller asks gate_1. Else a row for each lease, in the order of handing out; last a row without id: now, next_at (null: nothing waits),
 --            heads (the first moment of each topic), took (microseconds that the look at the heads needed)
 -- promises   P1, P3 (a row is locked, then leased), P6 (the attempt is counted here), P7, P10
 -- cost       three looks for a topic; for a message one row and two index entries
@@ -284,7 +294,8 @@ $$;
 -- of the server before it forgets the lease, and the message is handed out again.
 create or replace function punctual.claim_due_1(
   q int, at bigint, who text, facts text, tell boolean, topics text[], limits int[], floors bigint[], limit_all int,
-  bytes_max bigint, lease bigint, lead bigint, new_token bigint
+  bytes_max bigint, lease bigint, leads bigint[], new_token bigint, gate_revision bigint, limited boolean[],
+  limited_all int, meters text[], rate_at float8[], rate_step float8[], over_at float8[], over_step float8[]
 ) returns table (
   id text, topic text, priority smallint, due_at bigint, first_due_at bigint, attempt int, lapses smallint, meta text,
   body text, now_at bigint, next_at bigint, heads bigint[], took bigint
@@ -308,8 +319,16 @@ declare
   ranks int[] := '{}';
   is_short boolean[] := '{}';
   spent bigint;
+  taken int[] := array_fill(0, array[greatest(cardinality(topics), 1)]);
 begin
   perform set_config('synchronous_commit', 'off', true);
+  if gate_revision is null then
+    if exists (select 1 from punctual.control c where c.queue = q) then return; end if;
+  else
+    -- Claims under limits take turns.
+    perform 1 from punctual.control_revision r where r.queue = q and r.revision = gate_revision for update;
+    if not found then return; end if;
+  end if;
   if tell then perform punctual.see_1(q, t, who, facts); end if;
   for head in
     select w.i, rank.p, h.due_at
@@ -320,15 +339,15 @@ begin
       order by rank.p, w.i
   loop
     if spent is null then spent := (extract(epoch from clock_timestamp() - begun) * 1000000)::bigint; end if;
-    wanted := least(limits[head.i], limit_all);
-    if head.due_at > t + lead or wanted <= 0 or is_over then
+    wanted := least(limits[head.i], limit_all, case when limited[head.i] then limited_all end);
+    if head.due_at > t + leads[head.i] or wanted <= 0 or is_over then
       firsts[head.i] := least(firsts[head.i], head.due_at);
       continue;
     end if;
     select array_agg(x.ctid), array_agg(x.size) into more, sizes from (
       select m.ctid, octet_length(m.body) as size from punctual.message m
         where m.queue = q and m.state = 0 and m.topic = topics[head.i] and m.priority = head.p
-          and m.due_at >= floors[head.i] and m.due_at <= t + lead
+          and m.due_at >= floors[head.i] and m.due_at <= t + leads[head.i]
         order by m.due_at, m.seq limit wanted for update skip locked) x;
     more := coalesce(more, '{}');
     touched := touched || head.i::int;
@@ -346,6 +365,8 @@ begin
     picked := picked || more;
     limits[head.i] := limits[head.i] - cardinality(more);
     limit_all := limit_all - cardinality(more);
+    taken[head.i] := taken[head.i] + cardinality(more);
+    if limited[head.i] then limited_all := limited_all - cardinality(more); end if;
   end loop;
 
   if cardinality(picked) > 0 then
@@ -361,12 +382,24 @@ begin
       null::bigint, null::bigint[], null::bigint from leased l order by l.o;
   end if;
 
+  if gate_revision is not null and cardinality(picked) > 0 then
+    update punctual.control_revision r set revision = r.revision + 1 where r.queue = q;
+    update punctual.control c set control = c.control || jsonb_strip_nulls(jsonb_build_object(
+        'filledAt', x.rate_at + x.n * x.rate_step, 'overFilledAt', x.over_at + x.n * x.over_step))
+      from (select m.name, m.rate_at, m.rate_step, m.over_at, m.over_step, (
+            select coalesce(sum(u.n), 0) from unnest(topics, taken, limited) as u(topic, n, is_limited)
+              where u.is_limited and case m.name when '' then u.topic > E'\\x02' else u.topic = m.name end) as n
+          from unnest(meters, rate_at, rate_step, over_at, over_step)
+            as m(name, rate_at, rate_step, over_at, over_step)) x
+      where c.queue = q and c.topic = x.name and x.n > 0;
+  end if;
+
   for n in 1..cardinality(touched) loop
     select m.due_at into head from punctual.message m
       where m.queue = q and m.state = 0 and m.topic = topics[touched[n]] and m.priority = ranks[n]
         and m.due_at >= floors[touched[n]] order by m.due_at, m.seq limit 1;
     if not found then continue; end if;
-    if is_short[n] and head.due_at <= t + lead then head.due_at := t + lead + 20000; end if;
+    if is_short[n] and head.due_at <= t + leads[touched[n]] then head.due_at := t + leads[touched[n]] + 20000; end if;
     firsts[touched[n]] := least(firsts[touched[n]], head.due_at);
   end loop;
   select min(f) into upcoming from unnest(firsts) f;
@@ -458,6 +491,29 @@ begin
   return array(
     select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
+end
+$$;
+`,
+  },
+  {
+    name: 'gate',
+    text: `-- gate_1: what a claim must know where pauses and limits are: all of them, their revision, and how many run of each wanted topic.
+-- The caller works out what is left (\`shared/gates\`), and claims with that revision.
+--
+-- reply      now, the revision (null: nothing is paused or limited), names and controls, running for each of \`topics\`
+create or replace function punctual.gate_1(q int, at bigint, topics text[])
+returns table (now_at bigint, revision bigint, names text[], controls text[], running bigint[]) language plpgsql as $$
+#variable_conflict use_column
+begin
+  now_at := punctual.now_1(at);
+  select r.revision, (select array_agg(c.topic order by c.topic) from punctual.control c where c.queue = q),
+      (select array_agg(c.control::text order by c.topic) from punctual.control c where c.queue = q),
+      array(select coalesce((select sum(s.running) from (
+          select x.running from punctual.total x where x.queue = q and x.topic = w.topic
+          union all select d.running from punctual.delta d where d.queue = q and d.topic = w.topic) s), 0)::bigint
+        from unnest(topics) with ordinality as w(topic, o) order by w.o)
+    into revision, names, controls, running from punctual.control_revision r where r.queue = q;
+  return next;
 end
 $$;
 `,
@@ -639,6 +695,8 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   locked record;
+  -- What ends at a limit of concurrency lets another one start, which nobody was told to wait for.
+  frees boolean := exists (select 1 from punctual.control c where c.queue = q and c.control->'limit' ? 'concurrency');
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
@@ -682,7 +740,7 @@ begin
     insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5, 7)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5, 7) group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where frees or e.kind not in (0, 5, 7) group by e.topic
   )
   select
     (select array_agg(case
@@ -691,12 +749,12 @@ begin
         when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token) then 'locked'
         else 'lost' end order by u.o)
       from unnest(ids, tokens) with ordinality as u(id, token, o) left join e on e.o = u.o),
-    (select array_agg(f.topic) from firsts f where not exists (
+    (select array_agg(f.topic) from firsts f where frees or not exists (
       select 1 from generate_series(0, 2) as rank(p), lateral (
         select 1 from punctual.message m where m.queue = q and m.state = 0 and m.topic = f.topic and m.priority = rank.p
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
-    (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
+    (select case when not frees and count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
       from e where e.kind not in (0, 5, 7))
     into answers, ring, ring_at, giver;
   return next;
@@ -1284,6 +1342,32 @@ begin
     (select array_agg(distinct e.topic) from e), t
     into answers, ring, ring_at;
   return next;
+end
+$$;
+`,
+  },
+  {
+    name: 'set_controls',
+    text: `-- set_controls_1: changes pauses and limits of a queue, if they still have the revision that the caller has read.
+--
+-- arguments  revision: null where there were none; names that have none any more; those that changed
+-- reply      whether they were changed; if not, the caller reads again
+create or replace function punctual.set_controls_1(q int, old_revision bigint, gone text[], names text[], controls text[])
+returns boolean language plpgsql as $$
+declare
+  is_ours boolean;
+begin
+  insert into punctual.control_revision values (q, -1) on conflict do nothing;
+  is_ours := found;
+  perform 1 from punctual.control_revision r where r.queue = q for update;
+  if not is_ours and old_revision is distinct from (select r.revision from punctual.control_revision r where r.queue = q) then
+    return false;
+  end if;
+  delete from punctual.control c where c.queue = q and c.topic = any (gone);
+  insert into punctual.control as c select q, u.name, u.control::jsonb from unnest(names, controls) as u(name, control)
+    on conflict (queue, topic) do update set control = excluded.control;
+  update punctual.control_revision r set revision = coalesce(old_revision, 0) + 1 where r.queue = q;
+  return true;
 end
 $$;
 `,

@@ -5,7 +5,8 @@ export type Script = { readonly name: string; readonly sha: string; readonly sou
 const base = `local call, sub, byte = redis.call, string.sub, string.byte
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local PLACES_AT = 13
+local CONTROLS = KEYS[13]
+local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
@@ -133,6 +134,41 @@ end
 local AFTER_CONTROL = LINE_PREFIX .. '\\2'
 local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 
+const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
+local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
+local function controlTools()
+  local LEEWAY = 0.5
+  local tools = {}
+  local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
+  local function number(word)
+    local value = word == 'F' and MOMENT_MAX or tonumber(word)
+    return value and value == value and value or 0
+  end
+  function tools.read(record)
+    local a, b, c, d, e, f, g, h, i = string.match(record, WORDS)
+    return { number(a), number(b), number(c), number(d), number(e), number(f), number(g), number(h), number(i) }
+  end
+  function tools.write(topic, control)
+    local pausedUntil = control[PAUSED] == MOMENT_MAX and 'F' or text(control[PAUSED])
+    local numbers = string.format(' %.17g %.0f %.3f %.0f %.17g %.0f %.3f %.0f', unpack(control, 2, 9))
+    call('HSET', CONTROLS, topic, pausedUntil .. numbers)
+  end
+  function tools.isOver(control)
+    return control[PAUSED] <= now and control[RATE] <= 0 and control[CONCURRENCY] <= 0 and control[OVER_ENDS] <= now
+  end
+  local function filledUntil(control, rate)
+    local most = now + control[rate] * (control[rate + 1] + LEEWAY)
+    return math.max(now, math.min(control[rate + 2], most))
+  end
+  function tools.nextStart(control, rate)
+    return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
+  end
+  function tools.charge(control, rate, count)
+    control[rate + 2] = filledUntil(control, rate) + count * control[rate]
+  end
+  return tools
+end`
+
 const describe = `local ROW = 10
 local found, owners, handedOut, extrasFound = {}, {}, {}, {}
 local shown = { found, owners, handedOut, extrasFound }
@@ -228,6 +264,135 @@ local function countDied(line, by)
   if type(count) ~= 'number' or count <= 0 then
     call('HDEL', DIED, topic)
   end
+end`
+
+const gates = `local HMGET_MAX = 100
+local function openGates(topics, frees, leadMs)
+  local tools = controlTools()
+  local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
+  local CLOSED, FOREVER_BYTE = { heads = {}, pausedUntil = MOMENT_MAX, rates = {} }, 70
+  local records, whole = {}, nil
+  if #topics > HMGET_MAX and call('HLEN', CONTROLS) < #topics then
+    local all, wantOf = call('HGETALL', CONTROLS), {}
+    for want, topic in ipairs(topics) do
+      wantOf[topic] = want
+    end
+    for index = 1, #all, 2 do
+      records[wantOf[all[index]] or (all[index] == '' and 0 or -1)] = all[index + 1]
+    end
+    whole = records[0] and tools.read(records[0])
+  else
+    records = call('HMGET', CONTROLS, unpack(topics))
+    local record = call('HGET', CONTROLS, '')
+    whole = record and tools.read(record)
+  end
+  local function freeFor(want)
+    if not freeOf then
+      freeOf = {}
+      for free in string.gmatch(frees, '%S+') do
+        freeOf[#freeOf + 1] = tonumber(free)
+      end
+      freeSlots = freeOf[1]
+    end
+    return freeOf[want + 1]
+  end
+  local function addRates(rates, control)
+    if control[RATE] > 0 then
+      rates[#rates + 1], rates[#rates + 2] = control, RATE
+    end
+    if control[OVER] > 0 and control[OVER_ENDS] > now then
+      rates[#rates + 1], rates[#rates + 2] = control, OVER
+    end
+  end
+  local function open(want, own)
+    local topic = topics[want]
+    local gate = { heads = {}, pausedUntil = own and own[PAUSED] or 0, rates = {}, places = math.huge }
+    if own then
+      addRates(gate.rates, own)
+    end
+    if whole and byte(topic, 1) ~= 1 then
+      gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
+      addRates(gate.rates, whole)
+    end
+    gate.limited = #gate.rates > 0
+    if own and own[CONCURRENCY] > 0 then
+      gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
+    end
+    if gate.limited then
+      limitedWants[#limitedWants + 1] = want - 1
+      gate.free = freeFor(want)
+    end
+    if gate.limited or gate.pausedUntil > now then
+      byWant[want] = gate
+    end
+  end
+  for want = 1, #topics do
+    local record = records[want]
+    if record and byte(record, 1) == FOREVER_BYTE then
+      byWant[want] = CLOSED
+    elseif record or whole then
+      open(want, record and tools.read(record))
+    end
+  end
+  local gates = { byWant = byWant, limitedWants = limitedWants, CLOSED = CLOSED }
+  function gates.left(gate)
+    if gate.pausedUntil > now then
+      return 0
+    elseif not gate.limited then
+      return math.huge
+    end
+    local least, rates = math.min(gate.places, gate.free, freeSlots), gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      least = math.min(least, math.floor((now - tools.nextStart(control, rate)) / control[rate]) + 1)
+    end
+    return math.max(0, least)
+  end
+  function gates.charge(gate, count)
+    if gate.limited and count > 0 then
+      gate.places, gate.free, freeSlots = gate.places - count, gate.free - count, freeSlots - count
+      local rates = gate.rates
+      for index = 1, #rates, 2 do
+        tools.charge(rates[index], rates[index + 1], count)
+        rates[index].isCharged = true
+      end
+    end
+  end
+  local function opensAt(gate)
+    local at = math.huge
+    for _, head in pairs(gate.heads) do
+      at = math.min(at, head)
+    end
+    local isFull = gate.limited and math.min(gate.places, gate.free, freeSlots) <= 0
+    if at == math.huge or isFull or gate.pausedUntil == MOMENT_MAX then
+      return math.huge
+    end
+    at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
+    local rates = gate.rates
+    for index = 1, #rates, 2 do
+      local control, rate = rates[index], rates[index + 1]
+      local nextAt = tools.nextStart(control, rate)
+      at = math.max(at, rate == OVER and math.min(nextAt, control[OVER_ENDS]) or nextAt)
+    end
+    return at
+  end
+  function gates.close()
+    local at = math.huge
+    for want, gate in pairs(byWant) do
+      if gate ~= CLOSED then
+        at = math.min(at, opensAt(gate))
+        for index = 1, #gate.rates, 2 do
+          local control = gate.rates[index]
+          if control.isCharged then
+            control.isCharged = nil
+            tools.write(control == whole and '' or topics[want], control)
+          end
+        end
+      end
+    end
+    return at
+  end
+  return gates
 end`
 
 const holders = `local LOOK_MAX = 100000
@@ -651,6 +816,21 @@ local function acknowledge(claim, first, count)
   end
   place = place + count
 end
+local function wakeFreed()
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
 local function settleAll(at)
   while at <= #ARGV do
     local kind, claim, count = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
@@ -673,6 +853,9 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
   wake(giver or '')
   return exceptions
 end`
@@ -703,7 +886,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '360ce90b1124117a4a66a4ada4e958a84c265b0e',
+  sha: '9da0eff3ab518118a9e46fddc7242804c605e174',
   source: [base, remembered, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -740,9 +923,67 @@ return {
 `].join('\n'),
 }
 
+export const CONTROL_SCRIPT: Script = {
+  name: 'control',
+  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
+  source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local tools = controlTools()
+local control = tools.read(call('HGET', CONTROLS, topic) or '')
+local function number(place)
+  return tonumber(ARGV[place]) or 0
+end
+if kind == 'limit' then
+  control[RATE], control[RATE + 1], control[CONCURRENCY] = number(6), number(7), number(8)
+  if control[RATE] == 0 then
+    control[RATE + 2] = 0
+  end
+else
+  control[OVER], control[OVER + 1], control[OVER + 2], control[OVER_ENDS] = 0, 0, 0, 0
+  control[PAUSED] = 0
+  if kind == 'pause' then
+    control[PAUSED] = ARGV[6] == '' and MOMENT_MAX or dueOf(ARGV[6]) or 0
+  elseif number(6) > 0 then
+    control[OVER], control[OVER + 1], control[OVER_ENDS] = number(6), number(7), math.ceil(now + number(8))
+  end
+end
+local others, spent = 0, {}
+local all = call('HGETALL', CONTROLS)
+for index = 1, #all, 2 do
+  if all[index] ~= topic and tools.isOver(tools.read(all[index + 1])) then
+    spent[#spent + 1] = all[index]
+  elseif all[index] ~= topic then
+    others = others + 1
+  end
+end
+if others >= most and not tools.isOver(control) then
+  return 'TOO_MANY'
+end
+writeEvenWhenFull()
+for _, name in ipairs(spent) do
+  call('HDEL', CONTROLS, name)
+end
+if tools.isOver(control) then
+  call('HDEL', CONTROLS, topic)
+else
+  tools.write(topic, control)
+end
+redis.pcall('PUBLISH', ARGV[2], ' controls\\n' .. topic)
+return 'CHANGED'
+`].join('\n'),
+}
+
+export const CONTROLS_SCRIPT: Script = {
+  name: 'controls',
+  sha: '61c325c6ba97390400e229a773e9e3e9088c8736',
+  source: [base, `local reply = call('HGETALL', CONTROLS)
+table.insert(reply, 1, string.format('%.3f', now))
+return reply
+`].join('\n'),
+}
+
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '45de9192213d4b44f388fa1afff308d43c4d5af4',
+  sha: 'b06ae44d8a74d81edff6b72406fb50113df69473',
   source: [base, control, remembered, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -772,7 +1013,7 @@ return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, is
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '8395c70ffe8334709975f4170d6f98648a98d03e',
+  sha: '2de8b2a7ff066e4006c623084f45ab2183d2e437',
   source: [base, control, `local stage = ARGV[3]
 local rows = {}
 local function show(topic, waiting, running, dead, head)
@@ -831,7 +1072,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: '2f9d3d77854879a5a0150ea08a57bf8723e63337',
+  sha: 'e3b8b0b9db5acf2e8856b3f5b96418ecc92c189b',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -858,7 +1099,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '84b83b74b31517d772546968b3af931da8aa906c',
+  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
   source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -924,7 +1165,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '84cfd5a3d9336d75dd5cb9e52f4fadad1a798055',
+  sha: 'c4b8b9c4910f54269d29c9e38cc8655ec5adcab5',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -936,7 +1177,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '4e74815ef8d443a7e09e2903a82705585fbf7d02',
+  sha: 'd4df299f0a9eb57ef244fa58bd58ac37da203dd7',
   source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1133,7 +1374,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '3a7b5c88dbe4bd67957adf44107fcb61931313cf',
+  sha: '336c264d13c41d406c77f96f909e135b8993f0f6',
   source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1152,7 +1393,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: '2ffab74cda1f567f1357159fa2b770662eb86ead',
+  sha: 'e4a5342200bbcdb5312e321b04c1e389ba11e5b8',
   source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -1192,7 +1433,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '4f9560018cf1f63642f224510210073e1fdc6df8',
+  sha: 'eb6d9b9978a13e695e5807780b6e08fd1fa68462',
   source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1222,7 +1463,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '457721d4c13951aa6ad769707a883149678fbb95',
+  sha: 'd6abd11e5a76f85443a591eb23fbd05525f94ded',
   source: [base, lines, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1250,7 +1491,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'f202d523baab55dcd39a84bf49fa6c80a00e11e2',
+  sha: 'c51295688a0e28f89bb1d3da1c5b91fef9672dfc',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1268,19 +1509,36 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'b63be399117f835ac4e5a4780f712283c310a8ea',
-  source: [base, claims, lines, failures, workers, remembered, `local BY_NAME_MAX = 50
+  sha: 'd4f32a60df398371abfaaadb7ab7582edcf6bd57',
+  source: [base, claims, lines, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local wants = tonumber(ARGV[9])
+local LIMITS_AT = 10
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local gates
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     nextAt = math.min(nextAt, tonumber(head))
@@ -1295,7 +1553,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[LIMITS_AT + wants + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -1308,7 +1566,11 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
+    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number and nextAt == math.huge then
       nextAt = tonumber(coming[index + 1])
     end
   end
@@ -1316,10 +1578,25 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    else
+      dueLines[#dueLines + 1] = number
+    end
   end
   table.sort(dueLines)
   return true
+end
+if hasControls and wants > 0 then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+  end
+  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -1330,7 +1607,7 @@ elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
   end
   askByName()
 end
@@ -1350,8 +1627,8 @@ local function duesOf(line, found)
   end
   return due, call('ZRANGE', line, 0, #found - 1, 'WITHSCORES')
 end
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -1413,13 +1690,18 @@ local function take(number, line, size)
 end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
-  local size = math.min(leftOver, room[want])
+  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  local gate = gates and gates.byWant[want]
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -1435,22 +1717,36 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first, gate = left(lines[number]), gateOf(number)
+  if gate then
+    gate.heads[number] = first and tonumber(first)
+  elseif first and tonumber(first) <= horizon then
+    isMore = true
+  elseif first then
+    nextAt = math.min(nextAt, tonumber(first))
+  end
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
   pruneRemembered()
 end
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+local gatedAt = gates and gates.close() or math.huge
+local nextTime = 'NO_TASK'
+if isMore or gatedAt <= now then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt - leadMs then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - leadMs - now)
+end
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: 'a64974abba88fdaa59897958aa7f3c922edc2047',
+  sha: '4e840d21d2dfcb922a2ad66bd055bf9d3521e9e1',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -1577,7 +1873,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '61ea17356e1cfb1ac4ca7ea9a8040b15a3fa49d3',
+  sha: '9a1d31343549fc5d64c23f0071e52e665753d629',
   source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -1627,7 +1923,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'd7d76edc0d0b2d45d0ecfa1eba943536ecebebd6',
+  sha: '55dc528e3fc15966beaf7f7c7a710f2215857830',
   source: [base, workers, `local owner = ARGV[3]
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
@@ -1642,7 +1938,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'fa068c408da1308a2fecccfef0aec22898020ce8',
+  sha: '67948d9bd274dbd462fb839cbafc08d1d26a6cb0',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -1683,7 +1979,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '4996af89317726ed59d0200d88f1131834386488',
+  sha: 'd10102735080cf1f15cc0e46a221556ca0434d26',
   source: [base, claims, order, lines, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -1806,7 +2102,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: '2a722bdd8199264a5b7aae9090df9b84940d3533',
+  sha: 'af97a0b4909a29a536a5a8ab731a570278368563',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -1860,15 +2156,15 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '027b345fd57140e01d5ba3c81982dbddc767ae65',
-  source: [base, claims, lines, failures, extras, remembered, settling, `return settleAll(3)
+  sha: '6270157db0c888491038fbdba0d53f32026c60f6',
+  source: [base, claims, lines, failures, extras, remembered, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '54d7b7815d8f854139c7fb221891ca94997d4bdc',
-  source: [base, claims, order, lines, failures, extras, remembered, placing, settling, `local FIELDS = 7
+  sha: '6e41795fd9a86387b0c2f586cf39f4138cb2c140',
+  source: [base, claims, order, lines, failures, extras, remembered, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[3])
 local firstGroup = 4 + FIELDS * count
 local beginsAt, sizeOf = {}, {}

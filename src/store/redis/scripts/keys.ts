@@ -18,6 +18,7 @@ const TYPES = {
   workers: 'zset',
   facts: 'hash',
   extras: 'hash',
+  controls: 'hash',
 } as const
 
 /** Keys that few calls need: the scripts know their names. */

@@ -12,8 +12,11 @@ const PRIORITIES: readonly PriorityRank[] = [0, 1, 2]
 const [GROUP_FIELDS, FACT_FIELDS, ROW_FIELDS] = [3, 4, 6]
 
 export function claimDueCall(keys: QueueKeys, request: ClaimDue, token: string): ScriptCall {
-  const { wants, limit, leaseMs, leadMs, bytesMax, owner, facts = '' } = request
+  const { wants, limit, free = limit, leaseMs, leadMs, bytesMax, owner, facts = '' } = request
   const args = [limit, leaseMs, leadMs, bytesMax, owner, facts, wants.length].map(String)
+  let frees = String(free)
+  for (const want of wants) frees += ` ${want.free ?? want.limit}`
+  args.push(frees)
   for (const want of wants) args.push(String(want.limit))
   const places = [keys.claim(token)]
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
@@ -33,10 +36,12 @@ type DueParts = [
   payloads: readonly string[],
   dues: readonly (number | string)[],
   facts: readonly number[],
+  limited: readonly number[],
 ]
 
 export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
-  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts] = reply as unknown as DueParts
+  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, limitedWants] =
+    reply as unknown as DueParts
   const now = Number(nowText)
   const leases: Lease[] = []
   let [dueAt, dueFrom, factAt] = [0, 0, 0]
@@ -73,7 +78,9 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
       })
     }
   }
-  return { leases, next: decodeNext(nextText), orphans, now }
+  const claimed = { leases, next: decodeNext(nextText), orphans, now }
+  if (limitedWants.length === 0) return claimed
+  return { ...claimed, limited: limitedWants.map((want) => wants[want]?.topic ?? '') }
 }
 
 type LapsedParts = [
@@ -144,7 +151,9 @@ export function ownedLeases(keys: QueueKeys, rows: readonly string[]): OwnedLeas
 
 function decodeNext(text: string): Next {
   if (text === 'NO_TASK' || text === 'EXPIRED') return { state: text }
-  const ms = Number(text)
+  const isSharp = text.startsWith('=')
+  const ms = Number(isSharp ? text.slice(1) : text)
   // A moment at infinity, as Redis writes it, never comes.
-  return Number.isFinite(ms) ? { state: 'WAITING', ms } : { state: 'NO_TASK' }
+  if (!Number.isFinite(ms)) return { state: 'NO_TASK' }
+  return isSharp ? { state: 'WAITING', ms, isSharp } : { state: 'WAITING', ms }
 }

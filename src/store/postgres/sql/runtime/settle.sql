@@ -26,6 +26,8 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   locked record;
+  -- What ends at a limit of concurrency lets another one start, which nobody was told to wait for.
+  frees boolean := exists (select 1 from punctual.control c where c.queue = q and c.control->'limit' ? 'concurrency');
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
@@ -69,7 +71,7 @@ begin
     insert into punctual.delta select q, e.topic, count(*) filter (where e.kind not in (0, 5, 7)), -count(*),
       count(*) filter (where e.kind = 5) from e group by e.topic
   ), firsts as (
-    select e.topic, min(e.due_at) as due_at from e where e.kind not in (0, 5, 7) group by e.topic
+    select e.topic, min(e.due_at) as due_at from e where frees or e.kind not in (0, 5, 7) group by e.topic
   )
   select
     (select array_agg(case
@@ -78,12 +80,12 @@ begin
         when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token) then 'locked'
         else 'lost' end order by u.o)
       from unnest(ids, tokens) with ordinality as u(id, token, o) left join e on e.o = u.o),
-    (select array_agg(f.topic) from firsts f where not exists (
+    (select array_agg(f.topic) from firsts f where frees or not exists (
       select 1 from generate_series(0, 2) as rank(p), lateral (
         select 1 from punctual.message m where m.queue = q and m.state = 0 and m.topic = f.topic and m.priority = rank.p
           and m.due_at >= t + 1000000 and m.due_at <= f.due_at limit 1) known)),
     (select min(f.due_at) from firsts f),
-    (select case when count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
+    (select case when not frees and count(distinct e.owner) = 1 and bool_and(e.kind = 4) then min(e.owner) end
       from e where e.kind not in (0, 5, 7))
     into answers, ring, ring_at, giver;
   return next;

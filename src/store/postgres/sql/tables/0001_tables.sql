@@ -72,6 +72,13 @@ create table if not exists punctual.total (
   waiting bigint not null, running bigint not null, dead bigint not null, primary key (queue, topic)
 ) with (fillfactor = 70);
 
+-- Pauses and limits, by topic; '' is the whole queue. The revision of a queue changes with each of them, and whenever something
+-- is handed out under a limit: a claim that worked out what the limits leave is good only for the revision that it read.
+create table if not exists punctual.control (
+  queue int not null, topic text collate "C" not null, control jsonb not null, primary key (queue, topic)
+) with (fillfactor = 50);
+create table if not exists punctual.control_revision (queue int primary key, revision bigint not null) with (fillfactor = 50);
+
 create table if not exists punctual.worker (
   queue int not null, owner text collate "C" not null, facts text not null,
   first_seen_at bigint not null, last_seen_at bigint not null, gone_at bigint, primary key (queue, owner)

@@ -1,6 +1,6 @@
 -- base: the keys by name, and the one place that reads the clock. Every script begins with it.
 --
--- KEYS are the same twelve in every script; after them come the lines and claims that the caller can name:
+-- KEYS are the same thirteen in every script; after them come the lines and claims that the caller can name:
 --    1 payload   HASH    id -> producedAt, priority, topic, policy, body: text as the client made it; or what is remembered
 --                        of a message that is done: see `remembered`
 --    2 heads     ZSET    line -> dueAt of its first message
@@ -14,6 +14,7 @@
 --   10 workers   ZSET    owner -> when it was seen last
 --   11 facts     HASH    owner -> since when, gone when, facts
 --   12 extras    HASH    id -> what few messages have, such as tags: see `extras`
+--   13 controls  HASH    topic -> its pause and its limits; '' is the whole queue: see `controls`
 -- and by name
 --      remembered         ZSET  id of a message that is done -> until when it is taken
 --      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
@@ -34,7 +35,8 @@ local call, sub, byte = redis.call, string.sub, string.byte
 
 local PAYLOAD, HEADS, LINES, CLAIMS, RUNNING, FAILURES = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local DEAD, DIED, ORDER, WORKERS, FACTS, EXTRAS = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
-local PLACES_AT = 13
+local CONTROLS = KEYS[13]
+local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
 

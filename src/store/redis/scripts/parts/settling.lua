@@ -152,6 +152,23 @@ local function acknowledge(claim, first, count)
   place = place + count
 end
 
+-- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them.
+local function wakeFreed()
+  local ended, tools = {}, controlTools()
+  for line, by in pairs(ranHere) do
+    local topic = topicOf(line)
+    ended[topic] = (ended[topic] or 0) - by
+  end
+  for topic, count in pairs(ended) do
+    local record = call('HGET', CONTROLS, topic)
+    local most = record and tools.read(record)[CONCURRENCY] or 0
+    local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
+    if running < most and running + count >= most then
+      woken[#woken + 1] = topic
+    end
+  end
+end
+
 -- All groups from this argument on.
 local function settleAll(at)
   while at <= #ARGV do
@@ -175,6 +192,9 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  if hasControls then
+    wakeFreed()
+  end
   wake(giver or '')
   return exceptions
 end

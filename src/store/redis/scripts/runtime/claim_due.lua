@@ -1,21 +1,24 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines failures workers remembered
+-- uses: base claims lines failures workers remembered controls gates
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
--- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, their limits,
---           then, for more wants than BY_NAME_MAX, their topics
--- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms), how many messages had no body and were dropped,
+-- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, how many can start at once:
+--           in all and of each want, one text; the limits of the wants, then, for more wants than BY_NAME_MAX, their topics
+-- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many messages had no body and were dropped,
 --           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
 --           how many values of the dues belong to the lines up to this one;
 --           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
---           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses
+--           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses;
+--           the numbers (from 0) of wants whose topic has a limit now
 --
 -- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
--- wants, the first messages go into one claim. Everything is read before anything is written.
+-- wants, the first messages go into one claim. Everything is read before anything is written. A topic that is paused or
+-- has a limit has a gate.
 --
 -- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
 --           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
 --           P8 the first write needs no memory: a full server still hands out work
+--           P14 nothing of a paused topic, and no more than its limits allow, which is charged here
 -- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX
 
 local BY_NAME_MAX = 50
@@ -27,15 +30,37 @@ local CHUNK_FIRST = 4
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local wants = tonumber(ARGV[9])
+local LIMITS_AT = 10
 local horizon = now + leadMs
-local horizonText = string.format('%.3f', horizon)
+local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 
 -- The wanted lines by number (from 1), those of them that are due, and the first moment that is not.
 local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
 
+-- See `gates`; nothing where the queue has no controls.
+local gates
+
+local function gateOf(number)
+  return gates and gates.byWant[(number - 1) % wants + 1]
+end
+
+local function noteGated(gate, number, head)
+  if gate == gates.CLOSED then
+    return
+  end
+  gate.heads[number] = tonumber(head)
+  if gate.heads[number] <= (gate.limited and now or horizon) and gate.pausedUntil <= now then
+    dueLines[#dueLines + 1] = number
+  end
+end
+
+-- The first message of a wanted line is due then.
 local function note(number, head)
-  if head and tonumber(head) <= horizon then
+  local gate = gates and head and gateOf(number)
+  if gate then
+    noteGated(gate, number, head)
+  elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
     nextAt = math.min(nextAt, tonumber(head))
@@ -53,7 +78,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[9 + wants + want]] = want
+    wantOf[ARGV[LIMITS_AT + wants + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -66,7 +91,11 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    if nextAt == math.huge and numberOf(coming[index]) then
+    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local gate = number and gateOf(number)
+    if gate then
+      gate.heads[number] = tonumber(coming[index + 1])
+    elseif number and nextAt == math.huge then
       nextAt = tonumber(coming[index + 1])
     end
   end
@@ -74,12 +103,27 @@ local function askByMoment()
     return false
   end
   for _, line in ipairs(due) do
-    dueLines[#dueLines + 1] = numberOf(line)
+    local number = numberOf(line)
+    local gate = number and gateOf(number)
+    if gate and gate == gates.CLOSED then
+      number = nil
+    elseif gate then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
+    else
+      dueLines[#dueLines + 1] = number
+    end
   end
   table.sort(dueLines)
   return true
 end
 
+if hasControls and wants > 0 then
+  local topics = {}
+  for want = 1, wants do
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+  end
+  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
+end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
     lines[number] = KEYS[PLACES_AT + number]
@@ -89,7 +133,7 @@ elseif not askByMoment() then
   nextAt = math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[9 + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
   end
   askByName()
 end
@@ -117,8 +161,8 @@ local function duesOf(line, found)
 end
 
 -- Puts the first messages of a line into the claim. Returns how many it looked at.
-local function take(number, line, size)
-  local found = call('ZRANGE', line, '-inf', horizonText, 'BYSCORE', 'LIMIT', 0, size)
+local function take(number, line, size, untilText)
+  local found = call('ZRANGE', line, '-inf', untilText, 'BYSCORE', 'LIMIT', 0, size)
   if #found == 0 then
     return 0
   end
@@ -182,13 +226,18 @@ end
 
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[9 + want])
-  local size = math.min(leftOver, room[want])
+  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  local gate = gates and gates.byWant[want]
+  local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
-    removals[number] = take(number, lines[number], size)
-    leftOver, room[want] = leftOver - (taken - before), room[want] - (taken - before)
-  else
+    removals[number] = take(number, lines[number], size, gate and gate.limited and nowText or horizonText)
+    local count = taken - before
+    leftOver, room[want] = leftOver - count, room[want] - count
+    if gate then
+      gates.charge(gate, count)
+    end
+  elseif not gate then
     isMore = true
   end
 end
@@ -205,14 +254,28 @@ for number, count in pairs(removals) do
   if count > 0 then
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
-  note(0, left(lines[number]))
+  local first, gate = left(lines[number]), gateOf(number)
+  if gate then
+    gate.heads[number] = first and tonumber(first)
+  elseif first and tonumber(first) <= horizon then
+    isMore = true
+  elseif first then
+    nextAt = math.min(nextAt, tonumber(first))
+  end
 end
-isMore = isMore or dueLines[#dueLines] == 0
 writeRunning()
 if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
   pruneRemembered()
 end
 
-local nextTime = nextAt == math.huge and 'NO_TASK' or waiting(nextAt - leadMs - now)
-return { string.format('%.3f', now), isMore and 'EXPIRED' or nextTime, orphans, groups, ids, values, dues, facts }
+local gatedAt = gates and gates.close() or math.huge
+local nextTime = 'NO_TASK'
+if isMore or gatedAt <= now then
+  nextTime = 'EXPIRED'
+elseif gatedAt < nextAt - leadMs then
+  nextTime = '=' .. waiting(gatedAt - now)
+elseif nextAt < math.huge then
+  nextTime = waiting(nextAt - leadMs - now)
+end
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }

@@ -1,5 +1,5 @@
 -- settle_then: as `settle`, for settlements that carry new messages: those are stored if their settlement counts.
--- uses: base claims order lines failures extras remembered placing settling
+-- uses: base claims order lines failures extras remembered placing controls settling
 --
 -- KEYS      those of `base`, the claims, the lines of the new messages
 -- ARGV      now, channel, how many new messages, and seven for each: place of its settlement (from 1), place of its line in

@@ -1,0 +1,127 @@
+/** Pauses and limits as users say them, checked and turned into the words of the contract. */
+import type { RateLimit, TopicLimit } from '../controls.ts'
+import { UsageError, describe } from '../errors.ts'
+import { checkTopic } from '../message.ts'
+import { checkRecord, parseInteger } from './checks.ts'
+import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment, type Duration } from './duration.ts'
+import type { Ahead } from './questions.ts'
+
+export type PauseOptions = {
+  /** When the pause ends by itself: a moment, or a time from now as text ('2h'). Default: when somebody resumes it. */
+  until?: Ahead
+}
+
+export type ResumeOptions = {
+  /** Spreads what is due now, and what comes due meanwhile, over this time. Default: all of it may start at once. */
+  over?: Duration
+}
+
+/** So many in so much time: '100/1m', '5/s'. */
+export type Rate = `${number}/${string}`
+
+export type LimitOptions = {
+  /** How many may start in how much time, over all processes: '100/1m'. */
+  rate?: Rate
+  /** How many may start at once after a quiet time. Default: what the rate allows in 100 ms, at least 1. */
+  burst?: number
+  /** How many may run at once, over all processes. */
+  concurrency?: number
+}
+
+const RATE = /^(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)?(ms|s|m|h|d)$/
+const RATE_COUNT_MAX = 1_000_000
+const RATE_MS_MAX = 366 * 86_400_000
+const INTERVAL_MS_MIN = 0.001
+const NUMBER_MAX = 1_000_000
+/** Claims a few milliseconds late must not cost a fast topic its rate. */
+const BURST_MS = 100
+
+/** Undefined stands for the whole queue. */
+export function parseControlled(topic: unknown): string | undefined {
+  return topic === undefined ? undefined : checkTopic(topic)
+}
+
+/** Undefined: until somebody resumes it. */
+export function parsePause(
+  options: unknown,
+  now: number,
+): { readonly delayMs: number } | { readonly at: number } | undefined {
+  const { until } = checkRecord(options ?? {}, 'options', ['until'])
+  if (until === undefined) return undefined
+  if (typeof until === 'string')
+    return { delayMs: parseDuration(until, 'until', { min: 1, max: DELAY_MS_MAX }) }
+  return { at: parseMoment(until, 'until', now) }
+}
+
+/** Over how many milliseconds; undefined: at once. */
+export function parseResume(options: unknown): number | undefined {
+  const { over } = checkRecord(options ?? {}, 'options', ['over'])
+  return over === undefined ? undefined : parseDuration(over, 'over', { min: 1_000, max: RATE_MS_MAX })
+}
+
+export function parseLimit(options: unknown): TopicLimit | null {
+  if (options === null) return null
+  const { rate, burst, concurrency } = checkRecord(options, 'limit', ['rate', 'burst', 'concurrency'])
+  if (rate === undefined && concurrency === undefined) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      'limit has neither "rate" nor "concurrency"; give one of them, or null to take the limit back.',
+      { value: options },
+    )
+  }
+  if (burst !== undefined && rate === undefined) {
+    throw new UsageError('OPTION_INVALID', 'limit has a "burst" without a "rate"; give both.', {
+      value: burst,
+    })
+  }
+  return {
+    ...(rate === undefined ? {} : { rate: parseRate(rate, burst) }),
+    ...(concurrency === undefined
+      ? {}
+      : { concurrency: parseInteger(concurrency, 'concurrency', { min: 1, max: NUMBER_MAX }) }),
+  }
+}
+
+function parseRate(value: unknown, burst: unknown): RateLimit {
+  const match = typeof value === 'string' ? RATE.exec(value) : null
+  const [, count = '', amount = '1', unit = ''] = match ?? []
+  const ms = match === null ? NaN : parseDuration(`${amount}${unit}`, 'rate')
+  const intervalMs = ms / Number(count)
+  const isFine =
+    Number(count) > 0 &&
+    Number(count) <= RATE_COUNT_MAX &&
+    intervalMs >= INTERVAL_MS_MIN &&
+    intervalMs <= RATE_MS_MAX
+  if (!isFine) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `rate is ${describe(value)}; give a text like "100/1m", "5/1s", "1000/1h": how many, in how much time.`,
+      { value },
+    )
+  }
+  return {
+    intervalMs,
+    burst:
+      burst === undefined ? burstOf(intervalMs) : parseInteger(burst, 'burst', { min: 1, max: NUMBER_MAX }),
+  }
+}
+
+/** How many may start at once where nobody said: what the rate allows in a moment. */
+export function burstOf(intervalMs: number): number {
+  return Math.max(1, Math.min(NUMBER_MAX, Math.ceil(BURST_MS / intervalMs)))
+}
+
+const UNITS_MS = [1_000, 60_000, 3_600_000, 86_400_000]
+
+/** As `rate` takes it, in the shortest time in which at least one may start. */
+export function formatRate(intervalMs: number): Rate {
+  const unitMs = UNITS_MS.find((ms) => ms >= intervalMs * 0.999) ?? 86_400_000
+  const exactMs = UNITS_MS.find((ms) => ms >= unitMs && isWhole(ms / intervalMs)) ?? unitMs
+  const count = exactMs / intervalMs
+  const shown = isWhole(count) ? Math.round(count) : Number(count.toPrecision(3))
+  return `${shown}/${formatDuration(exactMs)}`
+}
+
+function isWhole(count: number): boolean {
+  return Math.abs(count - Math.round(count)) < 1e-6 * count
+}

@@ -1,0 +1,74 @@
+/** How a control changes, and how people see it: for engines that keep controls as rows. */
+import {
+  CONTROLS_MAX,
+  FOREVER,
+  isOver,
+  limited,
+  paused,
+  resumed,
+  type TopicControl,
+} from '../../core/controls.ts'
+import { UsageError, assertNever } from '../../core/errors.ts'
+import type { ControlChange, ControlState } from '../contract/store.ts'
+import { dueAtOf } from './moments.ts'
+
+/** Changes one of them, and forgets those of which nothing is left. */
+export function changeControls(
+  controls: Map<string, TopicControl>,
+  change: ControlChange,
+  now: number,
+): void {
+  const { topic } = change
+  const after = applied(controls.get(topic), change, now)
+  for (const [name, control] of controls) if (isOver(control, now)) controls.delete(name)
+  if (isOver(after, now)) {
+    controls.delete(topic)
+    return
+  }
+  if (!controls.has(topic) && controls.size >= CONTROLS_MAX) throw tooManyControls(topic)
+  controls.set(topic, after)
+}
+
+function applied(control: TopicControl | undefined, change: ControlChange, now: number): TopicControl {
+  switch (change.kind) {
+    case 'limit':
+      return limited(control, change.limit)
+    case 'pause':
+      return paused(control, change.until === undefined ? FOREVER : Math.ceil(dueAtOf(change.until, now)))
+    case 'resume': {
+      if (change.over === undefined) return resumed(control, undefined)
+      const { intervalMs, burst, ms } = change.over
+      return resumed(control, { intervalMs, burst, endsAt: Math.ceil(now + ms) })
+    }
+    default:
+      return assertNever(change)
+  }
+}
+
+export function tooManyControls(topic: string): UsageError {
+  return new UsageError(
+    'CONTROLS_TOO_MANY',
+    `${CONTROLS_MAX} topics of this queue have a pause or a limit already; resume some of them, or take limits back, before "${topic}" gets one.`,
+    { value: topic },
+  )
+}
+
+/** Those that hold now, by topic. */
+export function describeControls(
+  controls: Iterable<readonly [topic: string, control: TopicControl]>,
+  now: number,
+): ControlState[] {
+  const found: ControlState[] = []
+  for (const [topic, control] of controls)
+    if (!isOver(control, now)) found.push(described(topic, control, now))
+  return found.toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
+}
+
+function described(topic: string, { pausedUntil, limit, over }: TopicControl, now: number): ControlState {
+  return {
+    topic,
+    ...(pausedUntil > now ? { pausedUntil } : {}),
+    ...(limit.rate === undefined && limit.concurrency === undefined ? {} : { limit }),
+    ...(over === undefined || over.endsAt <= now ? {} : { over }),
+  }
+}

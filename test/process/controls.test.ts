@@ -1,0 +1,147 @@
+/** P14 with eight real processes on one queue: pauses that race with claims, limits that change, workers that die. */
+import { describe, expect, it } from 'vitest'
+import { Punctual } from '../../src/index.ts'
+import { until } from '../store/redis/until.ts'
+import { Child } from './child.ts'
+import { SHARED_ENGINES } from './engines.ts'
+
+const QUEUE = 'controlled'
+const PROCESSES = 8
+const START_MS_MAX = 250
+
+type Start = { readonly at: number; readonly isStalled: boolean }
+type Span = { readonly from: number; readonly until: number }
+
+function startsOf(workers: readonly Child[]): Start[] {
+  return workers.flatMap(({ lines }) =>
+    lines
+      .filter((line) => 'start' in line)
+      .map((line) => ({ at: Number(line['at']), isStalled: line['isStalled'] === true })),
+  )
+}
+
+/** From start to end; what has not ended goes on. */
+function spansOf({ lines }: Child): Span[] {
+  const ends = new Map(lines.filter((line) => 'end' in line).map((line) => [line['end'], Number(line['at'])]))
+  return lines
+    .filter((line) => 'start' in line)
+    .map((line) => ({ from: Number(line['at']), until: ends.get(line['start']) ?? Infinity }))
+}
+
+/** The most that ran at once, between two moments. */
+function mostAtOnce(spans: readonly Span[], from = 0, to = Infinity): number {
+  const within = spans.filter((span) => span.from >= from && span.from <= to)
+  return Math.max(
+    0,
+    ...within.map(({ from: at }) => spans.filter((span) => span.from <= at && span.until > at).length),
+  )
+}
+
+async function withQueue<T>(store: string, work: (queue: Punctual) => Promise<T>): Promise<T> {
+  const queue = new Punctual({ store, queue: QUEUE, logger: false })
+  try {
+    return await work(queue)
+  } finally {
+    await queue.stop()
+  }
+}
+
+async function startWorkers(store: string, options: object, count = PROCESSES): Promise<Child[]> {
+  const workers = Array.from(
+    { length: count },
+    () => new Child('controlled.mjs', { store, queue: QUEUE, ...options }),
+  )
+  await Promise.all(workers.map((worker) => worker.said('ready')))
+  return workers
+}
+
+async function produce(queue: Punctual, count: number): Promise<void> {
+  for (let from = 0; from < count; from += 1_000)
+    await queue.produceMany(Array.from({ length: Math.min(1_000, count - from) }, () => ({ topic: 't' })))
+}
+
+const now = (): number => performance.timeOrigin + performance.now()
+
+describe.each(SHARED_ENGINES)(`P14: ${PROCESSES} processes on $name`, ({ open }) => {
+  it('a pause that races with their claims: no start later than 250 ms after it resolved', async () => {
+    const store = await open()
+    const workers = await startWorkers(store, { slowMs: 5, options: { concurrency: 4 } })
+    await withQueue(store, async (queue) => {
+      await produce(queue, 20_000)
+      for (let round = 0; round < 5; round += 1) {
+        const before = startsOf(workers).length
+        await until('they are at work', () => startsOf(workers).length > before + 20)
+        await queue.pause('t')
+        const pausedAt = now()
+        await until('nothing runs', async () => (await queue.stats()).counts.running === 0)
+        // What would start too late must have had the time to.
+        await until('the time is over', () => now() > pausedAt + 3 * START_MS_MAX)
+        const late = startsOf(workers).filter(
+          ({ at, isStalled }) => at > pausedAt + START_MS_MAX && !isStalled,
+        )
+        expect(late).toEqual([])
+        const after = startsOf(workers).length
+        await queue.resume('t')
+        await until('they go on', () => startsOf(workers).length > after)
+      }
+      await Promise.all(workers.map((worker) => worker.said('paused')))
+    })
+  }, 120_000)
+
+  it('a limit that is lowered while more run: nothing starts until enough have ended', async () => {
+    const store = await open()
+    await withQueue(store, async (queue) => {
+      await queue.limit('t', { concurrency: 12 })
+      const workers = await startWorkers(store, { slowMs: 300, options: { concurrency: 4 } })
+      await produce(queue, 400)
+      await until('twelve run', () => startsOf(workers).length >= 24)
+      await queue.limit('t', { concurrency: 3 })
+      const loweredAt = now()
+      const before = startsOf(workers).length
+      await until('some started under the lower limit', () => startsOf(workers).length >= before + 12)
+      const spans = workers.flatMap(spansOf)
+      expect(mostAtOnce(spans)).toBeLessThanOrEqual(12)
+      // What had been handed out before may have been on its way.
+      expect(mostAtOnce(spans, loweredAt + 1_000)).toBeLessThanOrEqual(3)
+      await queue.limit('t', null)
+      await until('all of their slots are used', () => mostAtOnce(workers.flatMap(spansOf)) > 12)
+    })
+  }, 120_000)
+
+  it('a worker with all places is killed: they return with its leases', async () => {
+    const store = await open()
+    const options = { lease: '1s', fallback: '500ms', concurrency: 4 }
+    await withQueue(store, async (queue) => {
+      await queue.limit('t', { concurrency: 4 })
+      const [victim] = await startWorkers(store, { slowMs: 600_000, options }, 1)
+      if (victim === undefined) throw new Error('there is one')
+      await produce(queue, 12)
+      await until('it has all places', () => startsOf([victim]).length === 4)
+      const others = await startWorkers(store, { slowMs: 100, options }, PROCESSES - 1)
+      expect(startsOf(others)).toEqual([])
+      await victim.kill('SIGKILL')
+      await until('the others do all of it', () => startsOf(others).length === 12)
+      expect(mostAtOnce(others.flatMap(spansOf))).toBeLessThanOrEqual(4)
+    })
+  }, 120_000)
+
+  it('a pause and a limit survive all of them', async () => {
+    const store = await open()
+    await withQueue(store, async (queue) => {
+      await queue.pause('t')
+      await queue.limit('t', { concurrency: 2 })
+      await produce(queue, 20)
+    })
+    const workers = await startWorkers(store, { slowMs: 20 }, 2)
+    await Promise.all(workers.map((worker) => worker.said('paused')))
+    for (const worker of workers) await worker.kill('SIGKILL')
+    expect(startsOf(workers)).toEqual([])
+    const heirs = await startWorkers(store, { slowMs: 20 }, 2)
+    await withQueue(store, async (queue) => {
+      expect((await queue.stats()).controls).toEqual([{ topic: 't', paused: {}, limit: { concurrency: 2 } }])
+      await queue.resume('t')
+    })
+    await until('all is done', () => startsOf(heirs).length === 20)
+    expect(mostAtOnce(heirs.flatMap(spansOf))).toBeLessThanOrEqual(2)
+  }, 60_000)
+})
