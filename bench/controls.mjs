@@ -42,6 +42,11 @@ const message = (topic) => ({
   ifExists: 'keep',
 })
 
+const fill = async (store, topic, count) => {
+  for (let at = 0; at < count; at += 1_000)
+    await store.put(Array.from({ length: Math.min(1_000, count - at) }, () => message(topic)))
+}
+
 function verify(isTrue, what) {
   if (!isTrue) throw new Error(`the benchmark's own count is wrong: ${what}`)
 }
@@ -62,10 +67,6 @@ async function cost() {
     })
     await store.open()
     return store
-  }
-  const fill = async (store, topic, count) => {
-    for (let at = 0; at < count; at += 1_000)
-      await store.put(Array.from({ length: Math.min(1_000, count - at) }, () => message(topic)))
   }
   const others = Array.from({ length: PAUSED }, (_, i) => `paused-${i}`)
   const names = ['t']

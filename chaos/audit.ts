@@ -61,6 +61,7 @@ export function audit(stories: Stories, rules: Rules): Audit {
         ...findAfterEnd(message, identity, stories),
         ...findBadAttempts(message, stories),
         ...findBadEnds(message),
+        ...findPaused(message, stories),
       )
       for (const [before, after] of pairs(message.starts)) {
         const reason = reasonForRepeat(message, before, after, stories)
@@ -225,6 +226,27 @@ function findBadEnds(message: Message): Finding[] {
       )
   }
   return findings
+}
+
+/** What a machine that is small and shared may add to the promise. */
+const PAUSE_MS = 250 + 1_000
+
+/** P14: nothing starts in a pause. A worker that was in trouble may not have heard of it. */
+function findPaused(message: Message, stories: Stories): Finding[] {
+  return message.starts.flatMap((start) =>
+    stories.pauses
+      .filter(
+        ({ topic, from, until }) => topic === start.topic && start.at > from + PAUSE_MS && start.at < until,
+      )
+      .filter(({ from }) => faultFor(start.who, from, start.at, stories) === undefined)
+      .map(({ from }) =>
+        finding(
+          'P14',
+          message,
+          `started by ${start.who} ${start.at - from} ms after "${start.topic}" was paused`,
+        ),
+      ),
+  )
 }
 
 /** P11, and that a process ends only when the storm kills it or tells it to stop. */

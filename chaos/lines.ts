@@ -37,7 +37,7 @@ export type AnswerLine = Said & {
 /** What a worker did with a message; `g` is the number of the call that produced it. */
 type Attempt = Said & { readonly id: string; readonly g: number; readonly attempt: number }
 
-export type StartLine = Attempt & { readonly what: 'start'; readonly dueAt: number }
+export type StartLine = Attempt & { readonly what: 'start'; readonly topic?: string; readonly dueAt: number }
 export type EndLine = Attempt & {
   readonly what: 'end'
   readonly how: 'done' | 'threw' | 'again' | 'gave up' | 'dies'
@@ -54,6 +54,9 @@ export type FoundLine = Attempt & {
   readonly reason?: string
   readonly state: string
 }
+
+/** A pause that the store has taken, and one that is about to be taken back. */
+export type PauseLine = Said & { readonly what: 'paused' | 'resuming'; readonly topic: string }
 
 /** The problems that the engine itself sees in its store. */
 export type DoctorLine = Said & { readonly what: 'doctor'; readonly problems: readonly string[] }
@@ -94,6 +97,7 @@ export type Line =
   | EndLine
   | EventLine
   | FoundLine
+  | PauseLine
   | DoctorLine
   | LifeLine
   | StoppedLine

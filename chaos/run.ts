@@ -176,6 +176,7 @@ class Production {
       for (const producer of producers) if (!producer.heard('resting')) producer.tell('rest')
       return producers.every((producer) => producer.heard('resting') !== undefined)
     })
+    await this.#askBookkeeper('lift')
     await this.#askBookkeeper('doctor')
     const giveUpAt = performance.now() + QUIET_CAP_MS
     let shownAt = 0

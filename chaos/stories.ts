@@ -58,7 +58,11 @@ export type Stories = {
   readonly strangers: readonly (StartLine | FoundLine)[]
   /** Of the store's doctor. */
   readonly complaints: readonly string[]
+  readonly pauses: readonly Pause[]
 }
+
+/** From the moment when the call resolved until somebody was about to end it. */
+export type Pause = { readonly topic: string; readonly from: number; until: number }
 
 export const NEVER = Number.POSITIVE_INFINITY
 
@@ -67,6 +71,7 @@ export function gather(lines: readonly Line[]): Stories {
   const processes = new Map<string, ProcessStory>()
   const faults: FaultLine[] = []
   const complaints: string[] = []
+  const pauses: Pause[] = []
   const strangers: (StartLine | FoundLine)[] = []
   const later: (StartLine | EndLine | EventLine | FoundLine)[] = []
 
@@ -129,6 +134,13 @@ export function gather(lines: readonly Line[]): Stories {
       case 'doctor':
         complaints.push(...line.problems)
         break
+      case 'paused':
+        pauses.push({ topic: line.topic, from: line.at, until: NEVER })
+        break
+      case 'resuming':
+        for (const pause of pauses)
+          if (pause.topic === line.topic && pause.until === NEVER) pause.until = line.at
+        break
       case 'not started':
         break
     }
@@ -140,7 +152,7 @@ export function gather(lines: readonly Line[]): Stories {
   }
   for (const { messages } of identities.values())
     for (const { starts } of messages) starts.sort((a, b) => a.at - b.at)
-  return { identities, processes, faults, strangers, complaints }
+  return { identities, processes, faults, strangers, complaints, pauses }
 }
 
 function newMessage(asked: ProduceLine): Message {

@@ -194,13 +194,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the slot of a handler that hangs is never free again',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
-    replace: "return why === 'timeout' ? [SETTLING, [isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
+    replace: "return [SETTLING, [why === 'timeout' ? TIME_OUT : RELEASE]]",
   },
   {
     name: 'a handler that hangs keeps its message for ever',
     file: 'src/core/run.ts',
-    find: "return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]",
+    find: "return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]",
     replace: 'return [state, NONE]',
   },
   {
@@ -390,6 +390,43 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/memory/messages.ts',
     find: '    this.leases.restart(now)\n',
     replace: '',
+  },
+  {
+    name: 'what replaces a running message is lost when that is retried',
+    file: 'src/store/memory/messages.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace:
+      "if (settlement.kind === 'ack' && successor !== undefined) this.#place(successor.message, successor)",
+  },
+  {
+    name: 'a successor is forgotten by the model when its message ends',
+    file: 'simulation/world/model-store.ts',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    replace: 'void successor',
+  },
+  {
+    name: 'replacing again and again postpones for ever',
+    file: 'src/store/shared/moments.ts',
+    find: 'return { dueAt: Math.min(dueAt, producedAt + latestMs), producedAt }',
+    replace: 'return { dueAt, producedAt }',
+  },
+  {
+    name: 'cancel leaves the successor of a running message',
+    file: 'src/store/memory/messages.ts',
+    find: "      this.#dropSuccessor(slot)\n      if (!isRunningToo) return 'running'",
+    replace: "      if (!isRunningToo) return 'running'",
+  },
+  {
+    name: 'an id is free as soon as its message is done',
+    file: 'src/store/memory/remembered.ts',
+    find: 'return message !== undefined && message.until > now ? message : undefined',
+    replace: 'return message !== undefined && message.until < now ? message : undefined',
+  },
+  {
+    name: 'a message that is to be cancelled is tried again',
+    file: 'src/store/memory/messages.ts',
+    find: 'const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)',
+    replace: "const isCancelled = this.table.isCancelling(slot) && settlement.kind === 'ack'",
   },
   ...CONTROL_MUTANTS,
 ]

@@ -136,6 +136,7 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
       ...drawActions(chance),
       'produce misfit': misfit,
       control: third.happens(0.5) ? third.next() * 4 : 0,
+      ...drawMoreActions(third),
     },
     schemas,
     handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
@@ -256,7 +257,16 @@ function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHand
   }
 }
 
-function drawActions(chance: Chance): Omit<Plan['actionKinds'], 'produce misfit' | 'control'> {
+type MoreActions = Pick<Plan['actionKinds'], 'cancel running' | 'change by tag'>
+
+function drawMoreActions(more: Chance): MoreActions {
+  const weight = (): number => (more.happens(0.4) ? more.next() : 0)
+  return { 'cancel running': weight(), 'change by tag': weight() }
+}
+
+function drawActions(
+  chance: Chance,
+): Omit<Plan['actionKinds'], 'produce misfit' | 'control' | keyof MoreActions> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

@@ -32,9 +32,9 @@ queue.on('retrying', (event) => note('retrying', event))
 queue.on('dead', (event) => note('dead', event, { reason: event.reason }))
 queue.on('error', () => count('errors'))
 
-async function handle({ id, attempt, dueAt, payload, signal }) {
+async function handle({ id, topic, attempt, dueAt, payload, signal }) {
   const about = { id, g: payload.g, attempt }
-  log.write({ what: 'start', ...about, dueAt })
+  log.write({ what: 'start', ...about, topic, dueAt })
   count('started')
   remember(about)
   try {

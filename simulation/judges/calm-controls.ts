@@ -8,6 +8,8 @@ import type { World } from '../world/world.ts'
 
 const HOLD_MS = 3_000
 const PROBES = 4
+/** Due so far ahead, and handed out at once by a store whose lead is as long. */
+const HELD_MS = 400
 const SLACK_MS = 3_000
 
 /** Ends every control: what the storm left behind may start. */
@@ -25,6 +27,7 @@ export async function checkCalmControls(world: World, host: Host): Promise<void>
   const { plan } = world
   const heardMs = plan.engine === 'memory' ? 0 : plan.fallbackMs
   await checkPause(world, host, topic, heardMs)
+  if (plan.leadMs >= HELD_MS && !plan.isDeafAfterwards) await checkHeld(world, host, topic, heardMs)
   // One after the other: with lost wake-ups each may cost the fallback interval.
   const limitedMs = SLACK_MS + PROBES * (heardMs + 500)
   const limits: readonly (readonly [name: string, change: ControlChange])[] = [
@@ -52,6 +55,18 @@ async function checkPause(world: World, host: Host, topic: string, heardMs: numb
   await expectDone(world, host, ids, heardMs + SLACK_MS)
 }
 
+/** What a worker holds ahead of its moment when the pause comes goes back. */
+async function checkHeld(world: World, host: Host, topic: string, heardMs: number): Promise<void> {
+  const { timeline, violations, ledger } = world
+  const ids = await putProbes(world, host, topic, 'held', HELD_MS)
+  await timeline.runUntil(timeline.now + HELD_MS / 4, () => violations.any)
+  await world.direct().control({ kind: 'pause', topic })
+  await timeline.runUntil(timeline.now + HOLD_MS, () => violations.any)
+  for (const id of ids) if (ledger.wasCompleted(id)) violations.add('P14', `${id} was handled in a pause`)
+  await world.direct().control({ kind: 'resume', topic })
+  await expectDone(world, host, ids, heardMs + SLACK_MS)
+}
+
 async function expectDone(world: World, host: Host, ids: readonly string[], withinMs: number): Promise<void> {
   const { timeline, violations, ledger } = world
   await timeline.runUntil(timeline.now + withinMs, () => violations.any)
@@ -60,10 +75,16 @@ async function expectDone(world: World, host: Host, ids: readonly string[], with
       violations.add('P14', `${host.name} has not handled "${id}" within ${withinMs} ms`)
 }
 
-async function putProbes(world: World, host: Host, topic: string, name: string): Promise<readonly string[]> {
+async function putProbes(
+  world: World,
+  host: Host,
+  topic: string,
+  name: string,
+  delayMs = 100,
+): Promise<readonly string[]> {
   const ids = Array.from({ length: PROBES }, (_, i) => `${name} probe ${i} ${host.name}`)
   const messages = ids.map((id) => ({ id, topic, body: '', meta: '', priority: 1 as const }))
   for (const message of messages)
-    await world.direct().put([{ ...message, when: { delayMs: 100 }, ifExists: 'keep' }])
+    await world.direct().put([{ ...message, when: { delayMs }, ifExists: 'keep' }])
   return ids
 }

@@ -52,6 +52,8 @@ export type LeaseRecord = LeaseRef & {
   ended: HandlerEnd | undefined
   /** The handler said that it has completed. */
   isComplete: boolean
+  /** Somebody asked for its message to be cancelled while it had it. */
+  isCancelled: boolean
   /** The handler asked for more time. */
   hasExtended: boolean
   /** Simulated time when the handler's signal aborted. */

@@ -24,12 +24,23 @@ export type Known = {
   dueAt: number
   attempt: number
   lease: LeaseRecord | undefined
+  /** While it runs: what takes its place, and whether somebody asked for it to be cancelled. */
+  successor: KnownSuccessor | undefined
+  isCancelling: boolean
   readonly kept: Kept
   /** Since when it waits, and from when on it could be handed out unless the clock of the store is set; simulated time. */
   wait: Wait
 }
 
+type KnownSuccessor = {
+  readonly message: contract.NewMessage
+  readonly dueAt: number
+  readonly producedAt: number
+}
+
 type Wait = { readonly since: number; readonly readyAt: number }
+
+type RemoveFrom = { readonly from: 'waiting' | 'dead'; readonly now: number }
 
 export type LedgerParts = {
   readonly violations: Violations
@@ -56,6 +67,8 @@ export class Ledger {
   /** Ids that were ever stored. */
   readonly #stored = new Set<string>()
   readonly #completed = new Set<string>()
+  /** Ids of messages that are done, until when they are taken. */
+  readonly #remembered = new Map<string, number>()
   #produced = 0
 
   constructor(parts: LedgerParts) {
@@ -84,14 +97,47 @@ export class Ledger {
 
   put(messages: readonly contract.NewMessage[], results: readonly contract.PutResult[], now: number): void {
     for (const [i, message] of messages.entries()) {
-      const existing = this.#known.get(message.id)
-      this.#expect('P5', `put ${message.id}`, results[i], putResult(existing, message))
-      if (results[i] === 'stored' || results[i] === 'replaced') this.#store(message, now)
+      this.#expect('P5', `put ${message.id}`, results[i], this.#putResult(message, now))
+      this.#enter(message, results[i] ?? 'duplicate', now)
     }
   }
 
-  #store(message: contract.NewMessage, now: number): void {
-    const dueAt = momentOf(message.when, now)
+  /** What becomes of a message that the store has answered so. */
+  #enter(message: contract.NewMessage, result: contract.PutResult, now: number): void {
+    const existing = this.#known.get(message.id)
+    switch (result) {
+      case 'duplicate':
+        return
+      case 'succeeds': {
+        if (existing === undefined) return
+        const moment = boundedBy(message, existing.successor?.producedAt, now)
+        existing.successor = { message, ...moment }
+        this.#stored.add(message.id)
+        return
+      }
+      case 'stored':
+      case 'replaced': {
+        const replacedAt = existing?.place === 'waiting' ? existing.kept.producedAt : undefined
+        this.#store(message, boundedBy(message, replacedAt, now), now)
+      }
+    }
+  }
+
+  #putResult({ id, ifExists, ifBody }: contract.NewMessage, now: number): contract.PutResult {
+    const existing = this.#known.get(id)
+    const isRemembered = existing === undefined && (this.#remembered.get(id) ?? 0) > now
+    if (ifBody !== undefined && existing?.message.body !== ifBody) return 'duplicate'
+    if (ifExists === 'keep' && (existing !== undefined || isRemembered)) return 'duplicate'
+    if (existing === undefined) return 'stored'
+    return existing.place === 'running' && ifExists === 'replace' ? 'succeeds' : 'replaced'
+  }
+
+  #store(
+    message: contract.NewMessage,
+    { dueAt, producedAt }: { readonly dueAt: number; readonly producedAt: number },
+    now: number,
+  ): void {
+    this.#remembered.delete(message.id)
     this.#known.set(message.id, {
       message,
       order: this.#produced,
@@ -99,19 +145,33 @@ export class Ledger {
       dueAt,
       attempt: 0,
       lease: undefined,
-      kept: { producedAt: now, firstDueAt: dueAt, lapses: 0 },
+      successor: undefined,
+      isCancelling: false,
+      kept: { producedAt, firstDueAt: dueAt, lapses: 0 },
       wait: this.#wait(dueAt, now),
     })
     this.#produced += 1
     this.#stored.add(message.id)
   }
 
-  remove(ids: readonly string[], from: 'waiting' | 'dead', results: readonly contract.RemoveResult[]): void {
+  remove(
+    ids: readonly string[],
+    { from, isRunningToo = false, now }: contract.RemoveOptions & RemoveFrom,
+    results: readonly contract.RemoveResult[],
+  ): void {
     for (const [i, id] of ids.entries()) {
       const known = this.#known.get(id)
-      const expected = known?.place === 'running' ? 'running' : known?.place === from ? 'removed' : 'missing'
+      const isForgotten = from === 'dead' && (this.#remembered.get(id) ?? 0) > now
+      const isRemoved = known?.place === from || (known === undefined && isForgotten)
+      const running = isRunningToo ? 'cancelling' : 'running'
+      const expected = known?.place === 'running' ? running : isRemoved ? 'removed' : 'missing'
       this.#expect('P2', `remove ${id} from ${from}`, results[i], expected)
+      this.#remembered.delete(id)
       if (results[i] === 'removed') this.#known.delete(id)
+      if (known?.place !== 'running') continue
+      known.successor = undefined
+      known.isCancelling ||= isRunningToo
+      if (isRunningToo && known.lease !== undefined) known.lease.isCancelled = true
     }
   }
 
@@ -122,10 +182,14 @@ export class Ledger {
   ): void {
     for (const [i, { id, when }] of moves.entries()) {
       const known = this.#known.get(id)
-      const place = known?.place ?? 'dead'
+      const place = known?.successor === undefined ? (known?.place ?? 'dead') : 'waiting'
       const expected = place === 'dead' ? 'missing' : place === 'running' ? 'running' : 'rescheduled'
       this.#expect('P2', `reschedule ${id}`, results[i], expected)
       if (known === undefined || results[i] !== 'rescheduled') continue
+      if (known.successor !== undefined) {
+        known.successor = { ...known.successor, dueAt: momentOf(when, now) }
+        continue
+      }
       known.dueAt = momentOf(when, now)
       known.kept.firstDueAt = known.dueAt
       known.wait = this.#wait(known.dueAt, now)
@@ -189,8 +253,9 @@ export class Ledger {
   ): void {
     for (const [i, ref] of leases.entries()) {
       const held = this.#heldBy(ref)
-      this.#expect('P4', `extend ${ref.id}`, results[i], held === undefined ? 'lost' : 'extended')
-      if (held?.lease !== undefined && results[i] === 'extended') held.lease.endsAt = now + leaseMs
+      const extended = held?.isCancelling === true ? 'cancelling' : 'extended'
+      this.#expect('P4', `extend ${ref.id}`, results[i], held === undefined ? 'lost' : extended)
+      if (held?.lease !== undefined && results[i] === extended) held.lease.endsAt = now + leaseMs
     }
   }
 
@@ -205,25 +270,27 @@ export class Ledger {
       const verdict = judgeSettlement(settlement, this.leaseOf(settlement), holder, this.#parts.elapsed())
       if (verdict !== undefined)
         this.#parts.violations.add('P6', `${settlement.kind} of ${settlement.id}: ${verdict}`)
-      this.#expect(
-        'P4',
-        `${settlement.kind} ${settlement.id}`,
-        results[i],
-        held === undefined ? 'lost' : this.#isCarried(settlement) ? 'settled' : 'refused',
-      )
-      if (held === undefined || results[i] !== 'settled') continue
-      this.#settleOne(held, settlement, now)
-      for (const message of followUpsOf(settlement))
-        if (putResult(this.#known.get(message.id), message) !== 'duplicate') this.#store(message, now)
+      const isOwnWord = settlement.kind === 'ack' && settlement.isOwnWord === true
+      const isCancelled = held?.isCancelling === true && !isOwnWord
+      const successor = held?.successor
+      const counted = successor === undefined || settlement.kind === 'ack' ? 'settled' : 'succeeded'
+      const expected = held === undefined ? 'lost' : isCancelled ? 'cancelled' : counted
+      this.#expect('P4', `${settlement.kind} ${settlement.id}`, results[i], expected)
+      if (held === undefined || results[i] !== expected) continue
+      if (isCancelled || successor !== undefined) this.#leave(held, settlement, isCancelled)
+      else this.#settleOne(held, settlement, now)
+      if (!isCancelled)
+        for (const message of followUpsOf(settlement))
+          this.#enter(message, this.#putResult(message, now), now)
+      if (successor !== undefined) this.#store(successor.message, successor, now)
     }
   }
 
-  /** Nothing that it carries would replace a message that runs elsewhere. */
-  #isCarried(settlement: contract.Settlement): boolean {
-    return followUpsOf(settlement).every(
-      (message) =>
-        message.id === settlement.id || putResult(this.#known.get(message.id), message) !== 'running',
-    )
+  /** It was cancelled, or its successor takes its place: however the attempt ended, it is gone. */
+  #leave(known: Known, { id, kind }: contract.Settlement, isCancelled: boolean): void {
+    if (known.lease !== undefined) known.lease.settledAs = kind
+    this.#known.delete(id)
+    if (kind === 'ack' && !isCancelled) this.#completed.add(id)
   }
 
   /** Everything in the store, against everything that should be. */
@@ -246,6 +313,9 @@ export class Ledger {
       this.#expect('P2', `when ${id} was produced`, message.producedAt, known.kept.producedAt)
       this.#expect('P6', `the lapses of ${id}`, message.lapses, known.kept.lapses)
       this.#expect('P3', `the owner of ${id}`, message.owner, known.lease?.owner ?? '')
+      this.#expect('P5', `the successor of ${id}`, message.successor?.body, known.successor?.message.body)
+      this.#expect('P5', `its moment, of ${id}`, message.successor?.dueAt, known.successor?.dueAt)
+      this.#expect('P5', `the tags of ${id}`, message.tags.join(), (known.message.tags ?? []).join())
     }
     for (const [id, { place }] of this.#known)
       if (!seen.has(id)) violations.add('P2', `${id} is lost; it should be ${place}`)
@@ -261,6 +331,8 @@ export class Ledger {
       case 'ack':
         this.#known.delete(settlement.id)
         this.#completed.add(settlement.id)
+        if (settlement.remember !== undefined)
+          this.#remembered.set(settlement.id, now + settlement.remember.ms)
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs
@@ -326,6 +398,7 @@ export class Ledger {
       startedAt: undefined,
       endedAt: undefined,
       ended: undefined,
+      isCancelled: known.isCancelling,
       isComplete: false,
       hasExtended: false,
       abortedAt: undefined,
@@ -451,14 +524,14 @@ function momentOf(when: contract.DueTime, now: number): number {
   return 'at' in when ? when.at : now + when.delayMs
 }
 
-function putResult(
-  existing: Known | undefined,
-  { ifExists, ifBody }: contract.NewMessage,
-): contract.PutResult {
-  if (ifBody !== undefined && existing?.message.body !== ifBody) return 'duplicate'
-  if (existing === undefined) return 'stored'
-  if (ifExists === 'keep') return 'duplicate'
-  return existing.place === 'running' && ifExists === 'replace' ? 'running' : 'replaced'
+/** With a latest moment, what replaces one that waits is due at most so long after the first was produced. */
+function boundedBy(
+  { when, latestMs }: contract.NewMessage,
+  replacedAt: number | undefined,
+  now: number,
+): { readonly dueAt: number; readonly producedAt: number } {
+  const producedAt = latestMs === undefined ? now : (replacedAt ?? now)
+  return { dueAt: Math.min(momentOf(when, now), producedAt + (latestMs ?? Infinity)), producedAt }
 }
 
 function comesBefore(a: Known, b: Known): boolean {

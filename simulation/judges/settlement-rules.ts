@@ -93,6 +93,7 @@ function judgeRelease(lease: LeaseRecord): string | undefined {
   if (from === 'lapsed') return 'a lapse counts as an attempt'
   if (startedAt === undefined || answer !== 'release') return undefined // Or it gave up telling how it ended.
   if (isComplete) return 'its handler said that it has completed'
+  if (lease.isCancelled) return undefined
   if (holder.stopBeganAt === undefined)
     return abortedAt === undefined ? 'its handler started, and nobody told it to end' : undefined
   if (ended !== undefined && endedAt !== undefined && endedAt < holder.stopBeganAt && abortedAt === undefined)

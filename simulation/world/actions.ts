@@ -22,6 +22,8 @@ export type ActionKind =
   | 'look'
   | 'many at once'
   | 'produce misfit'
+  | 'cancel running'
+  | 'change by tag'
   | 'control'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
@@ -30,6 +32,8 @@ type SingleKind = Exclude<ActionKind, 'many at once'>
 const MANY = 4
 const CHANGES = ['produce', 'produce many', 'produce again', 'reschedule', 'revive all'] as const
 
+const TAGS = ['red', 'blue', 'red and blue'] as const
+
 /** How many of the ids are drawn from a small set, so that they meet again. */
 const OWN_IDS = 30
 
@@ -37,12 +41,15 @@ export class Actions {
   readonly #world: World
   readonly #hosts: readonly Host[]
   readonly #chance: Chance
+  /** For what was added later, so that a seed keeps the rest of what it does. */
+  readonly #more: Chance
   #produced = 0
 
   constructor(world: World, hosts: readonly Host[]) {
     this.#world = world
     this.#hosts = hosts
     this.#chance = world.chance.stream('actions')
+    this.#more = world.chance.stream('more actions')
   }
 
   /** Spreads them over the storm. */
@@ -73,7 +80,7 @@ export class Actions {
   #judge(kind: ActionKind, process: SimulatedProcess, error: unknown): void {
     this.#world.history.note(process.name, () => `(${kind}) fails: ${String(error)}`)
     if (error instanceof UnavailableError) return
-    const expected = ['QUEUE_STOPPED', 'ID_EXISTS', 'MESSAGE_RUNNING']
+    const expected = ['QUEUE_STOPPED', 'ID_EXISTS']
     if (error instanceof UsageError && expected.includes(error.code)) return
     this.#world.violations.add('P5', `${process.name}: ${kind} rejects with ${String(error)}`)
   }
@@ -89,8 +96,14 @@ export class Actions {
         return this.#produce(queue, {
           ...this.#options(),
           id: this.#ownId(),
-          ifExists: this.#chance.pick(['keep', 'replace', 'fail']),
+          ...this.#ifExists(),
+          ...(this.#more.happens(0.3) ? { remember: this.#more.pick([1, 1_000, 60_000]) } : {}),
         })
+      case 'cancel running':
+        await queue.cancel(this.#someId(), { running: true })
+        return
+      case 'change by tag':
+        return this.#changeByTag(queue)
       case 'cancel':
         await queue.cancel(this.#someId())
         return
@@ -157,6 +170,30 @@ export class Actions {
     if (!this.#world.ledger.wasStored(id)) this.#world.violations.add('P2', `${id} was promised, not stored`)
   }
 
+  #ifExists(): Pick<ProduceOptions, 'ifExists' | 'latest'> {
+    const ifExists = this.#chance.pick(['keep', 'replace', 'fail'] as const)
+    if (ifExists !== 'replace' || this.#more.happens(0.5)) return { ifExists }
+    return { ifExists, latest: this.#more.spread(1, this.#world.plan.stormMs) }
+  }
+
+  /** A tag is met by its whole index; whatever is not found there any more would stay for ever. */
+  async #changeByTag(queue: Queue): Promise<void> {
+    const tag = this.#more.pick(TAGS)
+    switch (this.#more.pick(['cancel', 'reschedule', 'revive', 'purge'] as const)) {
+      case 'cancel':
+        await queue.cancel({ tag })
+        return
+      case 'reschedule':
+        await queue.reschedule({ tag, limit: 5 }, { delay: this.#more.whole(0, 10_000) })
+        return
+      case 'revive':
+        await queue.revive({ tag })
+        return
+      case 'purge':
+        await queue.purge({ tag, limit: 3 })
+    }
+  }
+
   async #look(queue: Queue): Promise<void> {
     await queue.get(this.#someId())
     await queue.stats()
@@ -177,6 +214,7 @@ export class Actions {
         ? { retry: { limit: chance.whole(0, 5), delays: [chance.whole(0, plan.retryWaitMaxMs)] } }
         : {}),
       ...(chance.happens(0.15) ? { timeout: chance.pick([20, 2_000]) } : {}),
+      ...(this.#more.happens(0.3) ? { tag: this.#more.pick(TAGS) } : {}),
     }
   }
 

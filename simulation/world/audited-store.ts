@@ -35,10 +35,15 @@ export class AuditedStore extends StoreWrapper {
     )
   }
 
-  override remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  override remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    options?: contract.RemoveOptions,
+  ): Promise<contract.RemoveResult[]> {
+    const now = this.#now()
     return this.#order.run(
-      () => super.remove(ids, from),
-      (results) => this.#ledger.remove(ids, from, results),
+      () => super.remove(ids, from, options),
+      (results) => this.#ledger.remove(ids, { ...options, from, now }, results),
     )
   }
 

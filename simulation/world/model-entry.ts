@@ -10,6 +10,12 @@ export type ModelLease = {
   endsAt: number
 }
 
+export type ModelSuccessor = {
+  readonly message: contract.NewMessage
+  readonly dueAt: number
+  readonly producedAt: number
+}
+
 export type ModelEntry = {
   message: contract.NewMessage
   readonly order: number
@@ -20,6 +26,9 @@ export type ModelEntry = {
   attempt: number
   lapses: number
   held: ModelLease | undefined
+  /** While it runs: what takes its place, and whether it is to be cancelled. */
+  successor: ModelSuccessor | undefined
+  isCancelling: boolean
   error: string
   reason: string
   diedAt: number
@@ -38,6 +47,8 @@ export function freshEntry(message: contract.NewMessage, order: number, produced
     attempt: 0,
     lapses: 0,
     held: undefined,
+    successor: undefined,
+    isCancelling: false,
     error: '',
     reason: '',
     diedAt: 0,
@@ -71,7 +82,14 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
     until: held?.endsAt ?? (entry.place === 'dead' ? entry.diedAt : 0),
     owner: held?.owner ?? '',
     leasedAt: held?.since ?? 0,
+    ...(entry.isCancelling ? { isCancelling: true } : {}),
+    ...(entry.successor === undefined ? {} : { successor: shownSuccessor(entry.successor) }),
   }
+}
+
+function shownSuccessor({ message, dueAt, producedAt }: ModelSuccessor): contract.Successor {
+  const { topic, body, meta, tags = [], priority } = message
+  return { topic, body, meta, tags, priority, dueAt, producedAt }
 }
 
 /** What stays of one that is done. */
@@ -81,7 +99,8 @@ export function rememberedMessage(
   now: number,
 ): contract.StoredMessage {
   const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '', leasedAt: 0 }
-  return { ...storedMessage(entry, now), ...emptied, state: 'completed', until: now + ms, outcome, result }
+  const { successor: _successor, isCancelling: _isCancelling, ...stored } = storedMessage(entry, now)
+  return { ...stored, ...emptied, state: 'completed', until: now + ms, outcome, result }
 }
 
 /** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */

@@ -18,7 +18,7 @@ export function modelPage(
   const [after, deathsMax] = query.cursor === undefined ? [-1, deaths] : parseCursor(query.cursor)
   const rest = [...entries]
     .filter((entry) => entry.order > after)
-    .filter(({ message }) => query.tag === undefined || message.tags?.includes(query.tag) === true)
+    .filter((entry) => query.tag === undefined || hasTag(entry, query.tag))
     .filter((entry) => query.tag !== undefined || stateOf(entry, now) === query.state)
     .filter((entry) => entry.place !== 'dead' || entry.deathsBefore < deathsMax)
     .toSorted((a, b) => a.order - b.order)
@@ -35,6 +35,10 @@ export function modelPage(
   return { items, scanned, cursor: encodeCursor([String(last.order), String(deathsMax)]) }
 }
 
+function hasTag({ message, successor }: ModelEntry, tag: string): boolean {
+  return [message, successor?.message].some((one) => one?.tags?.includes(tag) === true)
+}
+
 const NUMBER = /^\d{1,15}$/
 
 /** The order of the last message on the page before, and how many deaths there were when the walk began. */
@@ -46,7 +50,10 @@ function parseCursor(cursor: string): readonly [after: number, deaths: number] {
 export function modelCounts(entries: Iterable<ModelEntry>, now: number): contract.Counts {
   const states = { delayed: 0, ready: 0, running: 0, dead: 0 }
   const shown = [...entries].filter(({ message }) => !isControl(message.topic))
-  for (const entry of shown) states[stateOf(entry, now)] += 1
+  for (const entry of shown) {
+    states[stateOf(entry, now)] += 1
+    if (entry.successor !== undefined) states.delayed += 1
+  }
   return { states, isExact: true, ...earliest(shown) }
 }
 
@@ -57,10 +64,13 @@ export function modelTopics(entries: Iterable<ModelEntry>): Readonly<Record<stri
     byTopic.set(entry.message.topic, ofTopic)
     ofTopic.push(entry)
   }
+  const succeeding = [...byTopic.values()].flat().flatMap(({ successor }) => successor?.message.topic ?? [])
+  for (const topic of succeeding) if (!byTopic.has(topic)) byTopic.set(topic, [])
   const counts = [...byTopic].map(([topic, ofTopic]): [string, contract.TopicCounts] => {
     const inPlace = (place: ModelEntry['place']): number =>
       ofTopic.filter((entry) => entry.place === place).length
-    const [waiting, running, dead] = [inPlace('waiting'), inPlace('running'), inPlace('dead')]
+    const [waits, running, dead] = [inPlace('waiting'), inPlace('running'), inPlace('dead')]
+    const waiting = waits + succeeding.filter((one) => one === topic).length
     return [topic, { waiting, running, dead, ...earliest(ofTopic) }]
   })
   return Object.fromEntries(counts)

@@ -76,11 +76,21 @@ export class ModelStore implements contract.Store {
     return this.#changing(() => messages.map((message) => this.#putOne(message)))
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     return ids.map((id) => {
       const entry = this.#entries.get(id)
-      if (entry?.place === 'running') return 'running'
+      if (entry?.place === 'running') {
+        entry.successor = undefined
+        entry.isCancelling ||= isRunningToo
+        if (!isRunningToo) return 'running'
+        for (const { call } of this.#listeners) call({ kind: 'cancelling' })
+        return 'cancelling'
+      }
       const isRemembered = this.#isRemembered(id)
       this.#remembered.delete(id)
       if (isRemembered && from === 'dead') return 'removed'
@@ -96,7 +106,11 @@ export class ModelStore implements contract.Store {
       moves.map(({ id, when }) => {
         const entry = this.#entries.get(id)
         if (entry === undefined || entry.place === 'dead') return 'missing'
-        if (entry.place === 'running') return 'running'
+        if (entry.place === 'running') {
+          if (entry.successor === undefined) return 'running'
+          entry.successor = { ...entry.successor, dueAt: dueAtOf(when, this.#now()) }
+          return 'rescheduled'
+        }
         this.#setMoment(entry, dueAtOf(when, this.#now()))
         return 'rescheduled'
       }),
@@ -132,7 +146,7 @@ export class ModelStore implements contract.Store {
       const held = this.#heldBy(lease)?.held
       if (held === undefined) return 'lost'
       held.endsAt = endsAt
-      return 'extended'
+      return this.#heldBy(lease)?.isCancelling === true ? 'cancelling' : 'extended'
     })
   }
 
@@ -243,13 +257,36 @@ export class ModelStore implements contract.Store {
     if (message.ifBody !== undefined && existing?.message.body !== message.ifBody) return 'duplicate'
     const isTaken = existing !== undefined || this.#isRemembered(message.id)
     if (isTaken && message.ifExists === 'keep') return 'duplicate'
-    if (existing?.place === 'running' && message.ifExists !== 'seize') return 'running'
+    if (existing?.place === 'running' && message.ifExists === 'replace') {
+      existing.successor = { message, ...this.#momentOf(message, existing.successor?.producedAt) }
+      return 'succeeds'
+    }
     this.#remembered.delete(message.id)
-    const entry = freshEntry(message, this.#produced, this.#now())
+    this.#place(
+      message,
+      this.#momentOf(message, existing?.place === 'waiting' ? existing.producedAt : undefined),
+    )
+    return existing === undefined ? 'stored' : 'replaced'
+  }
+
+  #place(
+    message: contract.NewMessage,
+    moment: { readonly dueAt: number; readonly producedAt: number },
+  ): void {
+    const entry = freshEntry(message, this.#produced, moment.producedAt)
     this.#produced += 1
     this.#entries.set(message.id, entry)
-    this.#setMoment(entry, dueAtOf(message.when, this.#now()))
-    return existing === undefined ? 'stored' : 'replaced'
+    this.#setMoment(entry, moment.dueAt)
+  }
+
+  /** With a latest moment, what replaces again and again is due at most so long after the first was produced. */
+  #momentOf(
+    { when, latestMs }: contract.NewMessage,
+    replacedAt: number | undefined,
+  ): { readonly dueAt: number; readonly producedAt: number } {
+    const now = this.#now()
+    const producedAt = latestMs === undefined ? now : (replacedAt ?? now)
+    return { dueAt: Math.min(dueAtOf(when, now), producedAt + (latestMs ?? Infinity)), producedAt }
   }
 
   #claimDue(request: contract.ClaimDue): contract.ClaimReply {
@@ -290,13 +327,16 @@ export class ModelStore implements contract.Store {
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
     const entry = this.#heldBy(settlement)
     if (entry === undefined) return 'lost'
-    const followUps = followUpsOf(settlement)
-    const runs = ({ id, ifExists }: contract.NewMessage): boolean =>
-      ifExists === 'replace' && id !== settlement.id && this.#entries.get(id)?.place === 'running'
-    if (!isStorable(settlement) || followUps.some(runs)) return 'refused'
-    this.#settleHeld(entry, settlement)
-    for (const message of followUps) this.#putOne(message)
-    return 'settled'
+    if (!isStorable(settlement)) return 'refused'
+    const isOwnWord = settlement.kind === 'ack' && settlement.isOwnWord === true
+    const isCancelled = entry.isCancelling && !isOwnWord
+    const { successor } = entry
+    if (isCancelled || successor !== undefined) this.#entries.delete(settlement.id)
+    else this.#settleHeld(entry, settlement)
+    if (!isCancelled) for (const message of followUpsOf(settlement)) this.#putOne(message)
+    if (successor !== undefined) this.#place(successor.message, successor)
+    if (isCancelled) return 'cancelled'
+    return successor === undefined || settlement.kind === 'ack' ? 'settled' : 'succeeded'
   }
 
   #settleHeld(entry: ModelEntry, settlement: contract.Settlement): void {

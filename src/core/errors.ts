@@ -21,7 +21,6 @@ export const ERROR_CODES = {
   TAG_INVALID: 'a tag that is not a text of 1 to 200 bytes without control characters, or more than 4 tags',
   ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters',
   ID_EXISTS: 'a message with this id exists and ifExists is "fail"',
-  MESSAGE_RUNNING: 'the message runs right now and cannot be replaced',
   PAYLOAD_UNSERIALISABLE: 'a payload that JSON cannot carry',
   PAYLOAD_TOO_LARGE: 'a payload larger than payloadLimit',
   PAYLOAD_MISMATCH: 'a payload that its topic’s schema refuses',

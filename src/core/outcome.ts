@@ -32,14 +32,15 @@ export class DeadLetter extends Error {
 
 /** How an attempt ended. */
 export type Ending =
-  | { readonly kind: 'returned'; readonly result?: unknown }
+  /** `isOwnWord`: the handler said that it has completed. */
+  | { readonly kind: 'returned'; readonly result?: unknown; readonly isOwnWord?: true }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'timed out'; readonly timeoutMs: number }
   /** We ended it, and it is not the fault of the message: the worker stops, or its lease was in doubt. */
   | { readonly kind: 'stopped' }
 
 export type Outcome =
-  | { readonly kind: 'ack'; readonly remember?: RememberedEnd }
+  | { readonly kind: 'ack'; readonly remember?: RememberedEnd; readonly isOwnWord?: true }
   | { readonly kind: 'release' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly isLapse?: true }
   /** Back in its place, due as before: its worker died or was cut off. */

@@ -3,7 +3,8 @@
  * does what the effects say, and nothing else changes a state.
  *
  *   held ──due──► queued ──start──► running ──ended──► settling ──answered──► over
- *    │              │                  │ deadline, stop, doubt, lost    ▲        ▲
+ *    │              │                  │ deadline, stop, doubt, cancel, │        ▲
+ *    │              │                  │ lost                           ▲        │
  *    │              │                  └────► aborting ──ended, deadline┤        │
  *    └─ give back ──┴─ deadline, give back, refuse ─────────────────────┘        │
  *    └─ lost ───────┴─ lost ─────────────────── aborting because it is lost ─────┘
@@ -15,15 +16,16 @@
  *   settling  the outcome is on its way to the store
  *   over      nothing more is written for it
  *
- * What a handler does after we told it to end is put down to the cause (P6): after a timeout every end is a failure. At a
+ * What a handler does after we told it to end is put down to the cause (P6): after a timeout every end is a failure. One
+ * that is cancelled goes back, and the store takes it away, unless it said `complete()`. At a
  * stop, or in doubt about the lease, an error is our own doing; a return is one too if the handler had looked at its
  * signal, because it may have stopped half way. A handler that said `complete()` has completed, however it ends.
  */
 import { assertNever } from './errors.ts'
 import type { Ending, Outcome } from './outcome.ts'
 
-/** `doubt`: the lease is over by our clock and the store does not answer. `lost`: another worker may have the message. */
-export type AbortCause = 'timeout' | 'stop' | 'doubt' | 'lost'
+/** `doubt`: the lease is over by our clock and the store does not answer. `cancel`: somebody takes it back. `lost`: another worker may have the message. */
+export type AbortCause = 'timeout' | 'stop' | 'doubt' | 'cancel' | 'lost'
 
 export type RunState =
   | { readonly name: 'held' }
@@ -46,6 +48,8 @@ export type RunEvent =
   | { readonly kind: 'deadline' }
   | { readonly kind: 'stop' }
   | { readonly kind: 'doubt' }
+  /** The store says that it is to be cancelled. */
+  | { readonly kind: 'cancel' }
   | { readonly kind: 'lost' }
   | { readonly kind: 'complete' }
   | { readonly kind: 'ended'; readonly ending: Ending; readonly hasSeenSignal: boolean }
@@ -87,14 +91,15 @@ const LEAVE_LINE: RunEffect = { kind: 'leave line' }
 const ENDED: RunEffect = { kind: 'free slot', how: 'ended' }
 const ABANDONED: RunEffect = { kind: 'free slot', how: 'abandoned' }
 const RELEASE: RunEffect = { kind: 'settle', outcome: { kind: 'release' } }
-const COMPLETE: RunEffect = { kind: 'conclude', ending: { kind: 'returned' } }
+const RETURN: RunEffect = { kind: 'conclude', ending: { kind: 'returned' } }
+const COMPLETE: RunEffect = { kind: 'conclude', ending: { kind: 'returned', isOwnWord: true } }
 const TIME_OUT: RunEffect = { kind: 'time out' }
 const REPORT_LOST: RunEffect = { kind: 'report lost' }
 const LET_GO: RunEffect = { kind: 'let go' }
 
 const BECOMES_DUE: RunStep = [QUEUED, [LEAVE_HOLDING, { kind: 'enqueue' }]]
 const STARTS: RunStep = [RUNNING, [LEAVE_LINE, { kind: 'call' }]]
-const RETURNS: RunStep = [SETTLING, [ENDED, COMPLETE]]
+const RETURNS: RunStep = [SETTLING, [ENDED, RETURN]]
 const IS_ANSWERED: RunStep = [OVER, [LET_GO]]
 
 export function step(state: RunState, event: RunEvent): RunStep {
@@ -131,6 +136,7 @@ export function hasSlot(state: RunState): boolean {
 function stepWaiting(state: RunState, event: RunEvent, leave: RunEffect): RunStep {
   switch (event.kind) {
     case 'give back':
+    case 'cancel':
       return [SETTLING, [leave, RELEASE]]
     case 'refuse':
       return [SETTLING, [leave, { kind: 'settle', outcome: event.outcome }]]
@@ -157,6 +163,8 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
       return abort('stop', isComplete)
     case 'doubt':
       return abort('doubt', isComplete, REPORT_LOST)
+    case 'cancel':
+      return abort('cancel', isComplete)
     case 'lost':
       return abort('lost', isComplete, REPORT_LOST)
     case 'complete':
@@ -175,9 +183,13 @@ function stepAborting(state: Aborting, why: Exclude<AbortCause, 'lost'>, event: 
       return [SETTLING, [ENDED, isComplete ? completed(event.ending) : verdict(why, event)]]
     case 'deadline':
       if (why === 'doubt') return abort('timeout', isComplete)
-      return why === 'timeout' ? [SETTLING, [ENDED, isComplete ? COMPLETE : TIME_OUT]] : [state, NONE]
+      if (why === 'stop') return [state, NONE]
+      if (isComplete) return [SETTLING, [ENDED, COMPLETE]]
+      return [SETTLING, [ENDED, why === 'timeout' ? TIME_OUT : RELEASE]]
     case 'stop':
       return why === 'doubt' ? abort('stop', isComplete) : [state, NONE]
+    case 'cancel':
+      return why === 'doubt' ? abort('cancel', isComplete) : [state, NONE]
     case 'lost':
       // In doubt, it was reported already.
       return why === 'doubt' ? abort('lost', isComplete) : abort('lost', isComplete, REPORT_LOST)
@@ -210,13 +222,15 @@ function abort(why: AbortCause, isComplete: boolean, ...before: readonly RunEffe
 
 /** It has completed, however it ended; what it returned is still worth keeping. */
 function completed(ending: Ending): RunEffect {
-  return ending.kind === 'returned' ? { kind: 'conclude', ending } : COMPLETE
+  return ending.kind === 'returned' ? { kind: 'conclude', ending: { ...ending, isOwnWord: true } } : COMPLETE
 }
 
 function verdict(
-  why: 'timeout' | 'stop' | 'doubt',
+  why: 'timeout' | 'stop' | 'doubt' | 'cancel',
   { ending, hasSeenSignal }: Extract<RunEvent, { kind: 'ended' }>,
 ): RunEffect {
   if (why === 'timeout') return TIME_OUT
+  // The store takes a message that is to be cancelled away, however we settle it.
+  if (why === 'cancel') return RELEASE
   return ending.kind === 'returned' && !hasSeenSignal ? { kind: 'conclude', ending } : RELEASE
 }

@@ -30,10 +30,11 @@ export type NextAnswer =
 /**
  * Why a sleeper is woken. An engine that has lost count, as after a broken connection, says `controls`: it covers the rest.
  *
- *   due       something may be due sooner than the last answer said
- *   controls  a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
+ *   due         something may be due sooner than the last answer said
+ *   cancelling  a message that runs is to be cancelled: its worker learns which when it extends its leases
+ *   controls    a pause or a limit was set, changed or taken back: as `due`, and what a worker holds may be paused now
  */
-export const WAKE_KINDS = ['due', 'controls'] as const
+export const WAKE_KINDS = ['due', 'cancelling', 'controls'] as const
 export type WakeUp = { readonly kind: (typeof WAKE_KINDS)[number] }
 
 export type ScheduleState =

@@ -10,7 +10,7 @@ import type { Settings } from './settings.ts'
 export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id, when, ifExists, priority, tags, meta } = parseProduce(options, now)
+  const { id, when, ifExists, latestMs, priority, tags, meta } = parseProduce(options, now)
   return {
     message: {
       id: id ?? makeId(now, random.next(), random.next()),
@@ -21,6 +21,7 @@ export function makeDraft(settings: Settings, topic: unknown, payload: unknown, 
       when,
       ...(tags.length === 0 ? {} : { tags }),
       ifExists: ifExists === 'replace' ? 'replace' : 'keep',
+      ...(latestMs === undefined ? {} : { latestMs }),
     },
     ifExists,
     hasOwnId: id !== undefined,

@@ -39,6 +39,18 @@ type Deed = {
   readonly isDone?: (message: StoredMessage) => boolean
 }
 
+/** `cancelling`: its handler was told to end, and it is gone when that ends, unless the handler says that it has completed. */
+export type CancelResult = 'cancelled' | 'running' | 'cancelling' | 'missing'
+
+export async function cancelOne(store: Store, id: string, isRunningToo: boolean): Promise<CancelResult> {
+  const [result = 'missing'] = await store.remove(
+    [id],
+    'waiting',
+    ...(isRunningToo ? [{ isRunningToo }] : []),
+  )
+  return result === 'removed' ? 'cancelled' : result
+}
+
 export async function cancelAll(
   store: Store,
   filter: ParsedFilter,
@@ -95,18 +107,19 @@ async function change(
   let [done, running, looked] = [0, 0, 0]
   for await (const { items, scanned } of steps(store, filter, deed.places)) {
     looked += scanned
-    running += items.filter(({ state }) => state === 'running').length
+    const runs = new Set(items.filter(({ state }) => state === 'running').map(({ id }) => id))
+    running += runs.size
     let left = limit - done
     for (const place of deed.places) {
-      const there = items.filter((item) => placeOf(item) === place && deed.isDone?.(item) !== true)
+      const there = items.filter((item) => isIn(item, place) && deed.isDone?.(item) !== true)
       const ids = there.slice(0, left).map(({ id }) => id)
       if (ids.length === 0) continue
       const results = options.dryRun === true ? ids.map(() => 'done' as const) : await deed.act(ids, place)
       const { done: changed, running: started } = countResults(results)
       done += changed
       left -= changed
-      // Else they are met, and counted, in the walk over what runs.
-      if (!walksRunning(filter, deed.places)) running += started
+      // One that runs is counted where it is met; one that has begun meanwhile is met in the walk over what runs.
+      if (!walksRunning(filter, deed.places)) running += started - ids.filter((id) => runs.has(id)).length
     }
     options.onProgress?.({ done, looked })
     if (done >= limit) break
@@ -174,15 +187,16 @@ function walksOf(filter: Selection, places: readonly ChangePlace[]): readonly Li
   ].map((one) => ({ state: one }))
 }
 
-/** What runs is walked over only to be counted: where no state is named, callers may think that it is meant too. */
+/** Where no state is named, what runs is walked over too: to be counted, and for the successors that wait for it. */
 function walksRunning(filter: ParsedFilter, places: readonly ChangePlace[]): boolean {
   const isByState = !('ids' in filter) && filter.tag === undefined && filter.state === undefined
-  return isByState && !places.includes('dead')
+  return isByState && places.includes('waiting')
 }
 
-function placeOf({ state }: StoredMessage): ChangePlace | undefined {
-  if (state === 'dead') return 'dead'
-  return state === 'delayed' || state === 'ready' ? 'waiting' : undefined
+/** One that runs is left alone; its successor waits. */
+function isIn({ state, successor }: StoredMessage, place: ChangePlace): boolean {
+  if (place === 'dead') return state === 'dead'
+  return state === 'delayed' || state === 'ready' || successor !== undefined
 }
 
 function resultOf(result: RemoveResult | RescheduleResult | ReviveResult): ChangeResult {
@@ -194,6 +208,8 @@ function resultOf(result: RemoveResult | RescheduleResult | ReviveResult): Chang
     case 'running':
     case 'missing':
       return result
+    case 'cancelling':
+      return 'running'
     default:
       return assertNever(result)
   }

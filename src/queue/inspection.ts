@@ -2,7 +2,7 @@
 import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
-import type { Store, StoredMessage } from '../store/contract/store.ts'
+import type { Store, StoredMessage, Successor } from '../store/contract/store.ts'
 
 export type FoundMessage = {
   readonly id: string
@@ -32,6 +32,10 @@ export type FoundMessage = {
   readonly owner?: string
   /** Running: since when its worker has it, in epoch milliseconds. */
   readonly runningSince?: number
+  /** Running: it was cancelled with `{ running: true }`, and is gone when its handler ends. */
+  readonly isCancelling?: true
+  /** Running: what replaced it meanwhile, and takes its place when this attempt ends. */
+  readonly successor?: FoundSuccessor
   /** Dead: why, and since when. */
   readonly reason?: string
   readonly diedAt?: number
@@ -42,6 +46,11 @@ export type FoundMessage = {
   /** Present when the stored text is no JSON: that text. */
   readonly unreadable?: string
 }
+
+export type FoundSuccessor = Pick<
+  FoundMessage,
+  'topic' | 'payload' | 'priority' | 'tags' | 'dueAt' | 'producedAt' | 'unreadable'
+>
 
 export type MessagePage = {
   readonly items: readonly FoundMessage[]
@@ -111,8 +120,21 @@ function present(message: StoredMessage): FoundMessage {
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
     ...(message.owner === '' ? {} : { owner: message.owner, runningSince: message.leasedAt }),
+    ...(message.isCancelling === true ? { isCancelling: true } : {}),
+    ...(message.successor === undefined ? {} : { successor: presentSuccessor(message.successor) }),
     ...(state === 'dead' ? { reason, diedAt: until } : {}),
     ...(state === 'completed' ? presentEnd(message) : {}),
+  }
+}
+
+function presentSuccessor({ topic, body, priority, tags, dueAt, producedAt }: Successor): FoundSuccessor {
+  return {
+    topic,
+    ...readPayload(body),
+    priority: priorityName(priority),
+    ...(tags.length === 0 ? {} : { tags }),
+    dueAt,
+    producedAt,
   }
 }
 

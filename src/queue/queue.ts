@@ -4,13 +4,7 @@ import type { Duration } from '../core/input/duration.ts'
 import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
 import { checkId } from '../core/message.ts'
-import {
-  checkIds,
-  parseFilter,
-  parseFilterOptions,
-  type Filter,
-  type FilterOptions,
-} from '../core/input/filter.ts'
+import type { CancelOptions, Filter, FilterOptions } from '../core/input/filter.ts'
 import { parseStop, type HandleOptions } from '../core/input/handle-options.ts'
 import {
   parseForecast,
@@ -25,14 +19,7 @@ import { validate, type TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
 import { makeDraft } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
-import {
-  cancelAll,
-  purgeAll,
-  rescheduleAll,
-  reviveAll,
-  type CancelCounts,
-  type RescheduleCounts,
-} from './filtering.ts'
+import type { CancelCounts, CancelResult, RescheduleCounts } from './filtering.ts'
 import { find, list, type FoundMessage, type MessagePage } from './inspection.ts'
 import { makeLane } from './handling.ts'
 import { Opening } from './opening.ts'
@@ -44,6 +31,7 @@ import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
 import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
+import { parseCancelCall, parsePurgeCall, parseRescheduleCall, parseReviveCall } from './changes.ts'
 import { Steering } from './steering.ts'
 import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
@@ -53,10 +41,6 @@ import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, Top
 
 /** One of many for `produceMany`. */
 export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
-
-export type CancelResult = 'cancelled' | 'running' | 'missing'
-
-const WAITING_STATES = ['delayed', 'ready'] as const
 
 export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Steering<T, S> {
   readonly #settings: Settings
@@ -119,15 +103,14 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Takes a message back before it starts, or all that fit a filter. */
-  cancel(id: string): Promise<CancelResult>
+  cancel(id: string, options?: CancelOptions): Promise<CancelResult>
   cancel(filter: Filter, options?: FilterOptions): Promise<CancelCounts>
-  async cancel(which: string | Filter, options?: FilterOptions): Promise<CancelResult | CancelCounts> {
-    if (isFilter(which)) {
-      const parsed = [parseFilter(which, WAITING_STATES), parseFilterOptions(options)] as const
-      return cancelAll(await this.#open(), ...parsed)
-    }
-    const [result] = await (await this.#open()).remove([checkId(which)], 'waiting')
-    return result === 'removed' ? 'cancelled' : (result ?? 'missing')
+  async cancel(
+    which: string | Filter,
+    options?: CancelOptions | FilterOptions,
+  ): Promise<CancelResult | CancelCounts> {
+    const cancel = parseCancelCall(which, options)
+    return cancel(await this.#open())
   }
 
   /** Moves a message that has not started, or all that fit a filter, to another moment. */
@@ -138,13 +121,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     when: When,
     options?: FilterOptions,
   ): Promise<RescheduleResult | RescheduleCounts> {
-    const moment = parseReschedule(when, this.#settings.clock.now())
-    if (isFilter(which)) {
-      const parsed = [parseFilter(which, WAITING_STATES), moment, parseFilterOptions(options)] as const
-      return rescheduleAll(await this.#open(), ...parsed)
-    }
-    const [result] = await (await this.#open()).reschedule([{ id: checkId(which), when: moment }])
-    return result ?? 'missing'
+    const reschedule = parseRescheduleCall(which, parseReschedule(when, this.#settings.clock.now()), options)
+    return reschedule(await this.#open())
   }
 
   async get(id: string): Promise<FoundMessage | undefined> {
@@ -158,15 +136,14 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   /** Dead messages start anew, due now; answers how many. */
   async revive(which: readonly string[] | Filter, options?: FilterOptions): Promise<number> {
-    const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
-    const parsed = parseFilterOptions(options)
-    return reviveAll(await this.#open(), filter, parsed)
+    const revive = parseReviveCall(which, options)
+    return revive(await this.#open())
   }
 
   /** Removes messages that do not run; answers how many. */
   async purge(filter: Filter, options?: FilterOptions): Promise<number> {
-    const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead']), parseFilterOptions(options)] as const
-    return purgeAll(await this.#open(), ...parsed)
+    const purge = parsePurgeCall(filter, options)
+    return purge(await this.#open())
   }
 
   /** Totals, the 1,000 topics with most waiting (or those named), what is overdue, and what ended lately. */
@@ -337,10 +314,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   #assertNotClosed(): void {
     if (this.#isClosed) throw stoppedError()
   }
-}
-
-function isFilter(which: unknown): which is Filter {
-  return typeof which === 'object' && which !== null
 }
 
 function stoppedError(): UsageError {

@@ -14,7 +14,9 @@ import type { Draft } from '../runtime/producer.ts'
 import type { JoinedVerbs, PutResult, RescheduleResult, Store } from '../store/contract/store.ts'
 import { makeDraft } from './draft.ts'
 import type { CancelCounts, RescheduleCounts } from './filtering.ts'
-import { Queue, type CancelResult, type ProduceEntry } from './queue.ts'
+import { Queue, type ProduceEntry } from './queue.ts'
+import type { CancelResult } from './filtering.ts'
+import type { CancelOptions } from '../core/input/filter.ts'
 import type { Settings } from './settings.ts'
 import type { AnyTopics, NoSchemas, PayloadIn, ProduceArguments, TopicName } from './topics.ts'
 
@@ -72,15 +74,15 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
   }
 
   /** Takes a message back before it starts. */
-  override cancel(id: string, options?: TransactionOption): Promise<CancelResult>
+  override cancel(id: string, options?: TransactionOption & CancelOptions): Promise<CancelResult>
   /** Takes back all that fit; those that run go on, and are counted. */
   override cancel(filter: Filter, options?: FilterOptions): Promise<CancelCounts>
   override cancel(
     which: string | Filter,
-    options?: TransactionOption & FilterOptions,
+    options?: TransactionOption & CancelOptions & FilterOptions,
   ): Promise<CancelResult | CancelCounts> {
     if (typeof which !== 'string') return super.cancel(which, options)
-    return options === undefined ? super.cancel(which) : this.#cancel(which, options)
+    return options?.transaction === undefined ? super.cancel(which, options) : this.#cancel(which, options)
   }
 
   /** Moves a message that has not started to another moment. */
@@ -122,8 +124,8 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
 
   async #cancel(id: string, options: TransactionOption): Promise<CancelResult> {
     const transaction = transactionOf(options)
-    if (transaction === undefined) return super.cancel(id)
     const checked = checkId(id)
+    if (transaction === undefined) return super.cancel(checked)
     const [result] = await (await this.#join(transaction)).remove([checked])
     return result === 'removed' ? 'cancelled' : (result ?? 'missing')
   }
@@ -189,12 +191,6 @@ function idOf({ message: { id }, ifExists, hasOwnId }: Draft, result: PutResult 
     throw new UsageError(
       'ID_EXISTS',
       `a message with id "${id}" exists; use another id, or ifExists "keep" or "replace".`,
-      { value: id },
-    )
-  if (result === 'running')
-    throw new UsageError(
-      'MESSAGE_RUNNING',
-      `"${id}" runs right now and cannot be replaced; wait for its end, or use another id.`,
       { value: id },
     )
   if (result === undefined || (result === 'duplicate' && !hasOwnId))

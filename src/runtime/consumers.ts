@@ -153,17 +153,13 @@ export class Consumers {
     return latenessMs < 0 ? Math.min(startsAt, this.#storeClock.reaches(dueAt)) : startsAt
   }
 
-  /** The store says that the lease is somebody else's: nothing more is written for this run. */
-  lose(run: Run): void {
-    this.#feed(run, { kind: 'lost' })
-  }
-
   /**
-   * The lease is over by our clock and the store does not answer. The handler should end; should it finish all the
-   * same, the fence decides whether that still counts.
+   * What the keeper heard. `lost`: the lease is somebody else's, nothing more is written for this run. `doubt`: it is over
+   * by our clock and the store does not answer; should the handler finish all the same, the fence decides whether that
+   * counts. `cancel`: what has not started goes back, what runs is told to end.
    */
-  doubt(run: Run): void {
-    this.#feed(run, { kind: 'doubt' })
+  tell(run: Run, kind: 'lost' | 'doubt' | 'cancel'): void {
+    this.#feed(run, { kind })
   }
 
   /** Starts nothing more, gives back what was not started, and answers how many that were. */

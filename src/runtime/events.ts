@@ -10,6 +10,8 @@ export type QueueEvents = {
   failed: About & { readonly error: unknown }
   retrying: About & { readonly delayMs: number; readonly error: string }
   dead: About & { readonly reason: string; readonly error: string }
+  /** It was taken back while it ran, by `cancel(id, { running: true })`. */
+  cancelled: About
   /** Started later than `lateAfter` allows. */
   late: About & { readonly latenessMs: number }
   /**

@@ -26,6 +26,7 @@ export type KeeperParts = {
   /** All that are not over. */
   readonly runs: () => ReadonlySet<Run>
   readonly onLost: (run: Run) => void
+  readonly onCancelling: (run: Run) => void
   readonly onDoubt: (run: Run) => void
   readonly onFailure: (error: unknown) => void
 }
@@ -70,7 +71,10 @@ export class Keeper {
     return run.state.name === 'running' && (isAlive || clock.monotonic() < run.leaseEndsAt)
   }
 
-  /** The store says that leases of ours have lapsed: all that we hold are extended, whatever our clock says. */
+  /**
+   * The store says that leases of ours have lapsed, or that something is to be cancelled, which an extension tells: all
+   * that we hold are extended, whatever our clock says.
+   */
   renewAll(): void {
     void this.#ask(this.#held().filter((run) => !this.#asked.has(run)))
   }
@@ -125,7 +129,7 @@ export class Keeper {
   }
 
   async #extend(runs: readonly Run[]): Promise<void> {
-    const { clock, leaseMs, onLost, store } = this.#parts
+    const { clock, leaseMs, onCancelling, onLost, store } = this.#parts
     const sentAt = clock.monotonic()
     const results = await store.extend(
       runs.map(({ lease: { id, token, topic } }) => ({ id, token, topic })),
@@ -133,7 +137,10 @@ export class Keeper {
     )
     for (const [i, run] of runs.entries()) {
       if (!holdsLease(run.state)) continue
-      if (results[i] === 'extended') run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
+      if (results[i] === 'extended' || results[i] === 'cancelling') {
+        run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
+        if (results[i] === 'cancelling') onCancelling(run)
+      }
       // One that is just being settled is gone because of that, most likely; the settler hears what is true.
       else if (run.state.name !== 'settling') onLost(run)
     }

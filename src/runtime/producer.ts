@@ -133,16 +133,11 @@ export class Producer {
     switch (result) {
       case 'stored':
       case 'replaced':
+      case 'succeeds':
         return message.id
       case 'duplicate':
         if (!hasOwnId) return this.#resolveClash(draft)
         return ifExists === 'fail' ? idExists(message.id) : message.id
-      case 'running':
-        return new UsageError(
-          'MESSAGE_RUNNING',
-          `"${message.id}" runs right now and cannot be replaced; wait for its end, or use another id.`,
-          { value: message.id },
-        )
       case undefined:
         throw new InvariantError('the store answered fewer messages than it was given')
       default:

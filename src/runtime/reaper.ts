@@ -140,9 +140,10 @@ class LapseSettlement implements SettleEntry {
 
   answered(answer: SettleAnswer): void {
     const { lease, onAnswered, reports } = this.#parts
-    const { id, topic, attempt } = lease
     onAnswered()
+    if (answer === 'cancelled') reports.cancelled(lease)
+    if (answer === 'succeeded') reports.succeeded(this.settlement, lease, undefined)
     // Else somebody else took it over: theirs to report.
-    if (answer === 'settled') reports.settled(this.settlement, { id, topic, attempt }, undefined)
+    if (answer === 'settled') reports.settled(this.settlement, lease, undefined)
   }
 }

@@ -24,6 +24,16 @@ export class Reports {
     this.#parts = parts
   }
 
+  /** It was to be cancelled, and is gone. */
+  cancelled({ id, topic, attempt }: SettledMessage): void {
+    this.#parts.events.emit('cancelled', { id, topic, attempt })
+  }
+
+  /** It is not tried again: another message of its id has taken its place. */
+  succeeded({ kind }: Settlement, { topic }: SettledMessage, times: AttemptTimes | undefined): void {
+    if (kind !== 'release' && kind !== 'again') this.#parts.figures.add(topic, 'failed', times?.latenessMs)
+  }
+
   settled(
     settlement: Settlement,
     { id, topic, attempt }: SettledMessage,

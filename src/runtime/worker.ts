@@ -96,8 +96,9 @@ export class Runtime {
       store,
       leaseMs,
       runs: () => this.consumers.runs,
-      onLost: (run) => this.consumers.lose(run),
-      onDoubt: (run) => this.consumers.doubt(run),
+      onLost: (run) => this.consumers.tell(run, 'lost'),
+      onCancelling: (run) => this.consumers.tell(run, 'cancel'),
+      onDoubt: (run) => this.consumers.tell(run, 'doubt'),
       onFailure: report('extending leases failed, trying again'),
     })
     this.#reaper = new Reaper({
@@ -165,7 +166,9 @@ export class Runtime {
 
   #hear({ kind }: WakeUp): void {
     if (kind === 'controls') this.#controls.look()
-    this.#scheduler.wake()
+    // Which message is to be cancelled, the store says with the next extension.
+    if (kind !== 'due') this.#keeper.renewAll()
+    if (kind !== 'cancelling') this.#scheduler.wake()
   }
 
   async quiet(): Promise<void> {

@@ -59,7 +59,10 @@ async function everyTopic(store: Store): Promise<Readonly<Record<string, TopicCo
 async function assertCountsAgree(store: Store, messages: readonly StoredMessage[]): Promise<void> {
   const { states, nextDueAt, isExact } = await store.count()
   const expected = { delayed: 0, ready: 0, running: 0, dead: 0 }
-  for (const { state } of messages) if (state !== 'completed') expected[state] += 1
+  for (const { state, successor } of messages) {
+    if (state !== 'completed') expected[state] += 1
+    if (successor !== undefined) expected.delayed += 1
+  }
   if (isExact) assert.deepEqual({ ...states }, expected, 'the counts per state agree with the messages found')
   else assert.equal(states.delayed + states.ready, expected.delayed + expected.ready)
   assert.equal(nextDueAt, earliestOf(messages), 'nextDueAt is the earliest moment of what waits')
@@ -81,11 +84,14 @@ function expectedTopics(messages: readonly StoredMessage[]): unknown {
     byTopic.set(message.topic, ofTopic)
     ofTopic.push(message)
   }
+  const succeeding = messages.flatMap(({ successor }) => successor?.topic ?? [])
+  for (const topic of succeeding) if (!byTopic.has(topic)) byTopic.set(topic, [])
   const counts = [...byTopic].map(([topic, ofTopic]): [string, TopicCounts] => {
     const earliest = earliestOf(ofTopic)
     const running = ofTopic.filter(({ state }) => state === 'running').length
     const dead = ofTopic.filter(({ state }) => state === 'dead').length
-    const waiting = ofTopic.length - running - dead
+    const waits = succeeding.filter((one) => one === topic).length
+    const waiting = ofTopic.length - running - dead + waits
     return [topic, { waiting, running, dead, ...(earliest === undefined ? {} : { nextDueAt: earliest }) }]
   })
   return Object.fromEntries(counts)

@@ -310,3 +310,23 @@ describe('the auditor: processes', () => {
     expect(findingsIn(slowStop().fault('freeze worker', { at: 9_000, until: 12_000 }))).toEqual([])
   })
 })
+
+function inPause(history: History): string[] {
+  return findingsIn(history.started(1, { at: 5_000 }).ended(1, 'done', { at: 5_001 }))
+}
+
+describe('P14: a start in a pause', () => {
+  it('is found', () => {
+    expect(inPause(produced().steered('paused', { at: 1_000 }))).toEqual([
+      'P14 x#1: started by worker-2.1 4000 ms after "t" was paused',
+    ])
+  })
+
+  it('is none of another topic, nor shortly after the pause, nor when it is taken back', () => {
+    expect(inPause(produced().steered('paused', { at: 1_000, topic: 'u' }))).toEqual([])
+    expect(inPause(produced().steered('paused', { at: 4_000 }))).toEqual([])
+    expect(inPause(produced().steered('paused', { at: 1_000 }).steered('resuming', { at: 4_990 }))).toEqual(
+      [],
+    )
+  })
+})

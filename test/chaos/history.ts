@@ -52,7 +52,12 @@ export class History {
     attempt: number,
     { at, dueAt = at, by = WORKER, g = 1 }: Times & { dueAt?: number; by?: string; g?: number },
   ): this {
-    return this.#add({ what: 'start', who: by, at, id: 'x', g, attempt, dueAt })
+    return this.#add({ what: 'start', who: by, at, id: 'x', g, attempt, topic: 't', dueAt })
+  }
+
+  /** The topic of everything that starts here is `t`. */
+  steered(what: 'paused' | 'resuming', { at, topic = 't' }: Times & { topic?: string }): this {
+    return this.#add({ what, who: 'bookkeeper-1.1', at, topic })
   }
 
   ended(

@@ -12,7 +12,7 @@ import {
   type RunState,
 } from '../../src/core/run.ts'
 
-const CAUSES: readonly AbortCause[] = ['timeout', 'stop', 'doubt', 'lost']
+const CAUSES: readonly AbortCause[] = ['timeout', 'stop', 'doubt', 'cancel', 'lost']
 const BOOM = { kind: 'threw', error: new Error('boom') } as const
 
 const STATES: Readonly<Record<string, RunState>> = {
@@ -38,6 +38,7 @@ const EVENTS: Readonly<Record<string, RunEvent>> = {
   deadline: { kind: 'deadline' },
   stop: { kind: 'stop' },
   doubt: { kind: 'doubt' },
+  cancel: { kind: 'cancel' },
   lost: { kind: 'lost' },
   complete: { kind: 'complete' },
   returned: { kind: 'ended', ending: { kind: 'returned' }, hasSeenSignal: false },
@@ -54,12 +55,14 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     due: 'queued: leave holding, enqueue',
     refuse: 'settling: leave holding, settle dead',
     'give back': 'settling: leave holding, settle release',
+    cancel: 'settling: leave holding, settle release',
     lost: 'over: leave holding, report lost, let go',
   },
   queued: {
     start: 'running: leave line, call',
     refuse: 'settling: leave line, settle dead',
     'give back': 'settling: leave line, settle release',
+    cancel: 'settling: leave line, settle release',
     deadline: 'settling: leave line, settle release, clear line',
     lost: 'over: leave line, report lost, let go',
   },
@@ -67,6 +70,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     deadline: 'timeout: abort timeout',
     stop: 'stop: abort stop',
     doubt: 'doubt: report lost, abort doubt',
+    cancel: 'cancel: abort cancel',
     lost: 'lost: report lost, abort lost',
     complete: 'running, complete: ',
     returned: 'settling: ended, conclude returned',
@@ -79,12 +83,13 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     deadline: 'timeout, complete: abort timeout',
     stop: 'stop, complete: abort stop',
     doubt: 'doubt, complete: report lost, abort doubt',
+    cancel: 'cancel, complete: abort cancel',
     lost: 'lost, complete: report lost, abort lost',
-    returned: 'settling: ended, conclude returned',
-    'returned, seen': 'settling: ended, conclude returned',
-    threw: 'settling: ended, conclude returned',
-    'threw, seen': 'settling: ended, conclude returned',
-    abandon: 'settling: abandoned, conclude returned',
+    returned: 'settling: ended, conclude own word',
+    'returned, seen': 'settling: ended, conclude own word',
+    threw: 'settling: ended, conclude own word',
+    'threw, seen': 'settling: ended, conclude own word',
+    abandon: 'settling: abandoned, conclude own word',
   },
   timeout: {
     deadline: 'settling: ended, time out',
@@ -97,13 +102,13 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     abandon: 'settling: abandoned, time out',
   },
   'timeout, complete': {
-    deadline: 'settling: ended, conclude returned',
+    deadline: 'settling: ended, conclude own word',
     lost: 'lost, complete: report lost, abort lost',
-    returned: 'settling: ended, conclude returned',
-    'returned, seen': 'settling: ended, conclude returned',
-    threw: 'settling: ended, conclude returned',
-    'threw, seen': 'settling: ended, conclude returned',
-    abandon: 'settling: abandoned, conclude returned',
+    returned: 'settling: ended, conclude own word',
+    'returned, seen': 'settling: ended, conclude own word',
+    threw: 'settling: ended, conclude own word',
+    'threw, seen': 'settling: ended, conclude own word',
+    abandon: 'settling: abandoned, conclude own word',
   },
   stop: {
     lost: 'lost: report lost, abort lost',
@@ -116,15 +121,16 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'stop, complete': {
     lost: 'lost, complete: report lost, abort lost',
-    returned: 'settling: ended, conclude returned',
-    'returned, seen': 'settling: ended, conclude returned',
-    threw: 'settling: ended, conclude returned',
-    'threw, seen': 'settling: ended, conclude returned',
-    abandon: 'settling: abandoned, conclude returned',
+    returned: 'settling: ended, conclude own word',
+    'returned, seen': 'settling: ended, conclude own word',
+    threw: 'settling: ended, conclude own word',
+    'threw, seen': 'settling: ended, conclude own word',
+    abandon: 'settling: abandoned, conclude own word',
   },
   doubt: {
     deadline: 'timeout: abort timeout',
     stop: 'stop: abort stop',
+    cancel: 'cancel: abort cancel',
     lost: 'lost: abort lost',
     complete: 'doubt, complete: ',
     returned: 'settling: ended, conclude returned',
@@ -136,12 +142,32 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'doubt, complete': {
     deadline: 'timeout, complete: abort timeout',
     stop: 'stop, complete: abort stop',
+    cancel: 'cancel, complete: abort cancel',
     lost: 'lost, complete: abort lost',
-    returned: 'settling: ended, conclude returned',
-    'returned, seen': 'settling: ended, conclude returned',
-    threw: 'settling: ended, conclude returned',
-    'threw, seen': 'settling: ended, conclude returned',
-    abandon: 'settling: abandoned, conclude returned',
+    returned: 'settling: ended, conclude own word',
+    'returned, seen': 'settling: ended, conclude own word',
+    threw: 'settling: ended, conclude own word',
+    'threw, seen': 'settling: ended, conclude own word',
+    abandon: 'settling: abandoned, conclude own word',
+  },
+  cancel: {
+    deadline: 'settling: ended, settle release',
+    lost: 'lost: report lost, abort lost',
+    complete: 'cancel, complete: ',
+    returned: 'settling: ended, settle release',
+    'returned, seen': 'settling: ended, settle release',
+    threw: 'settling: ended, settle release',
+    'threw, seen': 'settling: ended, settle release',
+    abandon: 'settling: abandoned, settle release',
+  },
+  'cancel, complete': {
+    deadline: 'settling: ended, conclude own word',
+    lost: 'lost, complete: report lost, abort lost',
+    returned: 'settling: ended, conclude own word',
+    'returned, seen': 'settling: ended, conclude own word',
+    threw: 'settling: ended, conclude own word',
+    'threw, seen': 'settling: ended, conclude own word',
+    abandon: 'settling: abandoned, conclude own word',
   },
   lost: lostRow(),
   'lost, complete': lostRow(),
@@ -172,7 +198,7 @@ function textOf(effect: RunEffect): string {
     case 'free slot':
       return effect.how
     case 'conclude':
-      return `conclude ${effect.ending.kind}`
+      return `conclude ${'isOwnWord' in effect.ending ? 'own word' : effect.ending.kind}`
     case 'settle':
       return `settle ${effect.outcome.kind}`
     default:

@@ -29,17 +29,6 @@ describe('produce', () => {
     expect(await queue.get('x')).toMatchObject({ payload: 'fourth', dueAt: START + 120_000 })
   })
 
-  it('a running message cannot be replaced', async () => {
-    const { clock, queue: make } = makeWorld()
-    const queue = make()
-    queue.handle('t', () => new Promise<void>((resolve) => clock.schedule(1000, resolve)))
-    await queue.start()
-    await queue.produce('t', 1, { id: 'x' })
-    await clock.settle()
-    const replacing = queue.produce('t', 2, { id: 'x', ifExists: 'replace' })
-    await expect(replacing).rejects.toMatchObject({ code: 'MESSAGE_RUNNING', value: 'x' })
-  })
-
   it('produceMany keeps the order of its ids and checks all before it stores any', async () => {
     const { memory, queue: make } = makeWorld()
     const queue = make()

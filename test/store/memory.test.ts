@@ -90,7 +90,7 @@ describe('what is bounded', () => {
     for (let i = 0; i < 5_000; i += 1) {
       messages.put(ofTopic('a', `topic ${i}`, i % 2), START)
       messages.waiting.advance(START + (i % 2))
-      messages.remove('a', 'waiting', 0)
+      messages.remove('a', 'waiting', { now: 0 })
     }
     expect(messages.topics.size).toBeLessThanOrEqual(1_001)
     expect(messages.topics.numbers).toBeLessThanOrEqual(1_001)
@@ -162,7 +162,7 @@ describe('what is bounded', () => {
     const { counts, isExact } = forecast(messages, { edges })
     expect(isExact).toBe(false)
     for (const bar of counts) expect(Math.abs(bar - size / 10)).toBeLessThan(size / 100)
-    for (let i = 0; i < size / 4; i += 1) messages.remove(`m${i}`, 'waiting', 0)
+    for (let i = 0; i < size / 4; i += 1) messages.remove(`m${i}`, 'waiting', { now: 0 })
     const sum = forecast(messages, { edges }).counts.reduce((total, bar) => total + bar, 0)
     expect(Math.abs(sum - (size * 3) / 4)).toBeLessThan(size / 100)
   })

@@ -64,8 +64,11 @@ const id = fc.oneof(
 )
 const delayMs = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 60 }))
 const tag = fc.constantFrom('red', 'blue', 'x:y')
+/** 0 for none. */
+const latestMs = fc.constantFrom(0, 0, 0, 20, 50)
 const fate = fc.constantFrom(
   'ack',
+  'complete',
   'remember',
   'forget soon',
   'retry',
@@ -82,16 +85,22 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('put' as const),
       messages: fc.array(
-        fc.record({
-          id,
-          topic,
-          priority: fc.constantFrom(0, 1, 2),
-          when: fc.record({ delayMs }),
-          ifExists: fc.constantFrom('keep', 'keep', 'replace'),
-          body: fc.string({ maxLength: 5 }),
-          meta: fc.constantFrom('', '{"x":1}'),
-          tags: fc.uniqueArray(tag, { maxLength: 2 }),
-        }) satisfies fc.Arbitrary<NewMessage>,
+        fc
+          .record({
+            id,
+            topic,
+            priority: fc.constantFrom(0, 1, 2),
+            when: fc.record({ delayMs }),
+            ifExists: fc.constantFrom('keep', 'replace'),
+            body: fc.string({ maxLength: 5 }),
+            meta: fc.constantFrom('', '{"x":1}'),
+            tags: fc.uniqueArray(tag, { maxLength: 2 }),
+          })
+          .chain((one) =>
+            latestMs.map((ms): NewMessage =>
+              ms === 0 || one.ifExists === 'keep' ? one : { ...one, latestMs: ms },
+            ),
+          ),
         { maxLength: 8 },
       ),
     }),
@@ -128,7 +137,13 @@ const step = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constantFrom('cancel' as const, 'purge' as const, 'revive' as const, 'look' as const),
+      kind: fc.constantFrom(
+        'cancel' as const,
+        'cancel running' as const,
+        'purge' as const,
+        'revive' as const,
+        'look' as const,
+      ),
       ids: fc.uniqueArray(id, { maxLength: 5 }),
     }),
   },
@@ -206,6 +221,8 @@ class Side {
       }
       case 'cancel':
         return store.remove(one.ids, 'waiting')
+      case 'cancel running':
+        return store.remove(one.ids, 'waiting', { isRunningToo: true })
       case 'purge':
         return store.remove(one.ids, 'dead')
       case 'revive':
@@ -254,6 +271,8 @@ function settlement(lease: Lease, kind: string): Settlement[] {
   switch (kind) {
     case 'ack':
       return [{ ...lease, kind: 'ack' }]
+    case 'complete':
+      return [{ ...lease, kind: 'ack', isOwnWord: true }]
     case 'remember':
       return [{ ...lease, kind: 'ack', remember: { ms: 1_000, outcome: 'completed', result: 'ü' } }]
     case 'forget soon':

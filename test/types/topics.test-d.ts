@@ -85,7 +85,9 @@ describe('the type of a payload follows from its topic', () => {
     queue.on('error', (error) => expectTypeOf(error).toEqualTypeOf<Error>())
     // @ts-expect-error: no such event
     queue.on('finished', () => {})
-    expectTypeOf(queue.cancel('x')).resolves.toEqualTypeOf<'cancelled' | 'running' | 'missing'>()
+    expectTypeOf(queue.cancel('x')).resolves.toEqualTypeOf<
+      'cancelled' | 'running' | 'cancelling' | 'missing'
+    >()
     expectTypeOf(queue.stop()).resolves.toEqualTypeOf<StopReport>()
     expectTypeOf(queue).toExtend<AsyncDisposable>()
   })

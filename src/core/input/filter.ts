@@ -18,6 +18,11 @@ export type Filter =
       limit?: number
     }
 
+export type CancelOptions = {
+  /** One that runs too: its handler is told to end wherever it runs, and it is not tried again. */
+  running?: boolean
+}
+
 export type FilterOptions = {
   /** Changes nothing, and answers as if it had. */
   dryRun?: boolean
@@ -72,18 +77,19 @@ export function parseFilter(value: unknown, states: readonly MessageState[]): Pa
   }
 }
 
+export function parseCancel(options: unknown): boolean {
+  const { running } = checkRecord(options ?? {}, 'options', ['running'])
+  return running !== undefined && checkBoolean(running, 'running')
+}
+
 export function parseFilterOptions(options: unknown): FilterOptions {
   const { dryRun, onProgress } = checkRecord(options ?? {}, 'options', ['dryRun', 'onProgress'])
-  if (dryRun !== undefined && typeof dryRun !== 'boolean')
-    throw new UsageError('OPTION_INVALID', `dryRun is ${describe(dryRun)}; give true or false.`, {
-      value: dryRun,
-    })
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw new UsageError('OPTION_INVALID', `onProgress is ${describe(onProgress)}; give a function.`, {
       value: onProgress,
     })
   return {
-    ...(dryRun === undefined ? {} : { dryRun }),
+    ...(dryRun === undefined ? {} : { dryRun: checkBoolean(dryRun, 'dryRun') }),
     ...(onProgress === undefined ? {} : { onProgress: onProgress as (progress: FilterProgress) => void }),
   }
 }
@@ -102,4 +108,9 @@ export function checkIds(value: unknown): readonly string[] {
 
 function filterInvalid(text: string, value: unknown): UsageError {
   return new UsageError('FILTER_INVALID', text, { value })
+}
+
+function checkBoolean(value: unknown, name: string): boolean {
+  if (typeof value === 'boolean') return value
+  throw new UsageError('OPTION_INVALID', `${name} is ${describe(value)}; give true or false.`, { value })
 }

@@ -12,8 +12,10 @@ export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment 
 export type ProduceOptions = When & {
   /** Your own id makes producing idempotent. 1 to 200 bytes. */
   id?: string
-  /** What to do when the id exists: leave it (default), replace it unless it runs, or fail. */
+  /** What to do when the id exists: leave it (default), replace it, or fail. One that runs is replaced when it ends. */
   ifExists?: IfExists
+  /** With `ifExists: 'replace'`: replacing again and again postpones it no longer than this, from the first time on. */
+  latest?: Duration
   /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
   tag?: string | readonly string[]
   priority?: Priority
@@ -38,6 +40,7 @@ export type ParsedProduce = {
   readonly id: string | undefined
   readonly when: ParsedWhen
   readonly ifExists: IfExists
+  readonly latestMs: number | undefined
   readonly priority: PriorityRank
   readonly tags: readonly string[]
   readonly meta: string
@@ -49,6 +52,7 @@ const PLAIN: ParsedProduce = {
   id: undefined,
   when: NOW,
   ifExists: 'keep',
+  latestMs: undefined,
   priority: 1,
   tags: NO_TAGS,
   meta: '',
@@ -58,6 +62,7 @@ const PRODUCE_KEYS = [
   'at',
   'id',
   'ifExists',
+  'latest',
   'tag',
   'priority',
   'ttl',
@@ -76,6 +81,7 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
       given.ifExists === undefined
         ? 'keep'
         : parseOneOf(given.ifExists, 'ifExists', ['keep', 'replace', 'fail']),
+    latestMs: given.latest === undefined ? undefined : parseLatest(given.latest, given.ifExists),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
@@ -93,6 +99,13 @@ function parsePolicy(given: { readonly [K in (typeof POLICY_KEYS)[number]]?: unk
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
+}
+
+function parseLatest(latest: unknown, ifExists: unknown): number {
+  if (ifExists === 'replace') return parseDuration(latest, 'latest')
+  throw new UsageError('OPTION_INVALID', 'latest bounds replacing; it goes with ifExists "replace".', {
+    value: latest,
+  })
 }
 
 function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {

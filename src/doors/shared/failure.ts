@@ -45,7 +45,6 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   TAG_INVALID: [usage, 400],
   ID_INVALID: [usage, 400],
   ID_EXISTS: [usage, 409],
-  MESSAGE_RUNNING: [usage, 409],
   PAYLOAD_UNSERIALISABLE: [usage, 400],
   PAYLOAD_TOO_LARGE: [usage, 413],
   PAYLOAD_MISMATCH: [usage, 422],

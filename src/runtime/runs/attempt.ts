@@ -84,6 +84,8 @@ function causeText(why: AbortCause, timeoutMs: number): string {
       return 'its worker stops'
     case 'doubt':
       return 'its lease may be lost: the store does not answer'
+    case 'cancel':
+      return 'it was cancelled'
     case 'lost':
       return 'its lease was lost: another worker may have the message'
     default:

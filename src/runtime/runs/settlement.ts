@@ -3,7 +3,7 @@ import { encodeResult } from '../../core/encoding/codec.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
 import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
 import type { Random } from '../../random.ts'
-import type { Settlement } from '../../store/contract/store.ts'
+import type { LeaseRef, Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
 import type { Lane } from './lanes.ts'
@@ -22,6 +22,9 @@ export type SettlementsParts = {
   readonly onReturned: (lane: Lane) => void
 }
 
+const ACK: Outcome = { kind: 'ack' }
+const OWN_WORD: Outcome = { kind: 'ack', isOwnWord: true }
+
 export class Settlements {
   readonly #parts: SettlementsParts
 
@@ -35,25 +38,29 @@ export class Settlements {
     if (isFailure) this.#reportFailed(run, ending)
     const chance = isFailure ? this.#parts.random.next() : 0
     const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)
-    this.settle(run, outcome.kind === 'ack' ? this.#withMemory(run, ending) : outcome)
+    this.settle(run, outcome.kind === 'ack' ? this.#ack(run, ending) : outcome)
   }
 
   settle(run: Run, outcome: Outcome): void {
     this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts))
   }
 
+  #ack({ policy, lease }: Run, ending: Ending): Outcome {
+    const { rememberMs: ms } = policy
+    const { result, isOwnWord } = ending.kind === 'returned' ? ending : {}
+    if (ms === undefined) return isOwnWord === true ? OWN_WORD : ACK
+    const remember = { ms, outcome: 'completed', result: this.#encode(lease, result) } as const
+    return { kind: 'ack', remember, ...(isOwnWord === true ? { isOwnWord } : {}) }
+  }
+
   /** A result that cannot be kept costs nothing but itself: the work is done. */
-  #withMemory(run: Run, ending: Ending): Outcome {
-    const { rememberMs: ms } = run.policy
-    if (ms === undefined) return { kind: 'ack' }
-    const value = ending.kind === 'returned' ? ending.result : undefined
-    let result = ''
+  #encode({ topic }: LeaseRef, result: unknown): string {
     try {
-      result = encodeResult(value)
+      return encodeResult(result)
     } catch (error) {
-      this.#parts.events.report(`what the handler of "${run.lease.topic}" returned is not kept`, error)
+      this.#parts.events.report(`what the handler of "${topic}" returned is not kept`, error)
+      return ''
     }
-    return { kind: 'ack', remember: { ms, outcome: 'completed', result } }
   }
 
   #reportFailed(run: Run, ending: Ending): void {
@@ -89,6 +96,10 @@ class RunSettlement implements SettleEntry {
       case 'settled':
         if (this.settlement.kind === 'release') onReturned(run.lane)
         return reports.settled(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
+      case 'succeeded':
+        return reports.succeeded(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
+      case 'cancelled':
+        return reports.cancelled(run.lease)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
         return events.report('settling failed', refusal(this.settlement))

@@ -16,10 +16,12 @@ export interface PeopleVerbs {
 
   /**
    * `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). Both free a remembered id; only for
-   * `dead` is that a removal.
+   * `dead` is that a removal. Both take the successor of one that runs, which itself stays: `running`. With
+   * `isRunningToo` it is marked: its worker is woken and told by `extend`, and every settlement but the handler's own word
+   * removes it: `cancelling`.
    */
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<RemoveResult[]>
-  /** Moves delayed and ready ones; attempts and everything else stay. */
+  remove(ids: readonly string[], from: 'waiting' | 'dead', options?: RemoveOptions): Promise<RemoveResult[]>
+  /** Moves delayed and ready ones, and the successors of those that run; attempts and everything else stay. */
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
   /** Dead -> ready: due now, attempts and lapses back to 0, the error forgotten. */
   revive(ids: readonly string[]): Promise<ReviveResult[]>
@@ -80,7 +82,8 @@ export interface JoinedVerbs {
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
 }
 
-export type RemoveResult = 'removed' | 'running' | 'missing'
+export type RemoveOptions = { readonly isRunningToo?: boolean }
+export type RemoveResult = 'removed' | 'running' | 'cancelling' | 'missing'
 export type RescheduleResult = 'rescheduled' | 'running' | 'missing'
 export type ReviveResult = 'revived' | 'missing'
 
@@ -144,10 +147,19 @@ export type StoredMessage = {
   readonly owner: string
   /** Running: when it was handed out; otherwise 0. */
   readonly leasedAt: number
+  /** Running: it is to be cancelled. */
+  readonly isCancelling?: true
+  /** Running: what takes its place when this attempt ends. It counts as delayed, and is in no list of its own. */
+  readonly successor?: Successor
   /** Completed: how it ended, and what its handler returned. */
   readonly outcome?: RememberedOutcome
   readonly result?: string
 }
+
+export type Successor = Pick<
+  StoredMessage,
+  'topic' | 'body' | 'meta' | 'tags' | 'priority' | 'dueAt' | 'producedAt'
+>
 
 export type StateCounts = { readonly [state in MessageState]: number }
 

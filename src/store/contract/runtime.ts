@@ -65,16 +65,26 @@ export type NewMessage = {
   readonly ifExists: 'keep' | 'replace' | 'seize'
   /** With `seize`: stored only if a message is there that has this body, else `duplicate`. */
   readonly ifBody?: string
+  /**
+   * With `replace`: it keeps the `producedAt` of the waiting one that it replaces, and is due at most so long after that.
+   */
+  readonly latestMs?: number
 }
 
-/** `running`: asked to replace, but a worker has the message. */
-export type PutResult = 'stored' | 'duplicate' | 'replaced' | 'running'
-export type ExtendResult = 'extended' | 'lost'
 /**
+ * `succeeds`: it replaces one that runs. It waits as its **successor**, one for each id, and takes its place when that
+ * attempt ends, however it ends: the old one is neither retried nor dead.
+ */
+export type PutResult = 'stored' | 'duplicate' | 'replaced' | 'succeeds'
+/** `cancelling`: extended all the same, and to be cancelled. */
+export type ExtendResult = 'extended' | 'cancelling' | 'lost'
+/**
+ * `succeeded`: not done, and its successor has taken its place.
+ * `cancelled`: it was to be cancelled, and is gone; what it carried was not stored, and nothing is remembered.
  * `refused`: this entry, or a message that it carries, cannot be stored; nothing of it was applied, its neighbours were.
  * The message still runs under its lease.
  */
-export type SettleResult = 'settled' | 'lost' | 'refused'
+export type SettleResult = 'settled' | 'succeeded' | 'cancelled' | 'lost' | 'refused'
 
 export type Want = {
   readonly topic: string
@@ -158,8 +168,12 @@ export type OwnedPage = { readonly leases: readonly OwnedLease[]; readonly curso
 export type OwnedLease = LeaseRef & { readonly isTakenOver: boolean }
 
 export type Settlement =
-  /** Done: the message is gone; its id stays taken for a while if there is something to remember. */
-  | (LeaseRef & FollowUps & { readonly kind: 'ack'; readonly remember?: Remember })
+  /**
+   * Done: the message is gone; its id stays taken for a while if there is something to remember. `isOwnWord`: the handler
+   * said so itself, so that it is done even if it was to be cancelled.
+   */
+  | (LeaseRef &
+      FollowUps & { readonly kind: 'ack'; readonly remember?: Remember; readonly isOwnWord?: boolean })
   /**
    * Due again at a moment that is then its own (`firstDueAt`), this attempt not counted, lapses 0; perhaps with another
    * content.
@@ -185,8 +199,7 @@ export type Settlement =
 
 /**
  * Messages that are stored in the same step: all of them if this entry is settled, else none. The message itself leaves
- * first, so that one of them may take its id. At most FOLLOW_UPS_MAX; each counts as an entry of the call. None seizes,
- * and one that would replace a message that another worker runs makes the entry `refused`.
+ * first, so that one of them may take its id. At most FOLLOW_UPS_MAX; each counts as an entry of the call. None seizes.
  */
 export type FollowUps = { readonly followUps?: readonly NewMessage[] }
 

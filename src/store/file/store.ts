@@ -73,8 +73,12 @@ export class FileStore implements contract.Store {
     return this.#each('put', messages, [], sumOf(messages, sizeOfMessage))
   }
 
-  remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
-    return this.#each('remove', ids, [from])
+  remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    options?: contract.RemoveOptions,
+  ): Promise<contract.RemoveResult[]> {
+    return this.#each('remove', ids, [from, options])
   }
 
   reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {

@@ -25,6 +25,7 @@ export function count(messages: Messages, now: number): contract.Counts {
   const { table, waiting, leases, topics } = messages
   const isExact = waiting.advance(now)
   const { delayed } = waiting
+  const { successors } = table
   let [all, running, dead] = [table.size, leases.size, table.deadCount]
   for (const ours of topics.ours) {
     all -= ours.waiting + ours.running + ours.dead
@@ -32,7 +33,7 @@ export function count(messages: Messages, now: number): contract.Counts {
     dead -= ours.dead
   }
   const nextDueAt = waiting.nextDueAt()
-  const states = { delayed, ready: all - running - dead - delayed, running, dead }
+  const states = { delayed: delayed + successors, ready: all - running - dead - delayed, running, dead }
   return { states, isExact, ...(nextDueAt === undefined ? {} : { nextDueAt }) }
 }
 

@@ -4,7 +4,15 @@
  */
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
-import type { InspectQuery, ListQuery, OwnedPage, Page, StoredMessage, TagQuery } from '../contract/store.ts'
+import type {
+  InspectQuery,
+  ListQuery,
+  OwnedPage,
+  Page,
+  StoredMessage,
+  Successor,
+  TagQuery,
+} from '../contract/store.ts'
 import { isPicked } from '../shared/filters.ts'
 import type { Messages } from './messages.ts'
 import { FREE, RUNNING, WAITING, type MessageTable } from './table.ts'
@@ -53,14 +61,14 @@ function page(messages: Messages, query: ListQuery, now: number): Page {
 
 /** The cursor names the produce order of the message to go on with. */
 function tagged(messages: Messages, query: TagQuery, now: number): Page {
-  const { table, tags } = messages
+  const { tags } = messages
   const [from] = parseCursor(query.cursor, 0)
   const items: StoredMessage[] = []
   let scanned = 0
   let bytes = 0
-  for (const slot of tags.slots(query.tag, from)) {
+  for (const [slot, order] of tags.slots(query.tag, from)) {
     if (items.length === query.limit || scanned === SCAN_MAX || bytes >= SCAN_BYTES_MAX)
-      return { items, scanned, cursor: cursorAt(table.order[slot] as number, 0) }
+      return { items, scanned, cursor: cursorAt(order, 0) }
     scanned += 1
     const item = view(messages, slot, now)
     bytes += item.body.length
@@ -84,6 +92,7 @@ export function owned(messages: Messages, owner: string, cursor: string | undefi
 function view(messages: Messages, slot: number, now: number): StoredMessage {
   const { table, leases } = messages
   const death = table.death(slot)
+  const successor = viewSuccessor(messages, slot)
   return {
     id: table.id(slot),
     topic: messages.topicOf(slot).name,
@@ -102,7 +111,17 @@ function view(messages: Messages, slot: number, now: number): StoredMessage {
     until: death?.diedAt ?? leases.endsAt(slot),
     owner: leases.ownerOf(slot),
     leasedAt: leases.since(slot),
+    ...(table.isCancelling(slot) ? { isCancelling: true } : {}),
+    ...(successor === undefined ? {} : { successor }),
   }
+}
+
+function viewSuccessor({ table, topics }: Messages, slot: number): Successor | undefined {
+  const successor = table.successor(slot)
+  if (successor === undefined) return undefined
+  const { message, topic, dueAt, producedAt } = successor
+  const { body, meta, priority, tags = [] } = message
+  return { topic: topics.numbered(topic).name, body, meta, tags, priority, dueAt, producedAt }
 }
 
 function stateAt(table: MessageTable, slot: number, now: number): MessageState {

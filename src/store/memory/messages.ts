@@ -6,7 +6,7 @@ import type { TopicControl } from '../../core/controls.ts'
 import { assertNever } from '../../core/errors.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
-import { dueAtOf, isStorable } from '../shared/moments.ts'
+import { boundedMoment, dueAtOf, isOwnWord, isStorable } from '../shared/moments.ts'
 import { Leases } from './leases.ts'
 import { RememberedIds } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
@@ -50,26 +50,77 @@ export class Messages {
       return 'duplicate'
     if (existing !== undefined) {
       if (message.ifExists === 'keep') return 'duplicate'
-      if (this.table.state(existing) !== RUNNING) this.#discard(existing)
-      else if (message.ifExists === 'seize') this.#finish(existing)
-      else return 'running'
+      if (this.table.state(existing) === RUNNING && message.ifExists === 'replace')
+        return this.#succeed(existing, message, now)
     } else if (message.ifExists === 'keep' && this.remembered.find(message.id, now) !== undefined) {
       return 'duplicate'
     }
     this.remembered.delete(message.id)
-    const topic = this.topics.intern(message.topic)
-    const slot = this.table.add(message, topic.number, { dueAt: dueAtOf(message.when, now), now })
-    this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
-    this.topics.enter(topic, 'waiting')
-    this.waiting.enter(slot)
+    this.#place(message, boundedMoment(message, this.#producedAt(existing), now))
     return existing === undefined ? 'stored' : 'replaced'
   }
 
-  remove(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {
+  /** Takes the place of what stands for its id, if anything does. */
+  #place(
+    message: contract.NewMessage,
+    moment: { readonly dueAt: number; readonly producedAt: number },
+  ): void {
+    const existing = this.table.slotOf(message.id)
+    if (existing !== undefined && this.table.state(existing) === RUNNING) this.#finish(existing)
+    else if (existing !== undefined) this.#discard(existing)
+    const topic = this.topics.intern(message.topic)
+    const slot = this.table.add(message, topic.number, moment)
+    this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
+    this.topics.enter(topic, 'waiting')
+    this.waiting.enter(slot)
+  }
+
+  /** Of one that waits. */
+  #producedAt(slot: number | undefined): number | undefined {
+    return slot === undefined || this.table.state(slot) !== WAITING ? undefined : this.table.producedAt[slot]
+  }
+
+  /** It waits for the end of the one that runs, in place of any other that does. */
+  #succeed(slot: number, message: contract.NewMessage, now: number): contract.PutResult {
+    const { table } = this
+    const moment = boundedMoment(message, table.successor(slot)?.producedAt, now)
+    this.#dropSuccessor(slot)
+    const topic = this.topics.intern(message.topic)
+    const successor = { message, topic: topic.number, order: table.nextOrder(), ...moment }
+    this.topics.enter(topic, 'waiting')
+    this.tags.add(this.#tagsAdded(slot, message), slot, successor.order)
+    table.setSuccessor(slot, successor)
+    return 'succeeds'
+  }
+
+  #dropSuccessor(slot: number): void {
+    const successor = this.table.successor(slot)
+    if (successor === undefined) return
+    this.table.setSuccessor(slot, undefined)
+    this.tags.remove(this.#tagsAdded(slot, successor.message), successor.order)
+    this.topics.leave(this.topics.numbered(successor.topic), 'waiting')
+  }
+
+  /** The tags of a successor that its predecessor does not have. */
+  #tagsAdded(slot: number, { tags = [] }: contract.NewMessage): readonly string[] {
+    return tags.filter((tag) => !this.table.tags(slot).includes(tag))
+  }
+
+  remove(
+    id: string,
+    from: 'waiting' | 'dead',
+    { now, isRunningToo = false }: contract.RemoveOptions & { readonly now: number },
+  ): contract.RemoveResult {
     const slot = this.table.slotOf(id)
     if (slot === undefined) return this.#forget(id, from, now)
     const state = this.table.state(slot)
-    if (state === RUNNING) return 'running'
+    if (state === RUNNING) {
+      this.#dropSuccessor(slot)
+      if (!isRunningToo) return 'running'
+      this.table.setCancelling(slot)
+      this.sleepers.wakeAll('cancelling')
+      return 'cancelling'
+    }
     if (state !== (from === 'waiting' ? WAITING : DEAD)) return 'missing'
     this.#discard(slot)
     return 'removed'
@@ -78,7 +129,12 @@ export class Messages {
   reschedule({ id, when }: contract.Move, now: number): contract.RescheduleResult {
     const slot = this.table.slotOf(id)
     if (slot === undefined || this.table.state(slot) === DEAD) return 'missing'
-    if (this.table.state(slot) === RUNNING) return 'running'
+    if (this.table.state(slot) === RUNNING) {
+      const successor = this.table.successor(slot)
+      if (successor === undefined) return 'running'
+      this.table.setSuccessor(slot, { ...successor, dueAt: dueAtOf(when, now) })
+      return 'rescheduled'
+    }
     this.waiting.leave(slot)
     this.table.setMoment(slot, dueAtOf(when, now))
     this.waiting.enter(slot)
@@ -116,18 +172,21 @@ export class Messages {
     const slot = this.#slotHeldBy(lease)
     if (slot === undefined) return 'lost'
     this.leases.extend(slot, endsAt)
-    return 'extended'
+    return this.table.isCancelling(slot) ? 'cancelling' : 'extended'
   }
 
   settle(settlement: contract.Settlement, now: number): contract.SettleResult {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
-    const followUps = followUpsOf(settlement)
-    if (!isStorable(settlement) || followUps.some((message) => this.#cannotPlace(message, slot)))
-      return 'refused'
-    this.#settleHeld(slot, settlement, now)
-    for (const message of followUps) this.put(message, now)
-    return 'settled'
+    if (!isStorable(settlement)) return 'refused'
+    const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)
+    const successor = this.table.successor(slot)
+    if (isCancelled || successor !== undefined) this.#finish(slot)
+    else this.#settleHeld(slot, settlement, now)
+    if (!isCancelled) for (const message of followUpsOf(settlement)) this.put(message, now)
+    if (successor !== undefined) this.#place(successor.message, successor)
+    if (isCancelled) return 'cancelled'
+    return successor === undefined || settlement.kind === 'ack' ? 'settled' : 'succeeded'
   }
 
   #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
@@ -208,13 +267,6 @@ export class Messages {
     this.waiting.enter(slot, releasedBy)
   }
 
-  /** Whether it would replace another that runs. */
-  #cannotPlace({ id, ifExists }: contract.NewMessage, parent: number): boolean {
-    const slot = this.table.slotOf(id)
-    if (slot === undefined || slot === parent || ifExists !== 'replace') return false
-    return this.table.state(slot) === RUNNING
-  }
-
   /** A running one leaves for good. */
   #finish(slot: number): void {
     this.leases.end(slot)
@@ -262,6 +314,7 @@ export class Messages {
   }
 
   #drop(slot: number): void {
+    this.#dropSuccessor(slot)
     this.tags.remove(this.table.tags(slot), this.table.order[slot] as number)
     this.table.drop(slot)
   }

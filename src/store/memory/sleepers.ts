@@ -38,10 +38,11 @@ export class Sleepers {
       if (isForAll || others.some((name) => name !== owner)) call({ kind: 'due' })
   }
 
-  /** Everybody, at once: a control changed. */
-  wakeAll(): void {
+  /** Everybody, at once: a control changed, or a message that runs is to be cancelled. */
+  wakeAll(kind: 'controls' | 'cancelling'): void {
+    for (const { call } of this.#sleepers) call({ kind })
+    if (kind === 'cancelling') return
     this.#isForAll = false
     this.#releasedBy.clear()
-    for (const { call } of this.#sleepers) call({ kind: 'controls' })
   }
 }

@@ -65,9 +65,13 @@ export class MemoryStore implements contract.Store {
     return this.#waking(messages.map((message) => this.#messages.put(message, now)))
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    options?: contract.RemoveOptions,
+  ): Promise<contract.RemoveResult[]> {
     const now = this.#admit(ids.length)
-    return ids.map((id) => this.#messages.remove(id, from, now))
+    return ids.map((id) => this.#messages.remove(id, from, { ...options, now }))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -121,7 +125,7 @@ export class MemoryStore implements contract.Store {
 
   async control(change: contract.ControlChange): Promise<void> {
     changeControls(this.#messages.controls, change, this.#admit(0))
-    this.#messages.sleepers.wakeAll()
+    this.#messages.sleepers.wakeAll('controls')
   }
 
   async controls(): Promise<contract.ControlsReply> {

@@ -15,6 +15,16 @@ export const DEAD = 3
 
 const NO_TAGS: readonly string[] = []
 
+/** What takes the place of a message that runs. */
+export type WaitingSuccessor = {
+  readonly message: NewMessage
+  readonly topic: number
+  readonly dueAt: number
+  readonly producedAt: number
+  /** In the order of production, for the index of tags. */
+  readonly order: number
+}
+
 export type Death = {
   readonly reason: string
   readonly diedAt: number
@@ -36,6 +46,8 @@ export class MessageTable {
   readonly #lapses = new Map<number, number>()
   readonly #firstDueAt = new Map<number, number>()
   readonly #buried = new Map<number, Death>()
+  readonly #successors = new Map<number, WaitingSuccessor>()
+  readonly #cancelling = new Map<number, true>()
   readonly #sparse: readonly Map<number, unknown>[] = [
     this.#metas,
     this.#tags,
@@ -43,6 +55,8 @@ export class MessageTable {
     this.#lapses,
     this.#firstDueAt,
     this.#buried,
+    this.#successors,
+    this.#cancelling,
   ]
 
   topic = new Int32Array(0)
@@ -71,7 +85,11 @@ export class MessageTable {
     return this.#slotOf.get(id)
   }
 
-  add(message: NewMessage, topic: number, { dueAt, now }: { dueAt: number; now: number }): number {
+  add(
+    message: NewMessage,
+    topic: number,
+    { dueAt, producedAt }: { readonly dueAt: number; readonly producedAt: number },
+  ): number {
     const slot = this.#free.pop() ?? this.#ids.length
     this.#growTo(slot + 1)
     this.#slotOf.set(message.id, slot)
@@ -81,13 +99,39 @@ export class MessageTable {
     if (message.tags !== undefined && message.tags.length > 0) this.#tags.set(slot, message.tags)
     this.topic[slot] = topic
     this.dueAt[slot] = dueAt
-    this.order[slot] = this.#produced
-    this.producedAt[slot] = now
+    this.order[slot] = this.nextOrder()
+    this.producedAt[slot] = producedAt
     this.attempt[slot] = 0
     this.states[slot] = WAITING
     this.#priority[slot] = message.priority
-    this.#produced += 1
     return slot
+  }
+
+  nextOrder(): number {
+    this.#produced += 1
+    return this.#produced - 1
+  }
+
+  /** How many messages wait for one that runs. */
+  get successors(): number {
+    return this.#successors.size
+  }
+
+  successor(slot: number): WaitingSuccessor | undefined {
+    return this.#successors.size === 0 ? undefined : this.#successors.get(slot)
+  }
+
+  setSuccessor(slot: number, successor: WaitingSuccessor | undefined): void {
+    if (successor === undefined) this.#successors.delete(slot)
+    else this.#successors.set(slot, successor)
+  }
+
+  isCancelling(slot: number): boolean {
+    return this.#cancelling.size > 0 && this.#cancelling.has(slot)
+  }
+
+  setCancelling(slot: number): void {
+    this.#cancelling.set(slot, true)
   }
 
   drop(slot: number): void {

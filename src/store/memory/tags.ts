@@ -4,7 +4,8 @@
  *   order-42   [ order 17 -> slot 3 | order 20 -> left | order 58 -> slot 9 ]
  *
  * A message that leaves is marked, and a list that is mostly marks is written anew. The produce order of an entry never
- * changes, so that a walk finds its place again whatever left meanwhile. Messages without tags are not here.
+ * changes, so that a walk finds its place again whatever left meanwhile. Messages without tags are not here; what a
+ * successor adds leads to the message that it waits for, in an order of its own.
  *
  * Cost: O(log n) for each tag of a message, n being how many have that tag.
  */
@@ -38,13 +39,13 @@ export class TagIndex {
     }
   }
 
-  /** The slots from a produce order on. */
-  *slots(tag: string, fromOrder: number): Generator<number> {
+  /** The slots from a produce order on, each with the order by which it is found. */
+  *slots(tag: string, fromOrder: number): Generator<readonly [slot: number, order: number]> {
     const list = this.#lists.get(tag)
     if (list === undefined) return
     for (let place = placeOf(list.orders, fromOrder); place < list.slots.length; place += 1) {
       const slot = list.slots[place] as number
-      if (slot !== LEFT) yield slot
+      if (slot !== LEFT) yield [slot, list.orders[place] as number]
     }
   }
 }

@@ -7,7 +7,7 @@ import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
 import { replyOf } from '../sql/replies.ts'
-import { MODES, tagList } from './wire.ts'
+import { MODES, latestColumn, tagList } from './wire.ts'
 
 export type JoinedOptions = {
   readonly schema: string
@@ -41,6 +41,7 @@ export class PostgresJoined implements contract.JoinedVerbs {
         meta,
         body,
         tags: tagList(message),
+        latest: latestColumn(message),
         mode: MODES[ifExists],
       }
     })

@@ -12,15 +12,7 @@ import { toLease } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
 import { GatedClaim, type GateRow } from './gating.ts'
 import { Presence } from './presence.ts'
-import {
-  claimReply,
-  makeToken,
-  settleCall,
-  tokenColumn,
-  type Answered,
-  type ClaimRow,
-  type RingReply,
-} from './wire.ts'
+import { claimReply, makeToken, settleCall, tokenColumn, type ClaimRow, type RingReply } from './wire.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 /** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
@@ -28,6 +20,8 @@ const LOCKED_TRIES = 20
 const LOCKED_PAUSE_MS = 25
 
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
+
+type SettleReply = RingReply & { readonly answers: readonly (contract.SettleResult | 'locked')[] | null }
 
 type ClaimTerms = {
   readonly at: string | null
@@ -88,8 +82,11 @@ export class Leasing {
     const ids = leases.map(({ id }) => id)
     const tokens = leases.map(({ token }) => tokenColumn(token))
     const values = [queue, this.#at(), ids, tokens, toMicros(leaseMs)]
-    const { extend_1: held } = await this.#options.claims.one<{ extend_1: boolean[] }>('extend_1', values)
-    return held.map((isHeld) => (isHeld ? 'extended' : 'lost'))
+    const { extend_1: held } = await this.#options.claims.one<{ extend_1: contract.ExtendResult[] }>(
+      'extend_1',
+      values,
+    )
+    return held
   }
 
   async settle(queue: number, settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
@@ -207,13 +204,16 @@ export class Leasing {
     results: contract.SettleResult[],
   ): Promise<number[]> {
     const entries = indexes.map((i) => settlements[i] as contract.Settlement)
-    const { name, columns } = settleCall(entries)
-    const values = [queue, this.#at(), ...columns]
-    const reply = await this.#options.writes.one<Answered<contract.SettleResult | 'locked'>>(name, values)
+    const call = async (isMarked: boolean): Promise<SettleReply> => {
+      const { name, columns } = settleCall(entries, isMarked)
+      return this.#options.writes.one<SettleReply>(name, [queue, this.#at(), ...columns])
+    }
+    const first = await call(false)
+    const reply = first.answers === null ? await call(true) : first
     this.#options.wrote(reply, entries.length)
     const locked: number[] = []
     for (const [n, i] of indexes.entries()) {
-      const answer = reply.answers[n] ?? 'lost'
+      const answer = reply.answers?.[n] ?? 'lost'
       if (answer === 'locked') locked.push(i)
       else results[i] = answer
     }

@@ -146,16 +146,22 @@ export class PostgresStore implements contract.Store {
     return [...reply.answers]
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     admitEntries(ids.length, BATCH_MAX)
     const queue = await this.#knownQueue()
     if (ids.length === 0) return []
-    const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false]
+    const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false, isRunningToo]
     const { remove_1: answers } = await this.#writes.one<{ remove_1: contract.RemoveResult[] }>(
       'remove_1',
       values,
     )
     this.#upkeep.wrote(ids.length)
+    if (answers.includes('cancelling'))
+      this.#wakeups.ring({ at: undefined, giver: ' cancelling', topics: [] })
     return answers
   }
 

@@ -3,7 +3,7 @@ import { assertNever } from '../../core/errors.ts'
 import type { Random } from '../../random.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
-import { nextAt } from '../shared/moments.ts'
+import { isOwnWord, nextAt } from '../shared/moments.ts'
 import { delayOf, momentOf, toMicros, toMs } from '../sql/micros.ts'
 import { toLease, type LeaseRow } from '../sql/rows.ts'
 
@@ -30,6 +30,10 @@ export function tagList({ tags = [] }: contract.NewMessage): string | null {
   return tags.length === 0 ? null : tags.join('\n')
 }
 
+export function latestColumn({ latestMs }: contract.NewMessage): string | null {
+  return latestMs === undefined ? null : toMicros(latestMs)
+}
+
 function tagLists(messages: readonly contract.NewMessage[]): (string | null)[] {
   return messages.some(({ tags }) => tags !== undefined) ? messages.map(tagList) : []
 }
@@ -44,6 +48,7 @@ function messageColumns(messages: readonly contract.NewMessage[]): readonly unkn
     messages.map(({ meta }) => meta),
     messages.map(({ body }) => body),
     tagLists(messages),
+    messages.some(({ latestMs }) => latestMs !== undefined) ? messages.map(latestColumn) : [],
     messages.map(({ ifExists }) => MODES[ifExists]),
   ]
 }
@@ -56,8 +61,11 @@ export function moveColumns(moves: readonly contract.Move[]): readonly unknown[]
   ]
 }
 
-/** Which function settles these, and its columns after the clock. */
-export function settleCall(settlements: readonly contract.Settlement[]): {
+/** Which function settles these, and its columns after the clock. `isMarked`: some have a successor, or are to be cancelled. */
+export function settleCall(
+  settlements: readonly contract.Settlement[],
+  isMarked: boolean,
+): {
   readonly name: string
   readonly columns: readonly unknown[]
 } {
@@ -65,10 +73,11 @@ export function settleCall(settlements: readonly contract.Settlement[]): {
   const carried = settlements.flatMap((one, i) =>
     followUpsOf(one).map((message) => ({ parent: i + 1, message })),
   )
-  if (carried.length === 0) return { name: 'settle_1', columns }
+  if (carried.length === 0 && !isMarked) return { name: 'settle_1', columns: [...columns, false] }
   const parents = carried.map(({ parent }) => parent)
   const messages = messageColumns(carried.map(({ message }) => message))
-  return { name: 'settle_with_1', columns: [...columns, parents, ...messages] }
+  const ownWords = settlements.map(isOwnWord)
+  return { name: 'settle_with_1', columns: [...columns, parents, ...messages, ownWords] }
 }
 
 function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {

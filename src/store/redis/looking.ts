@@ -10,10 +10,15 @@ import { decodeRows, pageArgs, pageReply, tagArgs, tagReply, type ShownRows } fr
 import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
 
 /** How topics are found, one stage after the other, and where each begins: see `count_topics.lua`. */
-const TOPIC_STAGES = ['lines', 'running', 'died'] as const
+const TOPIC_STAGES = ['lines', 'running', 'died', 'succeeding'] as const
 type TopicStage = (typeof TOPIC_STAGES)[number]
-const FIRST_PLACES: Readonly<Record<TopicStage, string>> = { lines: '', running: '0', died: '0' }
-const TOPICS_CURSOR = [/^topics$/, /^(?:lines|running|died)$/, /^/, /^/]
+const FIRST_PLACES: Readonly<Record<TopicStage, string>> = {
+  lines: '',
+  running: '0',
+  died: '0',
+  succeeding: '0',
+}
+const TOPICS_CURSOR = [/^topics$/, /^(?:lines|running|died|succeeding)$/, /^/, /^/]
 /** How many lines or counts one look at topics goes through. */
 const TOPICS_AT_ONCE = 250
 

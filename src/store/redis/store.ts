@@ -40,7 +40,7 @@ import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
-import { extendCall, extendResults, settleCall, settleResults } from './wire/settle.ts'
+import { extendCall, extendResults, settleStored } from './wire/settle.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
 
 const BATCH_MAX = 1000
@@ -158,10 +158,15 @@ export class RedisStore implements contract.Store {
     return results
   }
 
-  async remove(ids: readonly string[], from: 'waiting' | 'dead'): Promise<contract.RemoveResult[]> {
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
     if (ids.length === 0) return []
-    return (await this.#write(scripts.REMOVE_SCRIPT, { args: [from, ...ids] })) as contract.RemoveResult[]
+    const args = [from, isRunningToo ? '1' : '0', ...ids]
+    return (await this.#write(scripts.REMOVE_SCRIPT, { args })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -207,8 +212,7 @@ export class RedisStore implements contract.Store {
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
     const now = this.#now() ?? (isNewCarried ? await this.#learnNow() : 0)
-    const call = settleCall(this.#keys, storable, now)
-    const results = settleResults(call, await this.#write(call.script, call))
+    const results = await settleStored((script, call) => this.#write(script, call), this.#keys, storable, now)
     if (storable === settlements) return results
     const answers = results.values()
     return settlements.map((one) => (isStorable(one) ? (answers.next().value ?? 'lost') : 'refused'))

@@ -4,14 +4,14 @@ import type { ListQuery, StoredMessage, TagQuery } from '../contract/store.ts'
 
 type Picked = Pick<
   StoredMessage,
-  'id' | 'topic' | 'state' | 'dueAt' | 'body' | 'tags' | 'producedAt' | 'until'
+  'id' | 'topic' | 'state' | 'dueAt' | 'body' | 'tags' | 'producedAt' | 'until' | 'successor'
 >
 
 export function isPicked(query: ListQuery | TagQuery, message: Picked, now: number): boolean {
   const { state, tag, topic, dueFrom, dueUntil, idPrefix, text, olderThanMs } = query
   return (
     (state === undefined || message.state === state) &&
-    (tag === undefined || message.tags.includes(tag)) &&
+    (tag === undefined || hasTag(message, tag)) &&
     (topic === undefined ? !isControl(message.topic) : message.topic === topic) &&
     (dueFrom === undefined || message.dueAt >= dueFrom) &&
     (dueUntil === undefined || message.dueAt < dueUntil) &&
@@ -19,6 +19,11 @@ export function isPicked(query: ListQuery | TagQuery, message: Picked, now: numb
     (olderThanMs === undefined || now - sinceOf(message) >= olderThanMs) &&
     (text === undefined || message.body.includes(text))
   )
+}
+
+/** A successor's tags lead to the message that it waits for. */
+function hasTag({ tags, successor }: Picked, tag: string): boolean {
+  return tags.includes(tag) || successor?.tags.includes(tag) === true
 }
 
 /** Since when a message is as old as a filter counts: since its death, or since it was produced. */

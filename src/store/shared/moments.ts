@@ -7,6 +7,21 @@ export function dueAtOf(when: DueTime, now: number): number {
   return 'at' in when ? when.at : now + when.delayMs
 }
 
+/**
+ * When a new message is produced and due, if it replaces one that waits and was produced at `replacedAt`: with a latest
+ * moment, replacing again and again postpones it no further than that.
+ */
+export function boundedMoment(
+  { when, latestMs }: Pick<NewMessage, 'when' | 'latestMs'>,
+  replacedAt: number | undefined,
+  now: number,
+): { readonly dueAt: number; readonly producedAt: number } {
+  const dueAt = dueAtOf(when, now)
+  if (latestMs === undefined) return { dueAt, producedAt: now }
+  const producedAt = replacedAt ?? now
+  return { dueAt: Math.min(dueAt, producedAt + latestMs), producedAt }
+}
+
 /** When to ask again, if the next thing happens at this moment. */
 export function nextAt(at: number | undefined, now: number): Next {
   if (at === undefined || at === Infinity) return { state: 'NO_TASK' }
@@ -34,6 +49,11 @@ export function isStorable(settlement: Settlement): boolean {
   const followUps = followUpsOf(settlement)
   const isFit = ({ when, ifExists }: NewMessage): boolean => isMoment(when) && ifExists !== 'seize'
   return followUps.length <= FOLLOW_UPS_MAX && followUps.every(isFit)
+}
+
+/** Whether the handler itself said that it has completed. */
+export function isOwnWord(settlement: Settlement): boolean {
+  return settlement.kind === 'ack' && settlement.isOwnWord === true
 }
 
 function isMoment(when: DueTime): boolean {

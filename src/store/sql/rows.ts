@@ -1,6 +1,6 @@
 /** Rows of a message table as the contract's messages and leases. Numbers are microseconds where they are moments. */
 import type { PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
-import type { Lease, StoredMessage } from '../contract/store.ts'
+import type { Lease, StoredMessage, Successor } from '../contract/store.ts'
 import { toMs } from './micros.ts'
 
 export type LeaseRow = {
@@ -24,6 +24,14 @@ export type SeenRow = LeaseRow & {
   readonly owner: string | null
   readonly leased_at: number | null
   readonly tags: readonly string[] | null
+  readonly is_cancelling: boolean | null
+  readonly successor: SuccessorColumn | null
+}
+
+/** As JSON in a column of the message that runs. */
+type SuccessorColumn = Pick<LeaseRow, 'topic' | 'body' | 'meta' | 'priority' | 'due_at'> & {
+  readonly tags: readonly string[]
+  readonly produced_at: number
 }
 
 export function toLease(row: LeaseRow, token: string, now: number): Lease {
@@ -65,8 +73,15 @@ export function toStored(row: SeenRow, now: number): StoredMessage {
     until: toMs(row.until ?? 0),
     owner: row.owner ?? '',
     leasedAt: toMs(row.leased_at ?? 0),
+    ...(row.is_cancelling === true ? { isCancelling: true } : {}),
+    ...(row.successor === null ? {} : { successor: toSuccessor(row.successor) }),
     ...(isDone ? { outcome: (row.reason ?? '') as RememberedOutcome, result: row.error ?? '' } : {}),
   }
+}
+
+function toSuccessor({ topic, body, meta, tags, priority, due_at, produced_at }: SuccessorColumn): Successor {
+  const rank = priority as PriorityRank
+  return { topic, body, meta, tags, priority: rank, dueAt: toMs(due_at), producedAt: toMs(produced_at) }
 }
 
 function stateOf({ state, due_at }: SeenRow, now: number): ShownState {

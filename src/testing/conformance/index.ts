@@ -7,6 +7,7 @@
  *   conformance('my engine', openMyStoreOnAnEmptyQueue, { describe, it })
  */
 import { byteTests } from './bytes.ts'
+import { cancellingTests } from './cancelling.ts'
 import { claimTests } from './claims.ts'
 import { controlWakeTests } from './control-wakes.ts'
 import { controlTests } from './control.ts'
@@ -24,6 +25,7 @@ import { rememberTests } from './remember.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
+import { successorTests } from './successors.ts'
 import { tagTests } from './tags.ts'
 import { featureTests, type ConformanceTest } from './test.ts'
 import { wakeTests } from './wakes.ts'
@@ -53,6 +55,8 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...workerTests,
   ...tagTests,
   ...rememberTests,
+  ...successorTests,
+  ...cancellingTests,
   ...followUpTests,
   ...controlTests,
   ...featureTests,

@@ -129,6 +129,13 @@ export const wakeTests: readonly ConformanceTest[] = [
     assert.ok(next.state === 'WAITING' && next.ms >= 900 && next.ms <= LEASE_MS - 1000, JSON.stringify(next))
   }),
 
+  ...wakes('a successor that takes the place of what ran', async ({ store }) => {
+    await store.put([message('a')])
+    const lease = await claimOne(store)
+    await store.put([message('a', { ifExists: 'replace' })])
+    return () => store.settle([ack(lease)])
+  }),
+
   ...wakes('the first message of an empty queue wakes', async ({ store }) => {
     return () => store.put([message('a', { when: { delayMs: 60_000 } })])
   }),

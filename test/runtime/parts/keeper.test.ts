@@ -36,6 +36,7 @@ function makeKeeper(batchMax = 100) {
       heard.push(`lost ${run.lease.id}`)
       run.step({ kind: 'lost' })
     },
+    onCancelling: (run) => void heard.push(`cancelling ${run.lease.id}`),
     onDoubt: (run) => void heard.push(`doubt ${run.lease.id}`),
     onFailure: () => void heard.push('failure'),
   })

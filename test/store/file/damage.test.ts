@@ -56,7 +56,7 @@ test(`${LIVES} times a few bytes changed: a worker and every verb meet typed err
     const child = program.start('live.mjs', {
       directory: copy,
       now: Date.UTC(2030, 0, 1) + 7_200_000,
-      topics: ['order.close', 'topic 0', 'topic 1', 'topic 2'],
+      topics: ['order.close', 'topic 0', 'topic 1', 'topic 2', 'tags'],
     })
     const answer = await child.said('')
     await child.kill()
@@ -111,6 +111,14 @@ async function populate(directory: string): Promise<void> {
     await store.put(Array.from({ length: 100 }, (_, i) => message(`${topic} ${i}`, fields(i))))
   }
   await store.put(Array.from({ length: 20 }, (_, i) => message(`late${i}`, { when: { delayMs: 3_600_000 } })))
+  const tags = ['order-42', 'customer-7']
+  await store.put(Array.from({ length: 40 }, (_, i) => message(`tagged${i}`, { topic: 'tags', tags })))
+  const tagged = await claimDue(store, 20, ['tags'])
+  const remember = { ms: 86_400_000, outcome: 'completed', result: '{"n":1}' } as const
+  await store.settle(tagged.slice(0, 10).map((lease) => ({ ...ack(lease), kind: 'ack', remember })))
+  const replacing = { topic: 'tags', tags: ['new'], ifExists: 'replace' } as const
+  await store.put(tagged.slice(10).map(({ id }) => message(id, replacing)))
+  await store.remove(idsOf(tagged.slice(15)), 'waiting', { isRunningToo: true })
   await store.close()
 }
 

@@ -53,7 +53,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (
       q,
     ) => `select * from punctual.put_1(${q}, null, array['x', 'y'], array['a', 'b'], array[1, 1]::smallint[],
-      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', array[0, 0]::smallint[], '{}',
+      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', '{}', array[0, 0]::smallint[], '{}',
       true, false, null)`,
   ],
   [
@@ -61,7 +61,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (
       q,
     ) => `select * from punctual.put_1(${q}, null, array['m1', 'm2'], array['a', 'b'], array[1, 1]::smallint[],
-      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', array[1, 1]::smallint[], '{}',
+      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', '{}', array[1, 1]::smallint[], '{}',
       false, false, null)`,
   ],
   [
@@ -84,9 +84,9 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
   [
     'settle',
     (q) => `select * from punctual.settle_1(${q}, null, array['m1', 'm2', 'm3'], array[5, 5, 5],
-      array[0, 1, 4]::smallint[], array[0, 5, 0], array['', 'e', ''], array['', '', ''], '{}', '{}', '{}')`,
+      array[0, 1, 4]::smallint[], array[0, 5, 0], array['', 'e', ''], array['', '', ''], '{}', '{}', '{}', false)`,
   ],
-  ['remove', (q) => `select punctual.remove_1(${q}, null, array['m7', 'm8'], 0::smallint, false)`],
+  ['remove', (q) => `select punctual.remove_1(${q}, null, array['m7', 'm8'], 0::smallint, false, false)`],
   [
     'reschedule',
     (q) =>

@@ -59,6 +59,7 @@ async function fill(store: Store): Promise<{ all: string[]; due: string[] }> {
         priority,
         when: { delayMs: { now: 0, soon: 40, later: HOUR_MS }[when] },
         ifExists: 'keep' as const,
+        ...(priority === 0 ? { tags: ['all', `of ${topic}`] } : {}),
       })),
     ),
   )
@@ -81,9 +82,19 @@ async function fill(store: Store): Promise<{ all: string[]; due: string[] }> {
         : { kind: 'dead', id, token, topic, reason: 'failed', error: 'no' },
     ),
   )
-  const held = (await claim('u', 1, HOUR_MS)).leases // Running for long.
+  const done = (await claim('t', 1, HOUR_MS)).leases
+  const remember = { ms: HOUR_MS, outcome: 'completed', result: '1' } as const
+  await store.settle(done.map(({ id, token, topic }) => ({ kind: 'ack', id, token, topic, remember })))
+  const held = (await claim('u', 2, HOUR_MS)).leases // Running for long: one with a successor, one to be cancelled.
+  const [first, second] = held
+  await store.put(
+    messages
+      .filter(({ id }) => id === first?.id)
+      .map((one) => ({ ...one, ifExists: 'replace', tags: ['new'] })),
+  )
+  await store.remove([second?.id ?? ''], 'waiting', { isRunningToo: true })
   await claim('v', 1, 1) // Running, and over at once.
-  const still = new Set([...failed.slice(1), ...held].map(({ id }) => id))
+  const still = new Set([...failed.slice(1), ...done, ...held].map(({ id }) => id))
   const all = messages.map(({ id }) => id)
   return { all, due: all.filter((id) => !id.includes('later') && !still.has(id)) }
 }
@@ -157,6 +168,10 @@ async function tryVerbs(witness: Witness, ids: readonly string[]): Promise<void>
         expect(pages).toBeLessThan(PAGES_MAX)
       })
     }
+  }
+  for (const tag of ['all', 'of t', 'new', 'nobody']) {
+    await call(`list ${tag}`, () => queue.list({ tag, limit: 5 }))
+    await call(`count ${tag}`, () => queue.cancel({ tag }, { dryRun: true }))
   }
   await call('stats', () => queue.stats())
   await call('doctor', () => queue.doctor())

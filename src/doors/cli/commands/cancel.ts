@@ -1,4 +1,5 @@
 import { checkId } from '../../../core/message.ts'
+import type { CancelResult } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import {
   CHANGE_OPTIONS,
@@ -11,16 +12,18 @@ import {
   withProgress,
   type Selected,
 } from '../filter.ts'
-import { EXIT, type ExitCode } from '../../shared/failure.ts'
+import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 
 const MEANING = {
   cancelled: 'cancelled',
-  running: 'runs right now: too late to cancel',
+  running: 'runs right now: too late to cancel, unless with --running',
+  cancelling: 'runs right now: its handler was told to end',
   missing: 'there is no such message',
 } as const
 
 const OPTIONS = {
+  running: { type: 'boolean', help: 'with ids: also one that runs; its handler is told to end' },
   state: { type: 'string', value: 'STATE', help: 'only those that are delayed, or ready' },
   ...WHICH_OPTIONS,
   ...CHANGE_OPTIONS,
@@ -36,31 +39,37 @@ export const cancel = defineCommand({
   options: OPTIONS,
   examples: [
     ['punctual cancel order-42', 'it was paid: do not close it'],
+    ['punctual cancel order-42 --running', 'even if a handler has it: its signal aborts'],
     ['punctual cancel --tag customer-7', 'everything of one customer that has not started; asks first'],
     ['punctual cancel --topic mail.send --dry-run', 'how many that would be'],
   ],
   notes: [
-    'With ids, the exit code is 1 unless every one of them was cancelled. Dead letters are removed by "purge".',
+    'With ids, the exit code is 1 unless every one of them was cancelled, or is being cancelled. Dead letters are removed by "purge".',
     'With a filter, what runs right now is counted and left alone. Ended half-way, the same command goes on.',
   ],
   makesStore: false,
   run: async (call) => {
     const filter = parseSelected(call.values, ['delayed', 'ready'])
     checkEither(call.positionals, filter, '--state, --topic or --tag')
+    if (filter !== undefined && call.values.running === true) throw new CallError('--running goes with ids.')
     return filter === undefined ? cancelIds(call) : cancelSelected(call, filter)
   },
 })
 
-async function cancelIds({ positionals, open, out, err, json }: CancelCall): Promise<ExitCode> {
+async function cancelIds({ positionals, values, open, out, err, json }: CancelCall): Promise<ExitCode> {
   const ids = positionals.map(checkId) // All of them before the first is cancelled.
   const queue = open()
-  const results = await Promise.all(ids.map((id) => queue.cancel(id)))
+  const results = await Promise.all(ids.map((id) => queue.cancel(id, { running: values.running === true })))
   for (const [i, result] of results.entries()) {
     const id = ids[i] ?? ''
     if (json) out.json({ id, result })
-    else (result === 'cancelled' ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
+    else (isTaken(result) ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
   }
-  return results.every((result) => result === 'cancelled') ? EXIT.fine : EXIT.failed
+  return results.every(isTaken) ? EXIT.fine : EXIT.failed
+}
+
+function isTaken(result: CancelResult): boolean {
+  return result === 'cancelled' || result === 'cancelling'
 }
 
 async function cancelSelected(call: CancelCall, filter: Selected): Promise<ExitCode> {

@@ -1,11 +1,11 @@
 import { describe } from '../../../core/errors.ts'
-import type { FoundMessage } from '../../../index.ts'
+import type { FoundMessage, FoundSuccessor } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT, FailedError } from '../../shared/failure.ts'
 import { formatDistance, formatSpan } from '../terminal/format.ts'
 import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
-import { printable } from '../../shared/printable.ts'
+import { firstLine, printable } from '../../shared/printable.ts'
 import { pad } from '../terminal/table.ts'
 
 export const get = defineCommand({
@@ -57,6 +57,8 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
   field('worker', message.owner === undefined ? undefined : printable(message.owner))
   field('since', message.runningSince === undefined ? undefined : moment(message.runningSince))
+  field('cancelled', message.isCancelling === true ? 'while it runs: gone when its handler ends' : undefined)
+  field('successor', message.successor === undefined ? undefined : successorText(message.successor, moment))
   field('died', message.diedAt === undefined ? undefined : moment(message.diedAt))
   field('reason', message.reason === undefined ? undefined : style.red(printable(message.reason)))
   field('error', message.error === undefined ? undefined : indented(message.error))
@@ -79,4 +81,8 @@ function attemptText({ attempt, lapses }: FoundMessage): string {
 function indented(text: string): string {
   const lines = text.split('\n').map((line) => (/^ */.exec(line)?.[0] ?? '') + printable(line))
   return lines.join(`\n${' '.repeat(LABEL_WIDTH)}`)
+}
+
+function successorText({ topic, dueAt, payload }: FoundSuccessor, moment: (at: number) => string): string {
+  return `${printable(topic)}, due ${moment(dueAt)}, ${firstLine(JSON.stringify(payload) ?? '')}`
 }

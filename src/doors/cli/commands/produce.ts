@@ -14,6 +14,11 @@ const OPTIONS = {
   ...WHEN_OPTIONS,
   id: { type: 'string', value: 'ID', help: 'your own id: the same one again is not stored twice' },
   'if-exists': { type: 'string', value: 'WHAT', help: 'when the id exists: keep (default), replace or fail' },
+  latest: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'with --if-exists replace: how long replacing can postpone it',
+  },
   tag: { type: 'string', multiple: true, value: 'TAG', help: 'what it belongs to; repeatable, at most 4' },
   priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
   ttl: {
@@ -117,11 +122,12 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, tag, priority, ttl, remember, timeout, 'if-exists': ifExists } = values
+  const { id, latest, tag, priority, ttl, remember, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
     ...(ifExists === undefined ? {} : { ifExists: ifExists as IfExists }),
+    ...(latest === undefined ? {} : { latest: latest as Duration }),
     ...(tag === undefined ? {} : { tag }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
     ...(ttl === undefined ? {} : { ttl: ttl as Duration }),

@@ -13,10 +13,10 @@ import { crc32 } from 'node:zlib'
 
 export type MessageTexts = { readonly error: string; readonly reason: string }
 
-/** `tags`: as they lie in the row; null for none. */
-export function contentSum(id: string, meta: string, body: string, tags: string | null): number {
+/** `tags`: as they lie in the row: null for none, and in a damaged one anything. */
+export function contentSum(id: string, meta: string, body: string, tags: unknown): number {
   const sum = crc32(`${id}\n${meta}\n${body}`)
-  return tags === null ? sum : crc32(tags, sum)
+  return tags === null ? sum : crc32(typeof tags === 'string' ? tags : 'damaged', sum)
 }
 
 export function failureSum({ error, reason }: MessageTexts): number {

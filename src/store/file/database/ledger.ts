@@ -47,6 +47,7 @@ export class Ledger {
   readonly #named = new Map<string, Book | undefined>()
   readonly #totals = new Map<number, QueueChange>()
   readonly #wakes = new Map<string, Wake>()
+  readonly #cancelling = new Set<string>()
   #sequence: number | undefined
   #givenSequence: number | undefined
 
@@ -101,6 +102,16 @@ export class Ledger {
     if (state === WAITING) book.isNextKnown = false
   }
 
+  /** A message of this topic begins, or ceases, to wait for one that runs: it is counted, and nobody is woken for it. */
+  countSuccessor(topic: number, by: 1 | -1): void {
+    this.#count(topic, WAITING, by)
+  }
+
+  /** Something that runs in this queue is to be cancelled. */
+  wakeCancelling(queueName: string): void {
+    this.#cancelling.add(queueName)
+  }
+
   /** So many of those that waited run now. */
   start(topic: number, count: number): void {
     this.#count(topic, RUNNING, count)
@@ -131,7 +142,8 @@ export class Ledger {
       if (waiting !== 0 || running !== 0 || dead !== 0)
         this.#db.run(ADD_TOTALS, waiting, running, dead, queue)
     }
-    return [...this.#wakes.values()]
+    const cancelling = [...this.#cancelling].map((queue): Wake => ({ kind: 'cancelling', queue }))
+    return [...cancelling, ...this.#wakes.values()]
   }
 
   #setNext(book: Book, dueAt: number, queueName: string, giver: string | undefined): void {

@@ -28,10 +28,11 @@ export type MessageRow = {
   readonly is_large: 0 | 1
   /** 1: it has tags, and is in the table of tags. */
   readonly is_tagged: 0 | 1
+  readonly mark: number
 }
 
-type Text = string | Uint8Array
-export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'> & {
+export type Text = string | Uint8Array
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged' | 'mark'> & {
   readonly tags: string | null
   readonly meta: Text
   readonly error: Text
@@ -40,7 +41,7 @@ export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large'
 }
 
 export const ROW = `seq, queue, topic, priority, state, until, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
-  checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged`
+  checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged, mark`
 export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
   checksum, id, tags, meta, error, reason, body`
 /** For statements about many: a list of numbers in JSON, because one statement is cheaper than many. */
@@ -67,17 +68,17 @@ export type RowPlace = {
   readonly queue: number
   readonly topic: number
   readonly dueAt: number
-  readonly now: number
+  readonly producedAt: number
 }
 
 /** False: the id is taken. */
 export function insertMessage(
   db: Database,
-  { seq, queue, topic, dueAt, now }: RowPlace,
+  { seq, queue, topic, dueAt, producedAt }: RowPlace,
   { id, meta, body, priority, tags = [] }: NewMessage,
 ): boolean {
   const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
-  const numbers = numbersSum(topic, priority, dueAt, null, now, 0, 0)
+  const numbers = numbersSum(topic, priority, dueAt, null, producedAt, 0, 0)
   const checksum = (contentSum(id, meta, body, ownTags) ^ numbers) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
@@ -87,7 +88,7 @@ export function insertMessage(
     topic,
     priority,
     dueAt,
-    now,
+    producedAt,
     checksum,
     id,
     ownTags,
@@ -96,11 +97,15 @@ export function insertMessage(
   ] as const
   if (db.run(INSERT, ...values) === 0) return false
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
-  for (const tag of tags) db.run(INSERT_TAG, queue, tag, id, seq)
+  indexTags(db, { seq, queue, id }, tags)
   return true
 }
 
-type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged'>
+export type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged'>
+
+export function isMarked({ mark }: Pick<MessageRow, 'mark'>, wanted: number): boolean {
+  return (mark & wanted) !== 0
+}
 
 export function deleteMessages(db: Database, rows: readonly LeavingRow[]): void {
   if (rows.length === 0) return
@@ -110,14 +115,27 @@ export function deleteMessages(db: Database, rows: readonly LeavingRow[]): void 
   if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(large.map(({ seq }) => seq)))
 }
 
-function untag(db: Database, { seq, queue, id }: LeavingRow): void {
-  for (const tag of parseTags(db.get<{ tags: string | null }>(TAGS, seq)?.tags ?? null))
-    db.run(DELETE_TAG, queue, tag, id)
+type TaggedRow = Pick<MessageRow, 'seq' | 'queue' | 'id'>
+
+function untag(db: Database, row: TaggedRow): void {
+  unindexTags(db, row, tagsOf(db, row))
+}
+
+export function tagsOf(db: Database, { seq }: Pick<MessageRow, 'seq'>): readonly string[] {
+  return parseTags(db.get<{ tags: string | null }>(TAGS, seq)?.tags ?? null)
+}
+
+export function indexTags(db: Database, { seq, queue, id }: TaggedRow, tags: readonly string[]): void {
+  for (const tag of tags) db.run(INSERT_TAG, queue, tag, id, seq)
+}
+
+export function unindexTags(db: Database, { queue, id }: TaggedRow, tags: readonly string[]): void {
+  for (const tag of tags) db.run(DELETE_TAG, queue, tag, id)
 }
 
 /** What cannot be read is no tag: the checksum tells of it. */
 export function parseTags(text: string | null): readonly string[] {
-  if (text === null) return []
+  if (typeof text !== 'string') return []
   try {
     const tags: unknown = JSON.parse(text)
     return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string') : []
@@ -199,7 +217,9 @@ export function readTexts(
   return { body, meta, error, reason }
 }
 
-function sumOfNumbers(row: Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'>): number {
+function sumOfNumbers(
+  row: Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged' | 'mark'>,
+): number {
   const { topic, priority, due_at, first_due_at, produced_at, state, attempt, lapses } = row
   const finished = state === RUNNING ? attempt - 1 : attempt
   return numbersSum(topic, priority, due_at, first_due_at, produced_at, finished, lapses)

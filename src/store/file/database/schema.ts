@@ -12,7 +12,9 @@
  *             tags: a JSON list, null for most
  *             One that is done and remembered (state 3) keeps its row: until says how long, reason how it ended, body what its
  *             handler returned, meta the name of its topic, whose number is no longer its own
- *   tag       which messages have a tag, by id. Only messages with tags are in it
+ *             mark: of one that runs; SUCCEEDED: another takes its place when it ends. CANCELLING: it is to be cancelled
+ *   successor what takes the place of a message that runs, by its id. It counts as one that waits in its topic
+ *   tag       which messages have a tag, by id. Only messages with tags are in it, and what has such a successor
  *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
  *   figure    what ended, by topic and minute
  *   control   pauses and limits, by topic; '' is the whole queue
@@ -31,6 +33,10 @@ export const RUNNING = 1
 export const DEAD = 2
 /** Done; the id is still taken. Neither topic nor queue count it. */
 export const REMEMBERED = 3
+/** Marks of a message that runs. */
+export const SUCCEEDED = 1
+export const CANCELLING = 2
+
 /** Those that are counted. */
 export type StateNumber = typeof WAITING | typeof RUNNING | typeof DEAD
 
@@ -73,6 +79,10 @@ CREATE VIEW messages AS
 `,
   `
 ALTER TABLE message ADD COLUMN tags TEXT;
+ALTER TABLE message ADD COLUMN mark INT NOT NULL DEFAULT 0;
+CREATE TABLE successor (
+  queue INT NOT NULL, id TEXT NOT NULL, topic TEXT NOT NULL, priority INT NOT NULL, due_at INT NOT NULL,
+  produced_at INT NOT NULL, checksum INT NOT NULL, tags TEXT, meta TEXT NOT NULL, body TEXT NOT NULL, UNIQUE (queue, id));
 CREATE TABLE tag (
   queue INT NOT NULL, tag TEXT NOT NULL, id TEXT NOT NULL, seq INT NOT NULL, PRIMARY KEY (queue, tag, id)) WITHOUT ROWID;
 CREATE INDEX message_remembered ON message (queue, until) WHERE state = 3;

@@ -29,10 +29,13 @@ const ROWS = `SELECT ${WHOLE_ROW} FROM message WHERE seq > ? ORDER BY seq LIMIT 
 const SCHEMA = 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name'
 const INTEGRITY = `PRAGMA integrity_check(${SHOWN_MAX})`
 const IS = (state: number): string => `sum(message.state = ${state})`
-const TOPICS = `SELECT topic.name, topic.waiting, topic.running, topic.dead, topic.next_at, ${IS(0)} AS w, ${IS(1)} AS r,
-    ${IS(2)} AS d, min(CASE message.state WHEN 0 THEN message.due_at END) AS at
+const SUCCESSORS =
+  '(SELECT count(*) FROM successor WHERE successor.queue = topic.queue AND successor.topic = topic.name)'
+const TOPICS = `SELECT topic.name, topic.waiting, topic.running, topic.dead, topic.next_at, coalesce(${IS(0)}, 0) AS w,
+    coalesce(${IS(1)}, 0) AS r, coalesce(${IS(2)}, 0) AS d, ${SUCCESSORS} AS s,
+    min(CASE message.state WHEN 0 THEN message.due_at END) AS at
   FROM topic LEFT JOIN message USING (topic) GROUP BY topic.topic
-  HAVING waiting <> w OR running <> r OR topic.dead <> d OR next_at IS NOT at OR w IS NULL LIMIT ${SHOWN_MAX}`
+  HAVING waiting <> w + s OR running <> r OR topic.dead <> d OR next_at IS NOT at OR w + r + d + s = 0 LIMIT ${SHOWN_MAX}`
 const QUEUES = `SELECT queue.name FROM queue LEFT JOIN topic USING (queue) GROUP BY queue.queue
   HAVING queue.waiting <> coalesce(sum(topic.waiting), 0) OR queue.running <> coalesce(sum(topic.running), 0)
     OR queue.dead <> coalesce(sum(topic.dead), 0) LIMIT ${SHOWN_MAX}`
@@ -44,8 +47,14 @@ const LOST = `SELECT 'message ' || seq || ' has no topic' AS problem FROM messag
     WHERE state = 1 AND name IS NULL
   UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2, 3)
   UNION ALL SELECT 'body ' || seq || ' has no message' FROM body LEFT JOIN message USING (seq) WHERE id IS NULL
+  UNION ALL SELECT 'the successor of "' || id || '" waits for nothing' FROM successor LEFT JOIN message USING (queue, id)
+    WHERE message.state IS NOT 1 OR message.mark & 1 = 0
+  UNION ALL SELECT 'message ' || seq || ' has lost its successor' FROM message LEFT JOIN successor USING (queue, id)
+    WHERE message.mark & 1 = 1 AND successor.topic IS NULL
   UNION ALL SELECT 'tag "' || tag || '" of message ' || seq || ' is not its own' FROM tag LEFT JOIN message USING (seq)
-    WHERE message.id IS NOT tag.id OR message.queue IS NOT tag.queue OR coalesce(instr(message.tags, json_quote(tag)), 0) = 0
+    WHERE message.id IS NOT tag.id OR message.queue IS NOT tag.queue OR coalesce(instr(message.tags, json_quote(tag)), 0) +
+      coalesce(instr((SELECT successor.tags FROM successor WHERE successor.queue = tag.queue AND successor.id = tag.id),
+        json_quote(tag)), 0) = 0
   UNION ALL SELECT 'message ' || seq || ' is not among its tags' FROM message
     WHERE tags IS NOT NULL AND json_valid(tags) AND json_array_length(tags) <>
       (SELECT count(*) FROM json_each(message.tags) JOIN tag ON tag.tag = value

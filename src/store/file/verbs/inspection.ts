@@ -12,10 +12,11 @@ import { PRIORITIES, type ShownState } from '../../../core/message.ts'
 import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
 import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
-import { WHOLE_ROW, parseTags, readTexts, type WholeRow } from '../database/message.ts'
-import { DEAD, REMEMBERED, RUNNING, WAITING } from '../database/schema.ts'
+import { WHOLE_ROW, isMarked, parseTags, readTexts, type WholeRow } from '../database/message.ts'
+import { CANCELLING, DEAD, REMEMBERED, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
+import { readSuccessor } from './succeeding.ts'
 
 type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonly CursorPart[] }>
 
@@ -23,11 +24,12 @@ type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonl
 type ShownRow = WholeRow & {
   readonly until: number
   readonly leased_at: number
+  readonly mark: number
   readonly owner: number
   readonly death: number | null
 }
 
-const SHOWN_ROW = `${WHOLE_ROW}, until, leased_at, owner, death`
+const SHOWN_ROW = `${WHOLE_ROW}, until, leased_at, owner, death, mark`
 const SCANNED_MAX = 2000
 const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
@@ -207,10 +209,12 @@ function isCandidate({ db, now }: View, query: ListQuery | TagQuery, row: ShownR
   )
 }
 
-function show({ db, now }: View, row: ShownRow): StoredMessage {
+function show(view: View, row: ShownRow): StoredMessage {
+  const { db, now } = view
   if (row.state === REMEMBERED) return showRemembered(db, row)
   const { id, priority, due_at, first_due_at, produced_at, attempt, lapses, until } = row
   const isRunning = row.state === RUNNING
+  const successor = isMarked(row, SUCCEEDED) ? readSuccessor(view, id) : undefined
   return {
     ...readTexts(db, row),
     id,
@@ -226,6 +230,8 @@ function show({ db, now }: View, row: ShownRow): StoredMessage {
     until,
     owner: isRunning ? (db.get<{ name: string }>(OWNER_NAME, row.owner)?.name ?? '') : '',
     leasedAt: isRunning ? row.leased_at : 0,
+    ...(isMarked(row, CANCELLING) ? { isCancelling: true } : {}),
+    ...(successor === undefined ? {} : { successor }),
   }
 }
 

@@ -3,27 +3,31 @@ import type {
   Move,
   NewMessage,
   PutResult,
+  RemoveOptions,
   RemoveResult,
   RescheduleResult,
   ReviveResult,
 } from '../../contract/store.ts'
-import { dueAtOf } from '../../shared/moments.ts'
+import { boundedMoment, dueAtOf } from '../../shared/moments.ts'
 import {
   ROW,
   WHOLE_ROW,
   checksumAfter,
   deleteMessages,
   insertMessage,
+  isMarked,
   readTexts,
   setFailure,
   type MessageRow,
   type WholeRow,
 } from '../database/message.ts'
-import { DEAD, REMEMBERED, RUNNING, WAITING } from '../database/schema.ts'
+import { CANCELLING, DEAD, REMEMBERED, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import type { Scene } from './scene.ts'
+import { dropSuccessor, moveSuccessor, succeed } from './succeeding.ts'
 
 const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
 const WHOLE_BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
+const CANCEL = 'UPDATE message SET mark = mark | ? WHERE seq = ?'
 const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
 const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
   lapses = 0, checksum = ? WHERE seq = ?`
@@ -33,33 +37,55 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   const { ledger, queue, queueName, now } = scene
   if (message.ifBody !== undefined && bodyOf(scene, message.id) !== message.ifBody) return 'duplicate'
   const { topic } = ledger.internTopic(queue, message.topic)
-  const dueAt = Math.floor(dueAtOf(message.when, now))
+  const moment = boundedMoment(message, undefined, now)
+  const dueAt = Math.floor(moment.dueAt)
   ledger.nextAt(topic)
-  let result: PutResult = 'stored'
-  if (!insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)) {
-    const old = byId(scene, message.id)
-    const isOver = old?.state === REMEMBERED && old.until <= now
-    if (message.ifExists === 'keep' && !isOver) return 'duplicate'
-    if (old?.state === RUNNING && message.ifExists === 'replace') return 'running'
-    if (old !== undefined) drop(scene, old)
-    ledger.nextAt(topic)
-    insertMessage(scene.db, { seq: ledger.nextSequence(), queue, topic, dueAt, now }, message)
-    if (old?.state !== REMEMBERED) result = 'replaced'
+  const seq = ledger.nextSequence()
+  if (insertMessage(scene.db, { seq, queue, topic, dueAt, producedAt: moment.producedAt }, message)) {
+    ledger.add(topic, WAITING, dueAt, queueName)
+    return 'stored'
   }
+  const old = byId(scene, message.id)
+  const isOver = old?.state === REMEMBERED && old.until <= now
+  if (message.ifExists === 'keep' && !isOver) return 'duplicate'
+  if (old?.state === RUNNING && message.ifExists === 'replace') {
+    succeed(scene, old, message)
+    return 'succeeds'
+  }
+  place(scene, message, boundedMoment(message, old?.state === WAITING ? old.produced_at : undefined, now))
+  return old?.state === REMEMBERED ? 'stored' : 'replaced'
+}
+
+/** Takes the place of what stands for its id, if anything does. */
+export function place(
+  scene: Scene,
+  message: NewMessage,
+  { dueAt: at, producedAt }: { readonly dueAt: number; readonly producedAt: number },
+): void {
+  const { db, ledger, queue, queueName } = scene
+  const old = byId(scene, message.id)
+  if (old !== undefined) drop(scene, old)
+  const { topic } = ledger.internTopic(queue, message.topic)
+  const dueAt = Math.floor(at)
+  ledger.nextAt(topic)
+  insertMessage(db, { seq: ledger.nextSequence(), queue, topic, dueAt, producedAt }, message)
   ledger.add(topic, WAITING, dueAt, queueName)
-  return result
 }
 
-/** Whether it would replace one that runs, other than `parent`. */
-export function cannotPlace(scene: Scene, { id, ifExists }: NewMessage, parent: number): boolean {
-  if (ifExists !== 'replace') return false
+export function removeOne(
+  scene: Scene,
+  id: string,
+  from: 'waiting' | 'dead',
+  { isRunningToo = false }: RemoveOptions = {},
+): RemoveResult {
   const row = byId(scene, id)
-  return row?.state === RUNNING && row.seq !== parent
-}
-
-export function removeOne(scene: Scene, id: string, from: 'waiting' | 'dead'): RemoveResult {
-  const row = byId(scene, id)
-  if (row?.state === RUNNING) return 'running'
+  if (row?.state === RUNNING) {
+    if (isMarked(row, SUCCEEDED)) dropSuccessor(scene, row)
+    if (!isRunningToo) return 'running'
+    scene.db.run(CANCEL, CANCELLING, row.seq)
+    scene.ledger.wakeCancelling(scene.queueName)
+    return 'cancelling'
+  }
   if (row?.state === REMEMBERED) {
     drop(scene, row)
     return from === 'dead' && row.until > scene.now ? 'removed' : 'missing'
@@ -71,7 +97,8 @@ export function removeOne(scene: Scene, id: string, from: 'waiting' | 'dead'): R
 
 export function rescheduleOne(scene: Scene, { id, when }: Move): RescheduleResult {
   const row = byId(scene, id)
-  if (row?.state === RUNNING) return 'running'
+  if (row?.state === RUNNING)
+    return isMarked(row, SUCCEEDED) && moveSuccessor(scene, row, when) ? 'rescheduled' : 'running'
   if (row?.state !== WAITING) return 'missing'
   const dueAt = Math.floor(dueAtOf(when, scene.now))
   scene.ledger.move(row.topic, dueAt, scene.queueName)
@@ -99,7 +126,8 @@ function bodyOf({ db, queue }: Scene, id: string): string | undefined {
   return row === undefined ? undefined : readTexts(db, row).body
 }
 
-function drop({ db, ledger }: Scene, row: MessageRow): void {
-  deleteMessages(db, [row])
-  if (row.state !== REMEMBERED) ledger.take(row.topic, row.state)
+function drop(scene: Scene, row: MessageRow): void {
+  if (isMarked(row, SUCCEEDED)) dropSuccessor(scene, row)
+  deleteMessages(scene.db, [row])
+  if (row.state !== REMEMBERED) scene.ledger.take(row.topic, row.state)
 }

@@ -1,28 +1,31 @@
 /** The verbs under a lease: extend and settle. Each acts only if the message runs under exactly this token (P4). */
 import { assertNever } from '../../../core/errors.ts'
-import type { ExtendResult, LeaseRef, NewMessage, SettleResult, Settlement } from '../../contract/store.ts'
+import type { ExtendResult, LeaseRef, SettleResult, Settlement } from '../../contract/store.ts'
 import { followUpsOf } from '../../contract/sizes.ts'
-import { dueAtOf, isStorable } from '../../shared/moments.ts'
+import { dueAtOf, isOwnWord, isStorable } from '../../shared/moments.ts'
 import {
   AMONG,
   ROW,
   checksumAfter,
   deleteMessages,
+  isMarked,
   setContent,
   setFailure,
+  type LeavingRow,
   type MessageRow,
 } from '../database/message.ts'
-import { DEAD, RUNNING, WAITING } from '../database/schema.ts'
+import { CANCELLING, DEAD, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
 import { concurrencyLimits } from './controlling.ts'
-import { cannotPlace, putOne } from './placing.ts'
+import { place, putOne } from './placing.ts'
 import { remember } from './remembering.ts'
 import type { Scene } from './scene.ts'
+import { dropSuccessor } from './succeeding.ts'
 
 /** All that an ack needs. */
-type HeldRow = Pick<MessageRow, 'seq' | 'queue' | 'topic' | 'lease' | 'id' | 'is_large' | 'is_tagged'>
+type HeldRow = LeavingRow & Pick<MessageRow, 'topic' | 'lease' | 'mark'>
 
-const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged
+const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged, mark
   FROM message WHERE ${AMONG} AND state = 1`
 const WHOLE = `SELECT ${ROW} FROM message WHERE seq = ?`
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
@@ -37,7 +40,10 @@ export function extend(scene: Scene, leases: readonly LeaseRef[], leaseMs: numbe
   if (rows.length > 0) {
     scene.db.run(EXTEND, scene.now + leaseMs, JSON.stringify(rows.map(({ seq }) => seq)))
   }
-  return held.map((row) => (row === undefined ? 'lost' : 'extended'))
+  return held.map((row) => {
+    if (row === undefined) return 'lost'
+    return isMarked(row, CANCELLING) ? 'cancelling' : 'extended'
+  })
 }
 
 export function settle(scene: Scene, settlements: readonly Settlement[]): SettleResult[] {
@@ -47,16 +53,18 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   const limits = concurrencyLimits(scene)
   const results = settlements.map((settlement, index): SettleResult => {
     const row = held[index]
-    const followUps = followUpsOf(settlement)
+    if (row === undefined || settled.has(row.seq)) return 'lost'
+    const isCancelled = isMarked(row, CANCELLING) && !isOwnWord(settlement)
+    const followUps = isCancelled ? [] : followUpsOf(settlement)
     if (followUps.length > 0) {
       // What they replace or find taken may be among those that are done.
       deleteMessages(scene.db, done)
       done = []
     }
-    if (row === undefined || settled.has(row.seq)) return 'lost'
-    if (!isStorable(settlement) || !hasRoomFor(scene, followUps, row.seq)) return 'refused'
+    if (!isStorable(settlement) || (followUps.length > 0 && !scene.hasRoomFor(followUps))) return 'refused'
     settled.add(row.seq)
     if (limits.size > 0) noteFreed(scene, row.topic, limits)
+    if (isCancelled || isMarked(row, SUCCEEDED)) return giveWay(scene, row, settlement, isCancelled)
     scene.ledger.take(row.topic, RUNNING)
     if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
     else if (settlement.remember !== undefined) remember(scene, wholeRow(scene, row.seq), settlement.remember)
@@ -69,15 +77,21 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
   return results
 }
 
+/** It leaves, however its attempt ended: it was to be cancelled, or another has replaced it. */
+function giveWay(scene: Scene, row: HeldRow, settlement: Settlement, isCancelled: boolean): SettleResult {
+  const successor = isMarked(row, SUCCEEDED) ? dropSuccessor(scene, row) : undefined
+  scene.ledger.take(row.topic, RUNNING)
+  deleteMessages(scene.db, [row])
+  if (!isCancelled) for (const message of followUpsOf(settlement)) putOne(scene, message)
+  if (successor !== undefined) place(scene, successor, successor)
+  if (isCancelled) return 'cancelled'
+  return settlement.kind === 'ack' ? 'settled' : 'succeeded'
+}
+
 /** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
 function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
   const { name, running } = ledger.running(topic)
   if (limits.get(name) === running) ledger.wake(queueName, 'due')
-}
-
-function hasRoomFor(scene: Scene, followUps: readonly NewMessage[], parent: number): boolean {
-  if (followUps.length === 0) return true
-  return scene.hasRoomFor(followUps) && !followUps.some((message) => cannotPlace(scene, message, parent))
 }
 
 function wholeRow({ db }: Scene, seq: number): MessageRow {

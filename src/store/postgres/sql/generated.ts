@@ -18,6 +18,8 @@ export const TABLES: readonly SqlFile[] = [
 --   token, owner   null                   of the lease            null                    null
 --   leased_at      null                   when it was handed out  null                    null
 --   is_taken       null                   true: from another      null                    null
+--   is_cancelling  null                   true: to be cancelled   null                    null
+--   successor      null                   what replaces it        null                    null
 --   error, reason  of the last failure    the same                why it died             its result, and how it ended
 --
 -- Columns that most messages do not need are null, which costs nothing.
@@ -43,6 +45,7 @@ create table if not exists punctual.message (
   state smallint not null default 0,
   lapses smallint not null default 0,
   is_taken boolean,
+  is_cancelling boolean,
   topic text collate "C" not null,
   id text collate "C" not null,
   owner text collate "C",
@@ -50,7 +53,8 @@ create table if not exists punctual.message (
   body text not null,
   error text,
   reason text,
-  tags text[] collate "C"
+  tags text[] collate "C",
+  successor jsonb
 ) with (
   fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
@@ -66,6 +70,16 @@ create index if not exists message_tag_1 on punctual.message (queue, (tags[1]), 
 create index if not exists message_tag_2 on punctual.message (queue, (tags[2]), id) where tags[2] is not null;
 create index if not exists message_tag_3 on punctual.message (queue, (tags[3]), id) where tags[3] is not null;
 create index if not exists message_tag_4 on punctual.message (queue, (tags[4]), id) where tags[4] is not null;
+
+-- The tags of a successor lead to the message that it waits for.
+create index if not exists message_next_tag_1 on punctual.message (queue, (successor->'tags'->>0), id)
+  where successor->'tags'->>0 is not null;
+create index if not exists message_next_tag_2 on punctual.message (queue, (successor->'tags'->>1), id)
+  where successor->'tags'->>1 is not null;
+create index if not exists message_next_tag_3 on punctual.message (queue, (successor->'tags'->>2), id)
+  where successor->'tags'->>2 is not null;
+create index if not exists message_next_tag_4 on punctual.message (queue, (successor->'tags'->>3), id)
+  where successor->'tags'->>3 is not null;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
 -- the sum of both. Topic '' of total is the whole queue, but for topics of
@@ -154,18 +168,20 @@ $$;
     name: 'place',
     text: `-- place_1: one new message whose id may be taken. put uses it where the quick way cannot do.
 --
--- mode     0 leave an existing one alone, 1 replace it unless it runs, 2 replace it in any case. old_body: if given, only if
+-- mode     0 leave an existing one alone, 1 replace it, one that runs by a successor, 2 replace it in any case. old_body: if given, only if
 --          one is there that has this body
--- reply    'stored', 'duplicate', 'replaced' or 'running'
+-- latest   if given, due at most so long after the moment at which the waiting one that it replaces was produced
+-- reply    'stored', 'duplicate', 'replaced' or 'succeeds'
 -- promises P5; a remembered id counts as taken, and as free for a replacement. An id that another open transaction is inserting is waited for.
 -- cost     one row and its index entries; for a replacement two
 create or replace function punctual.place_1(
   q int, t bigint, number bigint, new_id text, new_topic text, rank smallint, due bigint, new_meta text, new_body text,
-  new_tags text[], mode smallint, old_body text
+  new_tags text[], latest bigint, mode smallint, old_body text
 ) returns text language plpgsql set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   old record;
   answer text := 'stored';
+  made bigint := t;
 begin
   if old_body is not null then
     perform 1 from punctual.message m where m.queue = q and m.id = new_id and m.body = old_body and m.state <> 3
@@ -174,15 +190,27 @@ begin
   end if;
   loop
     insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
-      values (number, due, t, q, rank, new_topic, new_id, new_meta, new_body, new_tags) on conflict (queue, id) do nothing;
+      values (number, least(due, made + latest), made, q, rank, new_topic, new_id, new_meta, new_body, new_tags) on conflict (queue, id) do nothing;
     if found then
       insert into punctual.delta values (q, new_topic, 1, 0, 0);
       return answer;
     end if;
     if mode = 0 then return 'duplicate'; end if;
-    select m.state, m.topic into old from punctual.message m where m.queue = q and m.id = new_id for update;
+    select m.state, m.topic, m.produced_at, m.successor into old from punctual.message m where m.queue = q and m.id = new_id for update;
     if not found then continue; end if; -- It left meanwhile.
-    if old.state = 1 and mode = 1 then return 'running'; end if;
+    if old.successor is not null then
+      insert into punctual.delta values (q, old.successor->>'topic', -1, 0, 0);
+    end if;
+    if old.state = 1 and mode = 1 then
+      if latest is not null and old.successor is not null then made := (old.successor->>'produced_at')::bigint; end if;
+      update punctual.message m set successor = jsonb_build_object('topic', new_topic, 'priority', rank,
+          'due_at', least(due, made + latest), 'produced_at', made, 'meta', new_meta, 'body', new_body,
+          'tags', coalesce(to_jsonb(new_tags), '[]'))
+        where m.queue = q and m.id = new_id;
+      insert into punctual.delta values (q, new_topic, 1, 0, 0);
+      return 'succeeds';
+    end if;
+    if latest is not null and old.state = 0 then made := old.produced_at; end if;
     delete from punctual.message m where m.queue = q and m.id = new_id;
     continue when old.state = 3; -- Forgotten, and stored anew.
     insert into punctual.delta
@@ -467,14 +495,14 @@ $$;
     name: 'extend',
     text: `-- extend_1: leases then end \`lease\` from now, if they still are whose token it is.
 --
--- reply      for each, whether it is still held
+-- reply      for each 'extended', 'cancelling' (extended, and to be cancelled) or 'lost'
 -- promises   P4. A lapsed lease that nobody took over is extended too. One that an open transaction has locked (a handler
 --            completes its message there) is not touched: the lock protects it. Its holder hears that it is held.
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
 -- began, and would miss those that changed while it waited for their locks.
 create or replace function punctual.extend_1(q int, at bigint, ids text[], tokens bigint[], lease bigint)
-returns boolean[] language plpgsql
+returns text[] language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -489,7 +517,8 @@ begin
     select h.place from unnest(held.places, held.ids, held.tokens) as h(place, id, token)
       join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
   return array(
-    select exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token)
+    select coalesce((select case when m.is_cancelling then 'cancelling' else 'extended' end from punctual.message m
+        where m.queue = q and m.id = u.id and m.token = u.token), 'lost')
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
 end
 $$;
@@ -570,7 +599,7 @@ $$;
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], tag_lists text[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], tag_lists text[], latests bigint[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -614,7 +643,7 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\\n'), modes[entry.o], old_bodies[entry.o]);
+        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\\n'), latests[entry.o], modes[entry.o], old_bodies[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;
@@ -672,7 +701,7 @@ $$;
 -- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered. delays: of
 --            retries and of again, which may have a moment instead, and another content; of 7 how long, with the result as
 --            error and how it ended as reason. Arrays that no entry needs may be empty.
--- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
+-- reply      answers: null if one of them has a successor or is to be cancelled: the caller asks settle_with_1. Else 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
 -- cost       an ack deletes a row; the others write one and two index entries
@@ -687,7 +716,7 @@ $$;
 -- a running message has one.
 create or replace function punctual.settle_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
-  moments bigint[], metas text[], bodies text[]
+  moments bigint[], metas text[], bodies text[], is_one boolean
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -700,10 +729,15 @@ declare
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
-      array_agg(l.owner) as owners, array_agg(l.due_at) as dues
+      array_agg(l.owner) as owners, array_agg(l.due_at) as dues, bool_or(l.is_marked) as has_marked
     into locked from (
-      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
+      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at,
+          m.is_cancelling is true or m.successor is not null as is_marked from punctual.message m
         where m.queue = q and m.id = any (ids) order by m.id for update skip locked) l;
+  if locked.has_marked and not is_one then
+    return next;
+    return;
+  end if;
   with held as materialized (
     select * from unnest(locked.places, locked.ids, locked.tokens, locked.topics, locked.owners, locked.dues)
       as h(place, id, token, topic, owner, due_at)
@@ -722,6 +756,7 @@ begin
       until = case e.kind when 5 then t when 7 then t + e.delay end,
       leased_at = null,
       is_taken = null,
+      is_cancelling = null,
       token = null,
       owner = null,
       due_at = e.due_at,
@@ -764,18 +799,19 @@ $$;
   },
   {
     name: 'settle_with',
-    text: `-- settle_with_1: settle_1 for calls in which a settlement carries new messages: one after the other, each whole or not at all.
+    text: `-- settle_with_1: settle_1 for calls in which a settlement carries new messages, or ends a message that has a successor or is to
+-- be cancelled: one after the other, each whole or not at all.
 --
 -- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending
--- reply      as settle_1; besides 'refused' for one that carries a replacement of a message that another worker runs
+-- reply      as settle_1; besides 'succeeded' (not done, its successor took its place) and 'cancelled'
 -- promises   P15: what a settlement carries is stored if and only if it is settled. The message itself leaves first, so that
---            one of them may take its id.
+--            one of them may take its id; then its successor, if it has one.
 -- cost       a few statements for each settlement
 create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_tag_lists text[], new_modes smallint[]
+  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[]
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -784,28 +820,52 @@ declare
   first int := 1;
   last int;
   done record;
+  held record;
+  is_cancelled boolean;
 begin
   answers := '{}';
   ring := '{}';
   for n in 1..cardinality(ids) loop
     last := first - 1;
     while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
-    perform 1 from punctual.message m where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
-    if found and exists (
-      select 1 from unnest(new_ids[first:last], new_modes[first:last]) as u(id, mode)
-        join punctual.message m on m.queue = q and m.id = u.id and m.state = 1 where u.mode = 1 and u.id <> ids[n])
-    then
-      answers := answers || 'refused'::text;
+    select m.topic, m.is_cancelling, m.successor into held from punctual.message m
+      where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
+    is_cancelled := found and held.is_cancelling is true and not own_words[n];
+    if is_cancelled or found and held.successor is not null then
+      delete from punctual.message m where m.queue = q and m.id = ids[n];
+      insert into punctual.delta values (q, held.topic, 0, -1, 0);
+      ring := ring || held.topic;
+      ring_at := least(ring_at, t);
+      if last >= first and not is_cancelled then
+        select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
+          new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
+          new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
+          false, null) p;
+        ring := ring || done.ring;
+        ring_at := least(ring_at, done.ring_at);
+      end if;
+      if held.successor is not null then
+        -- It was counted as waiting when it was stored; placing it counts it again.
+        insert into punctual.delta values (q, held.successor->>'topic', -1, 0, 0);
+        perform punctual.place_1(q, (held.successor->>'produced_at')::bigint, nextval('punctual.seq'), ids[n],
+          held.successor->>'topic', (held.successor->>'priority')::smallint, (held.successor->>'due_at')::bigint,
+          held.successor->>'meta', held.successor->>'body',
+          nullif(array(select jsonb_array_elements_text(held.successor->'tags')), '{}'), null, 2::smallint, null);
+        ring := ring || (held.successor->>'topic');
+        ring_at := least(ring_at, (held.successor->>'due_at')::bigint);
+      end if;
+      answers := answers || case when is_cancelled then 'cancelled' when kinds[n] in (0, 7) then 'settled' else 'succeeded' end;
     else
       select s.answers, s.ring, s.ring_at into done from punctual.settle_1(q, t, ids[n:n], tokens[n:n], kinds[n:n],
-        delays[n:n], errors[n:n], reasons[n:n], moments[n:n], metas[n:n], bodies[n:n]) s;
+        delays[n:n], errors[n:n], reasons[n:n], moments[n:n], metas[n:n], bodies[n:n], true) s;
       answers := answers || done.answers;
       ring := ring || done.ring;
       ring_at := least(ring_at, done.ring_at);
       if done.answers[1] = 'settled' and last >= first then
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
-          new_bodies[first:last], new_tag_lists[first:last], new_modes[first:last], '{}', false, false, null) p;
+          new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
+          false, null) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
@@ -1123,6 +1183,18 @@ begin
       (select x.* from punctual.message x where x.queue = q and x.tags[3] = tag and x.id > after order by x.id limit 2000)
       union all
       (select x.* from punctual.message x where x.queue = q and x.tags[4] = tag and x.id > after order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>0 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>1 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>2 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>3 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
     ) y order by y.id limit 2000
   loop
     scanned := scanned + 1;
@@ -1213,12 +1285,12 @@ $$;
     text: `-- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2). Both free a remembered id; only among the dead is
 -- that a removal.
 --
--- reply      a word for each: 'removed', 'running' or 'missing'; the second mention of an id finds nothing
+-- reply      a word for each: 'removed', 'running', 'cancelling' (is_running_too) or 'missing'; the second mention of an id finds nothing
 -- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row each
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
 -- began, and would miss those that changed while it waited for their locks.
-create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean) returns text[]
+create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean, is_running_too boolean) returns text[]
 language plpgsql set enable_seqscan = off set enable_bitmapscan = off
 set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -1233,6 +1305,13 @@ begin
       select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
         from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3)
         order by m.id for update) l;
+  -- What runs stays, or is marked; its successor goes.
+  perform 1 from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
+    and (is_running_too or m.successor is not null) order by m.id for update;
+  insert into punctual.delta select q, m.successor->>'topic', -1, 0, 0 from punctual.message m
+    where m.queue = q and m.id = any (ids) and m.state = 1 and m.successor is not null;
+  update punctual.message m set successor = null, is_cancelling = case when is_running_too then true else m.is_cancelling end
+    where m.queue = q and m.id = any (ids) and m.state = 1 and (is_running_too or m.successor is not null);
   with free as materialized (
     select * from unnest(locked.places, locked.ids, locked.states, locked.topics, locked.removals)
       as f(place, id, state, topic, is_removal)
@@ -1247,7 +1326,8 @@ begin
   )
   select array_agg(case
       when f.id is not null then case when u.mention = 1 and f.is_removal then 'removed' else 'missing' end
-      when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
+      when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1)
+        then case when is_running_too then 'cancelling' else 'running' end
       else 'missing' end order by u.o)
     into answers from u left join free f on f.id = u.id;
   return answers;
@@ -1257,7 +1337,7 @@ $$;
   },
   {
     name: 'reschedule',
-    text: `-- reschedule_1: moves messages that wait; attempts and everything else stay. Of two moves of one id the last holds.
+    text: `-- reschedule_1: moves messages that wait, and the successors of those that run; attempts and everything else stay. Of two moves of one id the last holds.
 --
 -- reply      answers: 'rescheduled', 'running' or 'missing'; ring as in put_1
 -- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
@@ -1273,11 +1353,20 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   locked record;
+  next_ids text[];
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
   select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
       order by m.id for update) l;
+  next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
+    and m.successor is not null order by m.id for update);
+  if cardinality(next_ids) > 0 then
+    update punctual.message m set successor = jsonb_set(m.successor, '{due_at}', to_jsonb(e.due_at)) from (
+        select distinct on (u.id) u.id, coalesce(u.moment, t + u.delay) as due_at
+          from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o desc) e
+      where m.queue = q and m.id = any (next_ids) and e.id = m.id;
+  end if;
   with free as materialized (
     select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
   ), e as materialized (
@@ -1289,7 +1378,7 @@ begin
       where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   )
   select (select array_agg(case
-        when e.id is not null then 'rescheduled'
+        when e.id is not null or u.id = any (next_ids) then 'rescheduled'
         when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
         else 'missing' end order by u.o)
       from unnest(ids) with ordinality as u(id, o) left join e on e.id = u.id),
@@ -1435,11 +1524,12 @@ begin
       array_agg((x->>'priority')::smallint order by o) as priorities, array_agg((x->>'delay')::bigint order by o) as delays,
       array_agg((x->>'moment')::bigint order by o) as moments, array_agg(x->>'meta' order by o) as metas,
       array_agg(x->>'body' order by o) as bodies, array_agg(x->>'tags' order by o) as tag_lists,
+      array_agg((x->>'latest')::bigint order by o) as latests,
       array_agg((x->>'mode')::smallint order by o) as modes,
       bool_and(x->>'mode' = '0') and count(distinct x->>'id') = count(*) as is_plain
     into e from json_array_elements(entries::json) with ordinality as u(x, o);
   select * into reply from punctual.put_1(q, null, e.ids, e.topics, e.priorities, e.delays, e.moments, e.metas, e.bodies,
-    e.tag_lists, e.modes, '{}', e.is_plain, true, channel);
+    e.tag_lists, e.latests, e.modes, '{}', e.is_plain, true, channel);
   return array_to_json(reply.answers)::text;
 end
 $$;
@@ -1449,7 +1539,7 @@ $$;
     name: 'joined_remove',
     text: `-- joined_remove_1: remove_1, of messages that wait, inside a transaction of a user's own. ids and reply: lists.
 create or replace function punctual.joined_remove_1(q int, ids text) returns text language sql as $$
-  select array_to_json(punctual.remove_1(q, null, array(select json_array_elements_text(ids::json)), 0::smallint, true))::text
+  select array_to_json(punctual.remove_1(q, null, array(select json_array_elements_text(ids::json)), 0::smallint, true, false))::text
 $$;
 `,
   },
@@ -1501,7 +1591,7 @@ begin
   end if;
   perform punctual.put_1(number, null, array[new_id], array[topic], array[1]::smallint[],
     array[ceil(extract(epoch from delay) * 1000000)::bigint], array[null]::bigint[], array[''],
-    array[coalesce(payload::text, '')], '{}', array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
+    array[coalesce(payload::text, '')], '{}', '{}', array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
   return new_id;
 end
 $$;

@@ -8,7 +8,8 @@ const REMEDY =
 /** What the script `checkup` counted, in its order. */
 export function examineAgreement(reply: readonly unknown[]): Finding[] {
   const [payloads = 0, waiting = 0, running = 0, dead = 0, ...rest] = reply as readonly number[]
-  const [runningByTopic = 0, deadByTopic = 0, heads = 0, lines = 0, empty = 0, isAll = 1] = rest
+  const [runningByTopic = 0, deadByTopic = 0, heads = 0, lines = 0, empty = 0, isAll = 1, ...last] = rest
+  const [successors = 0, successorsByTopic = 0] = last
   const places = waiting + running + dead
   const findings: Finding[] = []
   if (isAll === 1 && payloads !== places)
@@ -17,6 +18,12 @@ export function examineAgreement(reply: readonly unknown[]): Finding[] {
     findings.push(disagreement(`${running} messages run, and ${runningByTopic} are counted by topic`))
   if (dead !== deadByTopic)
     findings.push(disagreement(`${dead} messages are dead, and ${deadByTopic} are counted by topic`))
+  if (successors !== successorsByTopic)
+    findings.push(
+      disagreement(
+        `${successors} messages wait for one that runs, and ${successorsByTopic} are counted by topic`,
+      ),
+    )
   if (heads !== lines || empty > 0)
     findings.push(disagreement(`${lines} lines have ${heads} heads, and ${empty} of them are empty`))
   if (findings.length > 0) return findings

@@ -170,15 +170,16 @@ local function controlTools()
 end`
 
 const describe = `local ROW = 10
-local found, owners, handedOut, extrasFound = {}, {}, {}, {}
-local shown = { found, owners, handedOut, extrasFound }
+local found, owners, handedOut, extrasFound, successorsFound = {}, {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound, successorsFound }
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
   found[size + 1], found[size + 2], found[size + 3] = id, value, state
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
-  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
+  extrasFound[#extrasFound + 1] = extrasOf(id)
+  successorsFound[#successorsFound + 1] = successorOf(id) or ''
 end
 local function showWaiting(id, value, due)
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -211,18 +212,52 @@ end
 local function tagKey(tag)
   return PREFIX .. 'tag:' .. tag
 end
+local function eachTag(tags, visit)
+  for tag in string.gmatch(tags, '[^\\n]+') do
+    visit(tag)
+  end
+end
 local function setTags(id, tags)
   anyExtras = true
   call('HSET', EXTRAS, id, tags)
-  for tag in string.gmatch(tags, '[^\\n]+') do
+  eachTag(tags, function(tag)
     redis.pcall('ZADD', tagKey(tag), '0', id)
+  end)
+end
+local function extrasOf(id)
+  return hasExtras() and call('HGET', EXTRAS, id) or ''
+end
+local function isMarked(extras, letter)
+  local ends = string.find(extras, '\\n', 1, true) or #extras + 1
+  local at = string.find(extras, letter, 1, true)
+  return at and at < ends
+end
+local function mark(id, letter)
+  local extras = extrasOf(id)
+  if not isMarked(extras, letter) then
+    anyExtras = true
+    call('HSET', EXTRAS, id, letter .. extras)
   end
+end
+local function unmark(id, letter)
+  local extras = extrasOf(id)
+  if isMarked(extras, letter) then
+    local rest = string.gsub(extras, letter, '', 1)
+    if rest == '' then
+      call('HDEL', EXTRAS, id)
+    else
+      call('HSET', EXTRAS, id, rest)
+    end
+  end
+end
+local function ownTags(extras)
+  return string.match(extras, '\\n.*') or ''
 end
 local function dropExtras(id, extras)
   call('HDEL', EXTRAS, id)
-  for tag in string.gmatch(string.match(extras, '\\n.*') or '', '[^\\n]+') do
+  eachTag(ownTags(extras), function(tag)
     redis.pcall('ZREM', tagKey(tag), id)
-  end
+  end)
 end
 local function forgetExtras(id)
   local extras = hasExtras() and call('HGET', EXTRAS, id)
@@ -614,6 +649,7 @@ local function discard(id, isSeized)
   elseif not isSeized or not seize(id, line) then
     return false
   end
+  dropSuccessor(id)
   forget(id)
   forgetExtras(id)
   return true
@@ -624,6 +660,25 @@ local function isTakenStill(id)
   end
   local value = rememberedOf(id)
   return not value or untilOf(value) > now
+end
+local function producedIn(id)
+  local record = successorOf(id)
+  if record then
+    local _, _, payload = readSuccessor(record)
+    return sub(payload, 1, 7)
+  end
+  local value = call('HGET', PAYLOAD, id)
+  local _, _, due = waitingPlace(id, value)
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  return due and sub(value, at, at + 6)
+end
+local function bound(latestMs, payload, dueAt, produced)
+  produced = produced or sub(payload, 1, 7)
+  local producedAt = 0
+  for place = 1, 7 do
+    producedAt = producedAt * BASE + digitOf(byte(produced, place) or 0)
+  end
+  return produced .. sub(payload, 8), math.min(dueAt, producedAt + latestMs)
 end
 local function placeOne(line, ifExists, dueAt, id, payload, tags)
   local isTaken = isTakenStill(id)
@@ -636,8 +691,13 @@ local function placeOne(line, ifExists, dueAt, id, payload, tags)
     forgetRemembered(id)
     isTaken = false
   end
+  local latestMs = sub(ifExists, 1, 8) == 'replace=' and tonumber(sub(ifExists, 9))
+  if latestMs then
+    payload, dueAt = bound(latestMs, payload, dueAt, isTaken and producedIn(id))
+  end
   if isTaken and not discard(id, isSeized) then
-    return 'running'
+    keepSuccessor(id, dueAt, tags, payload)
+    return 'succeeds'
   end
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
@@ -684,7 +744,8 @@ local function pruneRemembered()
   end
 end`
 
-const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
+const settling = `local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 2, remember = 4, again = 3 }
+local SUCCEEDED, CANCELLED, DEFERRED = 1000000, 2000000, 3000000
 local exceptions, place = {}, 0
 local waitingAgain, earliest = {}, {}
 local function await(line, due, member)
@@ -716,16 +777,47 @@ local function remember(id, due, ms, told)
   anyRemembered = true
   pruneRemembered()
 end
-local canCarry, carry
+local canCarry, carry, succeed
+local function isDone(kind)
+  return kind == 'ack' or kind == 'follow' or kind == 'remember'
+end
+local function isOwnWord(kind, operand)
+  return (kind == 'follow' and ARGV[operand] == '1') or (kind == 'remember' and ARGV[operand + 2] == '1')
+end
+local function giveWay(kind, id, isCancelled)
+  local successor = succeed and dropSuccessor(id)
+  call('HDEL', PAYLOAD, id)
+  forgetExtras(id)
+  forget(id)
+  giver = ''
+  if not isCancelled and carry then
+    carry()
+  end
+  if successor then
+    succeed(id, successor)
+  end
+  if isCancelled then
+    exceptions[#exceptions + 1] = CANCELLED + place
+  elseif not isDone(kind) then
+    exceptions[#exceptions + 1] = SUCCEEDED + place
+  end
+end
 local function settle(claim, kind, id, operand)
   local entry = call('HGET', claim, id)
   if not entry then
     exceptions[#exceptions + 1] = place
     return
   end
+  local extras = extrasOf(id)
+  local isSucceeded = isMarked(extras, 's')
+  local isCancelled = isMarked(extras, 'c') and not isOwnWord(kind, operand)
+  if isSucceeded and not succeed then
+    exceptions[#exceptions + 1] = DEFERRED + place
+    return
+  end
   local isMoved = kind == 'retry' or kind == 'again'
   local newDue = isMoved and dueOf(ARGV[operand])
-  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+  if (isMoved and not newDue) or (canCarry and not isCancelled and not canCarry()) then
     exceptions[#exceptions + 1] = -place
     return
   end
@@ -736,18 +828,23 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+  if isCancelled or isSucceeded then
+    return giveWay(kind, id, isCancelled)
+  end
+  if isDone(kind) then
     if kind == 'remember' then
       remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
     else
       call('HDEL', PAYLOAD, id)
     end
     forgetExtras(id)
-    return forget(id)
+    forget(id)
+    return true
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
-    return await(line, due, memberOf(id, stamp))
+    await(line, due, memberOf(id, stamp))
+    return true
   end
   giver = ''
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -774,6 +871,7 @@ local function settle(claim, kind, id, operand)
     call('ZADD', DEAD, text(math.floor(now)), id)
     countDied(line, 1)
   end
+  return true
 end
 local function acknowledge(claim, first, count)
   local last = first + count - 1
@@ -782,10 +880,14 @@ local function acknowledge(claim, first, count)
   for index = 2, count + 1 do
     isAll = isAll and held[index]
   end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    isAll = isAll and not (extras[index] and (isMarked(extras[index], 's') or isMarked(extras[index], 'c')))
+  end
   if not isAll then
     for index = first, last do
       place = place + 1
-      settle(claim, 'ack', ARGV[index])
+      settle(claim, 'ack', ARGV[index], 0)
     end
     return
   end
@@ -794,7 +896,6 @@ local function acknowledge(claim, first, count)
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
   end
-  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
   for index = 1, #extras do
     if extras[index] then
       dropExtras(ARGV[first + index - 1], extras[index])
@@ -841,9 +942,7 @@ local function settleAll(at)
     else
       for _ = 1, count do
         place = place + 1
-        local refusals = #exceptions
-        settle(claim, kind, ARGV[at], at + 1)
-        if carry and #exceptions == refusals then
+        if settle(claim, kind, ARGV[at], at + 1) and carry then
           carry()
         end
         at = at + OPERANDS[kind]
@@ -858,6 +957,56 @@ local function settleAll(at)
   end
   wake(giver or '')
   return exceptions
+end`
+
+const successors = `local SUCCESSORS, SUCCEEDING = PREFIX .. 'successors', PREFIX .. 'succeeding'
+local function readSuccessor(record)
+  local due, size, at = string.match(record, '^(%d+) (%d+) ()')
+  if not due then
+    return '0', '', ''
+  end
+  return due, sub(record, at, at + tonumber(size) - 1), sub(record, at + tonumber(size))
+end
+local function countSucceeding(payload, by)
+  local topic = topicOf((headOf(payload)))
+  local count = redis.pcall('HINCRBY', SUCCEEDING, topic, by)
+  if type(count) ~= 'number' or count <= 0 then
+    call('HDEL', SUCCEEDING, topic)
+  end
+end
+local function eachAddedTag(id, tags, visit)
+  local own = ownTags(extrasOf(id)) .. '\\n'
+  eachTag(tags, function(tag)
+    if not string.find(own, '\\n' .. tag .. '\\n', 1, true) then
+      visit(tag)
+    end
+  end)
+end
+local function successorOf(id)
+  return isMarked(extrasOf(id), 's') and call('HGET', SUCCESSORS, id)
+end
+local function dropSuccessor(id)
+  local record = successorOf(id)
+  if not record then
+    return nil
+  end
+  local _, tags, payload = readSuccessor(record)
+  eachAddedTag(id, tags, function(tag)
+    redis.pcall('ZREM', tagKey(tag), id)
+  end)
+  call('HDEL', SUCCESSORS, id)
+  countSucceeding(payload, -1)
+  unmark(id, 's')
+  return record
+end
+local function keepSuccessor(id, dueAt, tags, payload)
+  dropSuccessor(id)
+  call('HSET', SUCCESSORS, id, text(dueAt) .. ' ' .. #tags .. ' ' .. tags .. payload)
+  countSucceeding(payload, 1)
+  mark(id, 's')
+  eachAddedTag(id, tags, function(tag)
+    redis.pcall('ZADD', tagKey(tag), '0', id)
+  end)
 end`
 
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
@@ -886,8 +1035,8 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '9da0eff3ab518118a9e46fddc7242804c605e174',
-  source: [base, remembered, `local LOOK_MAX = 1000
+  sha: '0f73d4a293dafe5337f627f26428e7b23e648537',
+  source: [base, lines, extras, remembered, successors, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
   for _, count in ipairs(call('HVALS', key)) do
@@ -919,6 +1068,8 @@ return {
   call('ZCARD', LINES),
   empty,
   (#lines < LOOK_MAX and #claims < LOOK_MAX) and 1 or 0,
+  call('HLEN', SUCCESSORS),
+  sumOf(SUCCEEDING),
 }
 `].join('\n'),
 }
@@ -983,8 +1134,8 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'b06ae44d8a74d81edff6b72406fb50113df69473',
-  source: [base, control, remembered, `local LINES_MAX = 500
+  sha: '3cff08043cfd06f31fc1a807973d704d100c5a73',
+  source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
   running = running + math.max(0, tonumber(count) or 0)
@@ -1007,18 +1158,21 @@ local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
 for index = #heads - 1, 1, -2 do
   first = isControlLine(heads[index]) and first or heads[index + 1]
 end
-return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
+return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
 `].join('\n'),
 }
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '2de8b2a7ff066e4006c623084f45ab2183d2e437',
-  source: [base, control, `local stage = ARGV[3]
+  sha: 'd64936267d4198b90e216f22129a678173e99e05',
+  source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
+local function succeeding(topic)
+  return math.max(0, tonumber(call('HGET', SUCCEEDING, topic) or 0) or 0)
+end
 local function show(topic, waiting, running, dead, head)
   local size = #rows
-  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting, running, dead
+  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting + succeeding(topic), running, dead
   rows[size + 5] = head and text(head) or ''
 end
 local function countOf(key, topic)
@@ -1054,11 +1208,12 @@ if stage == 'lines' then
   end
   return { #lines == size and lines[#lines] or '', rows }
 end
-local key = stage == 'running' and RUNNING or DIED
+local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end
@@ -1165,8 +1320,8 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'c4b8b9c4910f54269d29c9e38cc8655ec5adcab5',
-  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local ids = {}
+  sha: '8abe6115a8ec4017890e0096a4406f796dc245b6',
+  source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
 end
@@ -1177,8 +1332,8 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'd4df299f0a9eb57ef244fa58bd58ac37da203dd7',
-  source: [base, control, claims, lines, failures, extras, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: '5dd415548e08c0ca912de398f138bede7678330a',
+  source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -1374,8 +1529,8 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '336c264d13c41d406c77f96f909e135b8993f0f6',
-  source: [base, claims, lines, failures, extras, remembered, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
+  sha: '2a2cefbc51178ddc61f980fe5eaf22888218617f',
+  source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
 page = page.err and {} or page
@@ -1393,8 +1548,9 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'e4a5342200bbcdb5312e321b04c1e389ba11e5b8',
-  source: [base, lines, failures, extras, remembered, `local from = ARGV[3]
+  sha: 'd46909b077fa2eaefb9d30d78eb68ccd78c7f6e5',
+  source: [base, lines, failures, extras, remembered, successors, `local from, isRunningToo = ARGV[3], ARGV[4] == '1'
+local cancelling = {}
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
   if not value then
@@ -1407,7 +1563,13 @@ local function remove(id)
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
   if not due and not isDead then
-    return 'running'
+    dropSuccessor(id)
+    if not isRunningToo then
+      return 'running'
+    end
+    mark(id, 'c')
+    cancelling[topicOf(line)] = true
+    return 'cancelling'
   end
   if from == 'waiting' and due then
     call('ZREM', line, member)
@@ -1424,8 +1586,11 @@ local function remove(id)
   return 'removed'
 end
 local words = {}
-for index = 4, #ARGV do
-  words[index - 3] = remove(ARGV[index])
+for index = 5, #ARGV do
+  words[index - 4] = remove(ARGV[index])
+end
+for topic in pairs(cancelling) do
+  redis.pcall('PUBLISH', ARGV[2], ' cancelling\\n' .. topic)
 end
 return words
 `].join('\n'),
@@ -1433,14 +1598,20 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'eb6d9b9978a13e695e5807780b6e08fd1fa68462',
-  source: [base, lines, failures, remembered, `local function reschedule(id, dueAt)
+  sha: '9af6cfede3d6729ab7a637b1e0e371c3fbd498c9',
+  source: [base, lines, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
     return 'missing'
   end
   local line, member, due = waitingPlace(id, value)
   if not due then
+    local record = successorOf(id)
+    if record then
+      local _, tags, payload = readSuccessor(record)
+      keepSuccessor(id, dueAt, tags, payload)
+      return 'rescheduled'
+    end
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'
   end
   call('ZADD', line, text(dueAt), member)
@@ -1873,8 +2044,8 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: '9a1d31343549fc5d64c23f0071e52e665753d629',
-  source: [base, claims, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
+  sha: 'ea4c479dcc6951fa5a60f1c29aeb5e7b50bce7c8',
+  source: [base, claims, extras, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
   local due, line, stamp = readEntry(entry)
@@ -1900,10 +2071,12 @@ local at = 4
 while at <= #ARGV do
   local claim, count = KEYS[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
   local held = call('HMGET', claim, unpack(ARGV, at + 2, at + 1 + count))
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, at + 2, at + 1 + count)) or {}
   local isNamed, named, hasOwnEnds = {}, 0, false
   for index = 1, count do
     local id, entry = ARGV[at + 1 + index], held[index]
-    words[#words + 1] = entry and 'extended' or 'lost'
+    local word = extras[index] and isMarked(extras[index], 'c') and 'cancelling' or 'extended'
+    words[#words + 1] = entry and word or 'lost'
     if entry and not isNamed[id] then
       isNamed[id], named = true, named + 1
       hasOwnEnds = hasOwnEnds or string.find(entry, '!', 1, true)
@@ -1979,8 +2152,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'd10102735080cf1f15cc0e46a221556ca0434d26',
-  source: [base, claims, order, lines, failures, extras, remembered, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+  sha: 'f42cd239ddeda5a702b4ff2c7b97cd5fb16eee69',
+  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
 local tagsAt = {}
@@ -2156,39 +2329,34 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '6270157db0c888491038fbdba0d53f32026c60f6',
-  source: [base, claims, lines, failures, extras, remembered, controls, settling, `return settleAll(3)
+  sha: '3d292802441c7608e8de24fe17004ea0ecb04add',
+  source: [base, claims, lines, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '6e41795fd9a86387b0c2f586cf39f4138cb2c140',
-  source: [base, claims, order, lines, failures, extras, remembered, placing, controls, settling, `local FIELDS = 7
-local count = tonumber(ARGV[3])
-local firstGroup = 4 + FIELDS * count
+  sha: '6e7149da93ab6dd9ecfd731106c52d4b50e71e0d',
+  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
+local count = tonumber(ARGV[4])
+local firstGroup = 5 + FIELDS * count
 local beginsAt, sizeOf = {}, {}
-for at = 4, firstGroup - 1, FIELDS do
+for at = 5, firstGroup - 1, FIELDS do
   local settlement = tonumber(ARGV[at])
   beginsAt[settlement] = beginsAt[settlement] or at
   sizeOf[settlement] = (sizeOf[settlement] or 0) + 1
 end
+if count == 0 then
+  writeEvenWhenFull()
+end
 readGreatest()
-local reserved = count > 0 and reserveStamps(count, redis.pcall)
+local reserved = reserveStamps(count + tonumber(ARGV[3]), redis.pcall)
 local isFull = type(reserved) == 'table' and reserved.err
 local function flush()
   enterAgain()
   waitingAgain, earliest = {}, {}
 end
-local function runs(id)
-  local value = call('HGET', PAYLOAD, id)
-  if not value then
-    return false
-  end
-  local _, _, due = waitingPlace(id, value)
-  return not due and not call('ZSCORE', DEAD, id)
-end
-canCarry = function(id)
+canCarry = function()
   local at = beginsAt[place]
   if not at then
     return true
@@ -2197,8 +2365,7 @@ canCarry = function(id)
   end
   flush()
   for message = at, at + FIELDS * (sizeOf[place] - 1), FIELDS do
-    local newId = ARGV[message + 4]
-    if not dueOf(ARGV[message + 3]) or (ARGV[message + 2] == 'replace' and newId ~= id and runs(newId)) then
+    if not dueOf(ARGV[message + 3]) then
       return false
     end
   end
@@ -2215,6 +2382,11 @@ carry = function()
     placeOne(line, ARGV[message + 2], dueOf(ARGV[message + 3]), ARGV[message + 4], ARGV[message + 5], ARGV[message + 6])
   end
   giver = ''
+end
+succeed = function(id, record)
+  flush()
+  local due, tags, payload = readSuccessor(record)
+  placeOne((headOf(payload)), 'replace', tonumber(due), id, payload, tags)
 end
 return settleAll(firstGroup)
 `].join('\n'),

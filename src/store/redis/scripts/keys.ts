@@ -22,7 +22,7 @@ const TYPES = {
 } as const
 
 /** Keys that few calls need: the scripts know their names. */
-const RARE_TYPES = { remembered: 'zset' } as const
+const RARE_TYPES = { remembered: 'zset', successors: 'hash', succeeding: 'hash' } as const
 
 export type KeyName = keyof typeof TYPES | keyof typeof RARE_TYPES
 

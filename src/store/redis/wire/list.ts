@@ -1,7 +1,7 @@
 /** Looking at messages: what `inspect` asks, what it shows, and where a page ended. */
 import { decodeCursor, encodeCursor } from '../../../core/encoding/cursor.ts'
 import type { MessageState } from '../../../core/message.ts'
-import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
+import type { ListQuery, Page, StoredMessage, Successor, TagQuery } from '../../contract/store.ts'
 import { isPicked } from '../../shared/filters.ts'
 import { momentOf } from './moments.ts'
 import { decodePayload, decodeTags } from './payload.ts'
@@ -29,6 +29,7 @@ export type ShownRows = readonly [
   owners: readonly string[],
   leasedAt: readonly string[],
   extras: readonly string[],
+  successors: readonly string[],
 ]
 
 type PageParts = [place: readonly string[], lastDeath: string, scanned: number, shown: ShownRows, now: string]
@@ -63,13 +64,28 @@ function picked(
   return items.filter((item) => isPicked(query, item, Number(now)))
 }
 
-export function decodeRows([rows, owners, leasedAt, extras]: ShownRows): StoredMessage[] {
-  return owners.map((owner, index) => ({
-    ...decodeRow(rows, index * ROW_FIELDS),
-    owner,
-    leasedAt: momentOf(leasedAt[index]),
-    tags: decodeTags(extras[index] ?? ''),
-  }))
+export function decodeRows([rows, owners, leasedAt, extras, successors]: ShownRows): StoredMessage[] {
+  return owners.map((owner, index) => {
+    const [marks = '', ...tags] = (extras[index] ?? '').split('\n')
+    const successor = successors[index] ?? ''
+    return {
+      ...decodeRow(rows, index * ROW_FIELDS),
+      owner,
+      leasedAt: momentOf(leasedAt[index]),
+      tags,
+      ...(marks.includes('c') ? { isCancelling: true } : {}),
+      ...(successor === '' ? {} : { successor: decodeSuccessor(successor) }),
+    }
+  })
+}
+
+/** As `successors.lua` writes it: dueAt, length of the tags in bytes, the tags, the payload. */
+function decodeSuccessor(record: string): Successor {
+  const [head = '', due, size] = /^(\d+) (\d+) /.exec(record) ?? []
+  const rest = Buffer.from(record.slice(head.length))
+  const tags = rest.subarray(0, Number(size)).toString()
+  const payload = rest.subarray(Number(size)).toString()
+  return { ...decodePayload(payload), dueAt: momentOf(due), tags: decodeTags(tags) }
 }
 
 function decodeRow(rows: readonly unknown[], at: number): Omit<StoredMessage, 'owner' | 'leasedAt' | 'tags'> {

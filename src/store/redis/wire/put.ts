@@ -67,8 +67,9 @@ function hasDoubles(messages: readonly NewMessage[]): boolean {
   return new Set(messages.map(({ id }) => id)).size < messages.length
 }
 
-/** A seizure may name the body that it expects. */
-function ifExistsArg({ ifExists, ifBody }: NewMessage): string {
+/** A seizure may name the body that it expects, a replacement how long replacing can postpone. */
+export function ifExistsArg({ ifExists, ifBody, latestMs }: NewMessage): string {
+  if (ifExists === 'replace' && latestMs !== undefined) return `replace=${latestMs}`
   return ifBody === undefined ? ifExists : `${ifExists}=${ifBody}`
 }
 

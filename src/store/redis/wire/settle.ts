@@ -6,7 +6,7 @@ import type { ScriptCall } from '../scripts/calls.ts'
 import { SETTLE_SCRIPT, SETTLE_THEN_SCRIPT, type Script } from '../scripts/generated.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { encodePayload, encodeProducedAt, encodeTags, payloadHead } from './payload.ts'
-import { momentArg } from './put.ts'
+import { ifExistsArg, momentArg } from './put.ts'
 import { encodeRemembered } from './remembered.ts'
 
 /** What `settle_then.lua` is told of each message that a settlement carries. */
@@ -35,13 +35,35 @@ export function extendResults({ order }: OrderedCall, words: readonly unknown[])
   return results
 }
 
-export type SettleCall = OrderedCall & { readonly script: Script }
+type RunScript = (script: Script, call: ScriptCall) => Promise<readonly unknown[]>
+
+/** The plain script is short, and leaves messages that have a successor to the one that can store it. */
+export async function settleStored(
+  run: RunScript,
+  keys: QueueKeys,
+  settlements: readonly Settlement[],
+  now: number,
+  canPlace = false,
+): Promise<SettleResult[]> {
+  const call = settleCall(keys, settlements, { now, canPlace })
+  const results = settleResults(call, await run(call.script, call))
+  if (!results.includes('deferred')) return results as SettleResult[]
+  const left = settlements.filter((_, index) => results[index] === 'deferred')
+  const rest = (await settleStored(run, keys, left, now, true)).values()
+  return results.map((result) => (result === 'deferred' ? (rest.next().value ?? 'lost') : result))
+}
+
+type SettleCall = OrderedCall & { readonly script: Script }
 
 /**
  * Those that are done go out by claim. With others among them the order stays: the first settlement of a lease counts.
  * `now`: the store's, as far as it is known here, for messages that a settlement carries.
  */
-export function settleCall(keys: QueueKeys, settlements: readonly Settlement[], now: number): SettleCall {
+function settleCall(
+  keys: QueueKeys,
+  settlements: readonly Settlement[],
+  { now, canPlace }: { readonly now: number; readonly canPlace: boolean },
+): SettleCall {
   const isAllDone = settlements.every((one) => wordFor(one) === 'ack')
   const order = isAllDone ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
   const places = new Map<string, string>()
@@ -68,22 +90,22 @@ export function settleCall(keys: QueueKeys, settlements: readonly Settlement[], 
     count += 1
   }
   if (countAt >= 0) args[countAt] = String(count)
-  if (!settlements.some((one) => 'followUps' in one))
+  if (!canPlace && !settlements.some((one) => 'followUps' in one))
     return { script: SETTLE_SCRIPT, keys: claims, args, order }
   const carried = carriedArgs(keys, settlements, { now, keysBefore: keys.all.length + claims.length })
   return {
     script: SETTLE_THEN_SCRIPT,
     keys: [...claims, ...carried.lines],
-    args: [...carried.args, ...args],
+    args: [String(settlements.length), ...carried.args, ...args],
     order,
   }
 }
 
-/** An ack that carries messages, or leaves something behind, goes alone. */
+/** An ack that carries messages, leaves something behind, or is the handler's own word goes alone. */
 function wordFor(settlement: Settlement): string {
   if (settlement.kind !== 'ack') return settlement.kind
   if (settlement.remember !== undefined) return 'remember'
-  return settlement.followUps === undefined ? 'ack' : 'follow'
+  return settlement.followUps === undefined && settlement.isOwnWord !== true ? 'ack' : 'follow'
 }
 
 /** The messages that settlements carry, each with the place of its settlement, and their lines. */
@@ -97,12 +119,20 @@ function carriedArgs(
   const producedAt = encodeProducedAt(now)
   for (const [index, settlement] of settlements.entries()) {
     for (const message of followUpsOf(settlement)) {
-      const { topic, priority, ifExists, when, id, tags = [] } = message
+      const { topic, priority, when, id, tags = [] } = message
       const line = keys.line(topic, priority)
       const place = lines.get(line) ?? String(keysBefore + lines.size + 1)
       lines.set(line, place)
       const payload = encodePayload(payloadHead(producedAt, priority, topic), message)
-      args.push(String(index + 1), place, ifExists, momentArg(when), id, payload, encodeTags(tags))
+      args.push(
+        String(index + 1),
+        place,
+        ifExistsArg(message),
+        momentArg(when),
+        id,
+        payload,
+        encodeTags(tags),
+      )
     }
   }
   return { lines: [...lines.keys()], args: [String(args.length / CARRIED_FIELDS), ...args] }
@@ -113,6 +143,7 @@ function pushOperands(args: string[], settlement: Settlement): void {
   switch (settlement.kind) {
     case 'ack':
       if (settlement.remember !== undefined) args.push(...rememberOperands(settlement, settlement.remember))
+      if (wordFor(settlement) !== 'ack') args.push(settlement.isOwnWord === true ? '1' : '0')
       return
     case 'release':
       return
@@ -142,11 +173,18 @@ function rememberOperands(
   return [String(ms), encodeRemembered({ topic, outcome, result })]
 }
 
-/** `settled`, but for those that the reply names by their place: lost, and below zero refused. */
-export function settleResults({ order }: OrderedCall, reply: readonly unknown[]): SettleResult[] {
-  const results = Array.from({ length: order.length }, (): SettleResult => 'settled')
-  for (const place of reply as readonly number[])
-    results[order[Math.abs(place) - 1] as number] = place > 0 ? 'lost' : 'refused'
+/** What a number in the reply adds to a place: see `settling.lua`. */
+const CODE = 1_000_000
+const WORDS = ['lost', 'succeeded', 'cancelled', 'deferred'] as const
+
+/** `settled`, but for those that the reply names by their place. `deferred`: the script cannot store its successor. */
+function settleResults({ order }: OrderedCall, reply: readonly unknown[]): (SettleResult | 'deferred')[] {
+  const results = Array.from({ length: order.length }, (): SettleResult | 'deferred' => 'settled')
+  for (const number of reply as readonly number[]) {
+    const place = Math.abs(number) % CODE
+    const word = number < 0 ? 'refused' : WORDS[Math.floor(number / CODE)]
+    results[order[place - 1] as number] = word ?? 'lost'
+  }
   return results
 }
 

@@ -12,11 +12,12 @@ begin
       array_agg((x->>'priority')::smallint order by o) as priorities, array_agg((x->>'delay')::bigint order by o) as delays,
       array_agg((x->>'moment')::bigint order by o) as moments, array_agg(x->>'meta' order by o) as metas,
       array_agg(x->>'body' order by o) as bodies, array_agg(x->>'tags' order by o) as tag_lists,
+      array_agg((x->>'latest')::bigint order by o) as latests,
       array_agg((x->>'mode')::smallint order by o) as modes,
       bool_and(x->>'mode' = '0') and count(distinct x->>'id') = count(*) as is_plain
     into e from json_array_elements(entries::json) with ordinality as u(x, o);
   select * into reply from punctual.put_1(q, null, e.ids, e.topics, e.priorities, e.delays, e.moments, e.metas, e.bodies,
-    e.tag_lists, e.modes, '{}', e.is_plain, true, channel);
+    e.tag_lists, e.latests, e.modes, '{}', e.is_plain, true, channel);
   return array_to_json(reply.answers)::text;
 end
 $$;

@@ -32,7 +32,7 @@ begin
   end if;
   perform punctual.put_1(number, null, array[new_id], array[topic], array[1]::smallint[],
     array[ceil(extract(epoch from delay) * 1000000)::bigint], array[null]::bigint[], array[''],
-    array[coalesce(payload::text, '')], '{}', array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
+    array[coalesce(payload::text, '')], '{}', '{}', array[0]::smallint[], '{}', true, true, punctual.channel_1(queue));
   return new_id;
 end
 $$;

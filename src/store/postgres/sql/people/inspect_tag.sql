@@ -25,6 +25,18 @@ begin
       (select x.* from punctual.message x where x.queue = q and x.tags[3] = tag and x.id > after order by x.id limit 2000)
       union all
       (select x.* from punctual.message x where x.queue = q and x.tags[4] = tag and x.id > after order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>0 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>1 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>2 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
+      union all
+      (select x.* from punctual.message x where x.queue = q and x.successor->'tags'->>3 = tag and x.id > after
+        and tag <> all (coalesce(x.tags, '{}')) order by x.id limit 2000)
     ) y order by y.id limit 2000
   loop
     scanned := scanned + 1;

@@ -3,7 +3,7 @@
 -- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered. delays: of
 --            retries and of again, which may have a moment instead, and another content; of 7 how long, with the result as
 --            error and how it ended as reason. Arrays that no entry needs may be empty.
--- reply      answers: 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
+-- reply      answers: null if one of them has a successor or is to be cancelled: the caller asks settle_with_1. Else 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
 -- cost       an ack deletes a row; the others write one and two index entries
@@ -18,7 +18,7 @@
 -- a running message has one.
 create or replace function punctual.settle_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
-  moments bigint[], metas text[], bodies text[]
+  moments bigint[], metas text[], bodies text[], is_one boolean
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -31,10 +31,15 @@ declare
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;
   select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens, array_agg(l.topic) as topics,
-      array_agg(l.owner) as owners, array_agg(l.due_at) as dues
+      array_agg(l.owner) as owners, array_agg(l.due_at) as dues, bool_or(l.is_marked) as has_marked
     into locked from (
-      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at from punctual.message m
+      select m.ctid as place, m.id, m.token, m.topic, m.owner, m.due_at,
+          m.is_cancelling is true or m.successor is not null as is_marked from punctual.message m
         where m.queue = q and m.id = any (ids) order by m.id for update skip locked) l;
+  if locked.has_marked and not is_one then
+    return next;
+    return;
+  end if;
   with held as materialized (
     select * from unnest(locked.places, locked.ids, locked.tokens, locked.topics, locked.owners, locked.dues)
       as h(place, id, token, topic, owner, due_at)
@@ -53,6 +58,7 @@ begin
       until = case e.kind when 5 then t when 7 then t + e.delay end,
       leased_at = null,
       is_taken = null,
+      is_cancelling = null,
       token = null,
       owner = null,
       due_at = e.due_at,

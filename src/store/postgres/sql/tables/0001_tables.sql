@@ -11,6 +11,8 @@
 --   token, owner   null                   of the lease            null                    null
 --   leased_at      null                   when it was handed out  null                    null
 --   is_taken       null                   true: from another      null                    null
+--   is_cancelling  null                   true: to be cancelled   null                    null
+--   successor      null                   what replaces it        null                    null
 --   error, reason  of the last failure    the same                why it died             its result, and how it ended
 --
 -- Columns that most messages do not need are null, which costs nothing.
@@ -36,6 +38,7 @@ create table if not exists punctual.message (
   state smallint not null default 0,
   lapses smallint not null default 0,
   is_taken boolean,
+  is_cancelling boolean,
   topic text collate "C" not null,
   id text collate "C" not null,
   owner text collate "C",
@@ -43,7 +46,8 @@ create table if not exists punctual.message (
   body text not null,
   error text,
   reason text,
-  tags text[] collate "C"
+  tags text[] collate "C",
+  successor jsonb
 ) with (
   fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
@@ -59,6 +63,16 @@ create index if not exists message_tag_1 on punctual.message (queue, (tags[1]), 
 create index if not exists message_tag_2 on punctual.message (queue, (tags[2]), id) where tags[2] is not null;
 create index if not exists message_tag_3 on punctual.message (queue, (tags[3]), id) where tags[3] is not null;
 create index if not exists message_tag_4 on punctual.message (queue, (tags[4]), id) where tags[4] is not null;
+
+-- The tags of a successor lead to the message that it waits for.
+create index if not exists message_next_tag_1 on punctual.message (queue, (successor->'tags'->>0), id)
+  where successor->'tags'->>0 is not null;
+create index if not exists message_next_tag_2 on punctual.message (queue, (successor->'tags'->>1), id)
+  where successor->'tags'->>1 is not null;
+create index if not exists message_next_tag_3 on punctual.message (queue, (successor->'tags'->>2), id)
+  where successor->'tags'->>2 is not null;
+create index if not exists message_next_tag_4 on punctual.message (queue, (successor->'tags'->>3), id)
+  where successor->'tags'->>3 is not null;
 
 -- How many are where. Every change appends a row to delta, so that no row is contended; fold adds them up. A count is
 -- the sum of both. Topic '' of total is the whole queue, but for topics of

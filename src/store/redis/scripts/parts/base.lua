@@ -16,6 +16,8 @@
 --   12 extras    HASH    id -> what few messages have, such as tags: see `extras`
 --   13 controls  HASH    topic -> its pause and its limits; '' is the whole queue: see `controls`
 -- and by name
+--      successors         HASH  id -> what takes the place of a message that runs: see `successors`
+--      succeeding         HASH  topic -> how many of its messages are such
 --      remembered         ZSET  id of a message that is done -> until when it is taken
 --      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`

@@ -1,10 +1,10 @@
 -- describe: messages as `inspect` shows them, rows of ten:
 -- id, payload, state, dueAt, firstDueAt, attempt, lapses, error, reason, until; of each its owner and when it was handed out,
--- if it runs, and its extras. `shown` is all of it, as a reply has it.
+-- if it runs, its extras and its successor. `shown` is all of it, as a reply has it.
 
 local ROW = 10
-local found, owners, handedOut, extrasFound = {}, {}, {}, {}
-local shown = { found, owners, handedOut, extrasFound }
+local found, owners, handedOut, extrasFound, successorsFound = {}, {}, {}, {}, {}
+local shown = { found, owners, handedOut, extrasFound, successorsFound }
 
 local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, message, reason, untilAt)
   local size = #found
@@ -12,7 +12,8 @@ local function addRow(id, value, state, dueAt, firstDueAt, attempt, lapses, mess
   found[size + 4], found[size + 5], found[size + 6] = dueAt, firstDueAt == '0' and dueAt or firstDueAt, attempt
   found[size + 7], found[size + 8], found[size + 9], found[size + 10] = lapses, message, reason, untilAt
   owners[#owners + 1], handedOut[#handedOut + 1] = '', '0'
-  extrasFound[#extrasFound + 1] = hasExtras() and call('HGET', EXTRAS, id) or ''
+  extrasFound[#extrasFound + 1] = extrasOf(id)
+  successorsFound[#successorsFound + 1] = successorOf(id) or ''
 end
 
 local function showWaiting(id, value, due)

@@ -1,5 +1,5 @@
 -- placing: one new message finds its place, whether a put brings it or a settlement carries it. Uses order, lines,
--- failures, claims, extras and remembered; stamps are reserved before.
+-- failures, claims, extras, successors and remembered; stamps are reserved before.
 
 -- So many messages are looked for in claims, times claims.
 local SEIZE_LOOKS_MAX = 100000
@@ -43,6 +43,7 @@ local function discard(id, isSeized)
   elseif not isSeized or not seize(id, line) then
     return false
   end
+  dropSuccessor(id)
   forget(id)
   forgetExtras(id)
   return true
@@ -57,8 +58,32 @@ local function isTakenStill(id)
   return not value or untilOf(value) > now
 end
 
--- Returns nothing if it was simply stored, else 'duplicate', 'replaced' or 'running'.
--- ifExists: 'keep', 'replace', 'seize', or 'seize=' and the body that must be there.
+-- The seven digits of when what waits under this id was produced: the message, or the successor of one that runs.
+local function producedIn(id)
+  local record = successorOf(id)
+  if record then
+    local _, _, payload = readSuccessor(record)
+    return sub(payload, 1, 7)
+  end
+  local value = call('HGET', PAYLOAD, id)
+  local _, _, due = waitingPlace(id, value)
+  local at = byte(value, 1) == MARK_BYTE and ID_AT or 1
+  return due and sub(value, at, at + 6)
+end
+
+-- A payload that was produced when the one was that it replaces, and its moment, at most so long after that.
+local function bound(latestMs, payload, dueAt, produced)
+  produced = produced or sub(payload, 1, 7)
+  local producedAt = 0
+  for place = 1, 7 do
+    producedAt = producedAt * BASE + digitOf(byte(produced, place) or 0)
+  end
+  return produced .. sub(payload, 8), math.min(dueAt, producedAt + latestMs)
+end
+
+-- Returns nothing if it was simply stored, else 'duplicate', 'replaced' or 'succeeds'.
+-- ifExists: 'keep', 'replace', 'replace=' and for how long replacing can postpone in ms, 'seize', or 'seize=' and the body that
+-- must be there.
 -- tags: each behind a line feed.
 local function placeOne(line, ifExists, dueAt, id, payload, tags)
   local isTaken = isTakenStill(id)
@@ -71,8 +96,13 @@ local function placeOne(line, ifExists, dueAt, id, payload, tags)
     forgetRemembered(id)
     isTaken = false
   end
+  local latestMs = sub(ifExists, 1, 8) == 'replace=' and tonumber(sub(ifExists, 9))
+  if latestMs then
+    payload, dueAt = bound(latestMs, payload, dueAt, isTaken and producedIn(id))
+  end
   if isTaken and not discard(id, isSeized) then
-    return 'running'
+    keepSuccessor(id, dueAt, tags, payload)
+    return 'succeeds'
   end
   local digits, lastDigit = nextStamp()
   call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)

@@ -1,13 +1,16 @@
 -- settling: groups of settlements of one kind and claim, in order, because the first settlement of a lease counts:
 --   kind, place of the claim in KEYS, how many, and for each of them
---   'ack': id (before the first of them one '')     'release': id     'lapse': id, error     'follow': id
---   'remember', an ack one by one: id, how long in ms, what to remember
+--   'ack': id (before the first of them one '')     'release': id     'lapse': id, error
+--   'follow', an ack one by one: id, '1' if it is the handler's own word, else '0'
+--   'remember', an ack one by one: id, how long in ms, what to remember, '1' or '0' as above
 --   'retry': id, delay in ms, '1' if its lease had lapsed, else '0', error     'dead': id, reason, error
 --   'again': id, delay in ms or '@' and a moment, a content that replaces the old one, as in a payload, or ''
--- 'follow' is an ack one by one. The message of a settlement that carries others leaves first.
--- reply: the places (from 1) of those that are lost, and below zero of those that are refused
+-- The message of a settlement that carries others leaves first.
+-- reply: the places (from 1) of those that are lost, and below zero of those that are refused; with SUCCEEDED, CANCELLED or
+-- DEFERRED added of those that gave way to a successor, were cancelled, or need a script that can store a successor
 
-local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 1, remember = 3, again = 3 }
+local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 2, remember = 4, again = 3 }
+local SUCCEEDED, CANCELLED, DEFERRED = 1000000, 2000000, 3000000
 local exceptions, place = {}, 0
 
 local waitingAgain, earliest = {}, {}
@@ -47,18 +50,55 @@ local function remember(id, due, ms, told)
   pruneRemembered()
 end
 
--- Set by scripts whose settlements carry messages: whether those of this one can be stored, and storing them.
-local canCarry, carry
+-- Set by scripts that can store messages: whether those that this settlement carries can be stored, storing them, and
+-- storing a successor.
+local canCarry, carry, succeed
 
+local function isDone(kind)
+  return kind == 'ack' or kind == 'follow' or kind == 'remember'
+end
+
+local function isOwnWord(kind, operand)
+  return (kind == 'follow' and ARGV[operand] == '1') or (kind == 'remember' and ARGV[operand + 2] == '1')
+end
+
+-- It leaves, however its attempt ended: it was to be cancelled, or another has replaced it.
+local function giveWay(kind, id, isCancelled)
+  local successor = succeed and dropSuccessor(id)
+  call('HDEL', PAYLOAD, id)
+  forgetExtras(id)
+  forget(id)
+  giver = ''
+  if not isCancelled and carry then
+    carry()
+  end
+  if successor then
+    succeed(id, successor)
+  end
+  if isCancelled then
+    exceptions[#exceptions + 1] = CANCELLED + place
+  elseif not isDone(kind) then
+    exceptions[#exceptions + 1] = SUCCEEDED + place
+  end
+end
+
+-- Returns true if it counted in the ordinary way.
 local function settle(claim, kind, id, operand)
   local entry = call('HGET', claim, id)
   if not entry then
     exceptions[#exceptions + 1] = place
     return
   end
+  local extras = extrasOf(id)
+  local isSucceeded = isMarked(extras, 's')
+  local isCancelled = isMarked(extras, 'c') and not isOwnWord(kind, operand)
+  if isSucceeded and not succeed then
+    exceptions[#exceptions + 1] = DEFERRED + place
+    return
+  end
   local isMoved = kind == 'retry' or kind == 'again'
   local newDue = isMoved and dueOf(ARGV[operand])
-  if (isMoved and not newDue) or (canCarry and not canCarry(id)) then
+  if (isMoved and not newDue) or (canCarry and not isCancelled and not canCarry()) then
     exceptions[#exceptions + 1] = -place
     return
   end
@@ -69,18 +109,23 @@ local function settle(claim, kind, id, operand)
   end
   call('HDEL', claim, id)
   countRunning(line, -1)
-  if kind == 'ack' or kind == 'follow' or kind == 'remember' then
+  if isCancelled or isSucceeded then
+    return giveWay(kind, id, isCancelled)
+  end
+  if isDone(kind) then
     if kind == 'remember' then
       remember(id, due, tonumber(ARGV[operand]), ARGV[operand + 1])
     else
       call('HDEL', PAYLOAD, id)
     end
     forgetExtras(id)
-    return forget(id)
+    forget(id)
+    return true
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
-    return await(line, due, memberOf(id, stamp))
+    await(line, due, memberOf(id, stamp))
+    return true
   end
   giver = ''
   local attempts, lapses, firstDueAt, _, _, message = failureOf(id)
@@ -107,9 +152,10 @@ local function settle(claim, kind, id, operand)
     call('ZADD', DEAD, text(math.floor(now)), id)
     countDied(line, 1)
   end
+  return true
 end
 
--- Those of a claim that are done go together if all of them are held, else one by one.
+-- Those of a claim that are done go together if all of them are held and none is marked, else one by one.
 local function acknowledge(claim, first, count)
   local last = first + count - 1
   local held = call('HMGET', claim, unpack(ARGV, first - 1, last))
@@ -117,10 +163,14 @@ local function acknowledge(claim, first, count)
   for index = 2, count + 1 do
     isAll = isAll and held[index]
   end
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
+  for index = 1, #extras do
+    isAll = isAll and not (extras[index] and (isMarked(extras[index], 's') or isMarked(extras[index], 'c')))
+  end
   if not isAll then
     for index = first, last do
       place = place + 1
-      settle(claim, 'ack', ARGV[index])
+      settle(claim, 'ack', ARGV[index], 0)
     end
     return
   end
@@ -129,7 +179,6 @@ local function acknowledge(claim, first, count)
   if hasFailures then
     call('HDEL', FAILURES, unpack(ARGV, first, last))
   end
-  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, first, last)) or {}
   for index = 1, #extras do
     if extras[index] then
       dropExtras(ARGV[first + index - 1], extras[index])
@@ -180,9 +229,7 @@ local function settleAll(at)
     else
       for _ = 1, count do
         place = place + 1
-        local refusals = #exceptions
-        settle(claim, kind, ARGV[at], at + 1)
-        if carry and #exceptions == refusals then
+        if settle(claim, kind, ARGV[at], at + 1) and carry then
           carry()
         end
         at = at + OPERANDS[kind]

@@ -1,11 +1,11 @@
 -- checkup: whether the keys of a queue agree with each other, for the doctor.
--- uses: base remembered
+-- uses: base lines extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
 -- reply     how many messages have a payload (what is only remembered is none), wait, run, are dead; how many run and are dead by the counts of topics; how many lines have
 --           a head, how many have a name; how many of the lines looked at have no message; 1 if all lines and claims were
---           looked at, else 0
+--           looked at, else 0; how many successors there are, and how many by the counts of topics
 -- cost      O(1) for each line and each claim, at most LOOK_MAX of each
 
 local LOOK_MAX = 1000
@@ -42,4 +42,6 @@ return {
   call('ZCARD', LINES),
   empty,
   (#lines < LOOK_MAX and #claims < LOOK_MAX) and 1 or 0,
+  call('HLEN', SUCCESSORS),
+  sumOf(SUCCEEDING),
 }

@@ -1,5 +1,5 @@
 -- count: how many messages are in which state, and when the earliest is due.
--- uses: base control remembered
+-- uses: base control lines extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel
@@ -32,4 +32,5 @@ local heads = call('ZRANGE', HEADS, 0, CONTROL_LINES, 'WITHSCORES')
 for index = #heads - 1, 1, -2 do
   first = isControlLine(heads[index]) and first or heads[index + 1]
 end
-return { waiting - ready, ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }
+-- What waits for a message that runs is delayed.
+return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning, dead - ourDead, first, isExact and 1 or 0 }

@@ -1,23 +1,27 @@
 -- count_topics: counts by topic, for named topics or page by page.
--- uses: base control
+-- uses: base control lines extras successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'named', then the topics
 --           now, channel, 'lines', the line after which to go on ('' at first), how many
---           now, channel, 'running' or 'died', cursor ('0' at first), how many
+--           now, channel, 'running', 'died' or 'succeeding', cursor ('0' at first), how many
 -- reply     the place where to go on ('' or '0' at the end), rows of five: topic, waiting, running, dead, earliest dueAt or ''
 --
--- Topics with waiting messages are found by their lines, those that only run and those that only have dead ones by the
--- counts of these. Each stage leaves out what an earlier one shows.
+-- Topics with waiting messages are found by their lines, those that only run, only have dead ones, or only have messages that
+-- wait for one that runs, by the counts of these. Each stage leaves out what an earlier one shows.
 --
 -- cost      O(1) for each topic
 
 local stage = ARGV[3]
 local rows = {}
 
+local function succeeding(topic)
+  return math.max(0, tonumber(call('HGET', SUCCEEDING, topic) or 0) or 0)
+end
+
 local function show(topic, waiting, running, dead, head)
   local size = #rows
-  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting, running, dead
+  rows[size + 1], rows[size + 2], rows[size + 3], rows[size + 4] = topic, waiting + succeeding(topic), running, dead
   rows[size + 5] = head and text(head) or ''
 end
 
@@ -59,11 +63,12 @@ if stage == 'lines' then
   return { #lines == size and lines[#lines] or '', rows }
 end
 
-local key = stage == 'running' and RUNNING or DIED
+local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
 local page = call('HSCAN', key, place, 'COUNT', size)
 for index = 1, #page[2], 2 do
   local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage == 'died' and call('HEXISTS', RUNNING, topic) == 1)
+  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
   for priority = 0, 2 do
     isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
   end

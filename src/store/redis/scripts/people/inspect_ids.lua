@@ -1,5 +1,5 @@
 -- inspect_ids: messages by id; unknown ids are passed over.
--- uses: base claims lines failures extras remembered describe holders
+-- uses: base claims lines failures extras remembered successors describe holders
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then the ids

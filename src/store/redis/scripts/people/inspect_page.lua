@@ -1,5 +1,5 @@
 -- inspect_page: the messages of one state, page by page.
--- uses: base control claims lines failures extras describe
+-- uses: base control claims lines failures extras successors describe
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, then the place after which

@@ -1,5 +1,5 @@
 -- inspect_tag: the messages that have a tag, in all states, page by page and in the order of their ids. The caller filters.
--- uses: base claims lines failures extras remembered describe holders
+-- uses: base claims lines failures extras remembered successors describe holders
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, tag, the id after which to go on ('' at first), how many at most

@@ -1,13 +1,14 @@
 -- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
--- uses: base lines failures extras remembered
+-- uses: base lines failures extras remembered successors
 --
 -- KEYS      those of `base`
--- ARGV      now, channel, 'waiting' or 'dead', then the ids
--- reply     a word for each id: 'removed' 'running' 'missing'
--- upholds   P3 what runs is left to its worker
+-- ARGV      now, channel, 'waiting' or 'dead', '1' if those that run are to be cancelled, else '0', then the ids
+-- reply     a word for each id: 'removed' 'running' 'cancelling' 'missing'
+-- upholds   P3 what runs is left to its worker, which hears of it
 -- cost      O(log n) for each id, and the length of its body
 
-local from = ARGV[3]
+local from, isRunningToo = ARGV[3], ARGV[4] == '1'
+local cancelling = {}
 
 local function remove(id)
   local value = call('HGET', PAYLOAD, id)
@@ -21,7 +22,13 @@ local function remove(id)
   local line, member, due = waitingPlace(id, value)
   local isDead = not due and call('ZSCORE', DEAD, id)
   if not due and not isDead then
-    return 'running'
+    dropSuccessor(id)
+    if not isRunningToo then
+      return 'running'
+    end
+    mark(id, 'c')
+    cancelling[topicOf(line)] = true
+    return 'cancelling'
   end
   if from == 'waiting' and due then
     call('ZREM', line, member)
@@ -39,7 +46,10 @@ local function remove(id)
 end
 
 local words = {}
-for index = 4, #ARGV do
-  words[index - 3] = remove(ARGV[index])
+for index = 5, #ARGV do
+  words[index - 4] = remove(ARGV[index])
+end
+for topic in pairs(cancelling) do
+  redis.pcall('PUBLISH', ARGV[2], ' cancelling\n' .. topic)
 end
 return words

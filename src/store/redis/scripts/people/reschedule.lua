@@ -1,5 +1,5 @@
--- reschedule: gives waiting messages another moment; attempts, error and produce order stay.
--- uses: base lines failures remembered
+-- reschedule: gives waiting messages, and the successors of those that run, another moment; attempts, error and produce order stay.
+-- uses: base lines failures extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then two for each: id, delay in ms or '@' and a moment
@@ -14,6 +14,12 @@ local function reschedule(id, dueAt)
   end
   local line, member, due = waitingPlace(id, value)
   if not due then
+    local record = successorOf(id)
+    if record then
+      local _, tags, payload = readSuccessor(record)
+      keepSuccessor(id, dueAt, tags, payload)
+      return 'rescheduled'
+    end
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'
   end
   call('ZADD', line, text(dueAt), member)

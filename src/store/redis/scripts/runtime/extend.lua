@@ -1,9 +1,9 @@
 -- extend: leases go on, from now, under the same token.
--- uses: base claims
+-- uses: base claims extras
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, lease in ms, then for each claim: its place in KEYS, how many ids, the ids
--- reply     a word for each id: 'extended' 'lost'
+-- reply     a word for each id: 'extended' 'cancelling' 'lost'
 --
 -- The caller names all that it still holds of a claim. What it does not name keeps its old end, written behind it: else a
 -- message that its holder gave up would stay leased as long as its slowest neighbour.
@@ -42,10 +42,12 @@ local at = 4
 while at <= #ARGV do
   local claim, count = KEYS[tonumber(ARGV[at])], tonumber(ARGV[at + 1])
   local held = call('HMGET', claim, unpack(ARGV, at + 2, at + 1 + count))
+  local extras = hasExtras() and call('HMGET', EXTRAS, unpack(ARGV, at + 2, at + 1 + count)) or {}
   local isNamed, named, hasOwnEnds = {}, 0, false
   for index = 1, count do
     local id, entry = ARGV[at + 1 + index], held[index]
-    words[#words + 1] = entry and 'extended' or 'lost'
+    local word = extras[index] and isMarked(extras[index], 'c') and 'cancelling' or 'extended'
+    words[#words + 1] = entry and word or 'lost'
     if entry and not isNamed[id] then
       isNamed[id], named = true, named + 1
       hasOwnEnds = hasOwnEnds or string.find(entry, '!', 1, true)

@@ -1,5 +1,5 @@
 -- put: accepts messages, in order.
--- uses: base claims order lines failures extras remembered placing
+-- uses: base claims order lines failures extras remembered successors placing
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
@@ -7,7 +7,7 @@
 --           for each run of messages that have them in common: place of the line in KEYS, ifExists as `placing` says, delay
 --           in ms or '@' and a moment, how many; then two for each message: id, payload;
 --           then two for each that has tags: its place, and each tag behind a line feed
--- reply     now; then for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'running'
+-- reply     now; then for each that was not simply stored: its place (from 1), and 'duplicate', 'replaced' or 'succeeds'
 -- upholds   P2 stored whole or not at all: the first write is one that a full server refuses
 --           P5 an id is taken until its message is gone      P7 produce order: see `order`
 -- cost      O(log n) for each message, no body is read unless it is replaced; one publish at most
