@@ -4,7 +4,7 @@
  *   payload              { a: '#1000.1 at 1000 1 order.close|{}' }   stamp, producedAt, priority, topic, meta, body
  *   line:order.close:1   { '#1000.1 a': '1500' }                     stamp and id -> dueAt
  *   heads, lines         { 'order.close:1': '1500' }
- *   claim:test/n         { '': 'order.close:1', a: '1500 1 #1000.1' }
+ *   claim:test/n         { '': 'order.close:1 since 1500', a: '1500 1 #1000.1' }     (+n: taken over)
  *   claims               { 'test/n': '31500' }
  */
 import { RESP_TYPES, createClient } from 'redis'
@@ -94,7 +94,7 @@ function pairs(list: readonly string[], name: Words, value: Words): Record<strin
 
 const same: Words = (text) => text
 const utf8: Words = (text) => Buffer.from(text, 'latin1').toString()
-const withoutNonce: Words = (text) => text.replace(/\/[a-z0-9]+-[a-z0-9]+/, '/n')
+const withoutNonce: Words = (text) => text.replace(/\/(\+?)[a-z0-9]+-[a-z0-9]+/, '/$1n')
 const stamp: Words = (digits) => `#${numberOf(digits.slice(0, 7))}.${numberOf(digits.slice(7))}`
 const stampOrId: Words = (text) => (text.length === 9 ? stamp(text) : text)
 const member: Words = (text) =>
@@ -108,7 +108,10 @@ const payload: Words = (text) => {
 }
 
 const entry: Words = (text) => {
-  if (text.includes('\n')) return text.trimEnd().split('\n').map(place).join(' ')
+  if (text.includes('\n')) {
+    const lines = text.trimEnd().split('\n')
+    return `${lines.slice(0, -1).map(place).join(' ')} since ${lines.at(-1)}`
+  }
   return text.replace(/ ([-\w]{9})(?=!|$)/, (_, digits: string) => ` ${stamp(digits)}`)
 }
 

@@ -61,7 +61,7 @@ const WAITING_A = {
 const RUNNING_A = {
   order: ORDER,
   payload: PAYLOAD_A,
-  'claim:test/n': { '': LINE, a: '1500 1 #1000.1' },
+  'claim:test/n': { '': `${LINE} since 1500`, a: '1500 1 #1000.1' },
   claims: { 'test/n': '31500' },
   running: { [TOPIC]: '1' },
 }
@@ -267,7 +267,7 @@ describe('claim_due', () => {
         order: { greatest: '#1000.3' },
         payload: expect.anything() as unknown,
         'claim:test/n': {
-          '': `${TOPIC}:0 ${LINE} b:1`,
+          '': `${TOPIC}:0 ${LINE} b:1 since 1000`,
           a: '1000 2 #1000.1',
           b: '1000 3 #1000.2',
           c: '1000 1 #1000.3',
@@ -344,8 +344,8 @@ describe('claim_lapsed', () => {
       await claimLapsed(subject.store)
       expect(await subject.look()).toEqual({
         ...without(RUNNING_A, 'claim:test/n'),
-        'claim:reaper/n': RUNNING_A['claim:test/n'],
-        claims: { 'reaper/n': '70000' },
+        'claim:reaper/+n': { ...RUNNING_A['claim:test/n'], '': `${LINE} since 40000` },
+        claims: { 'reaper/+n': '70000' },
       })
     }))
 
@@ -357,7 +357,7 @@ describe('claim_lapsed', () => {
       expect((await claimLapsed(store, 2)).map(({ id }) => id)).toEqual(['a', 'b'])
       expect(await look()).toMatchObject({
         'claim:test/n': { c: '1000 1 #1000.3' },
-        'claim:reaper/n': { a: '1000 1 #1000.1', b: '1000 1 #1000.2' },
+        'claim:reaper/+n': { a: '1000 1 #1000.1', b: '1000 1 #1000.2' },
         running: { [TOPIC]: '3' },
       })
     }))
@@ -416,7 +416,7 @@ describe('extend', () => {
       at(31_000)
       expect((await claimLapsed(store)).map(({ id }) => id)).toEqual(['c'])
       expect(await store.settle([ack(c), ack(a)])).toEqual(['lost', 'settled'])
-      expect((await look())['claims']).toEqual({ 'reaper/n': '61000' })
+      expect((await look())['claims']).toEqual({ 'reaper/+n': '61000' })
     }))
 
   test('P4: with an old token changes not one byte', () =>
