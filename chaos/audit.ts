@@ -17,6 +17,9 @@ import { fateOf, isPerhapsTaken, mayActAfter, mayHaveWorked, type Fate } from '.
 import type { StartLine } from './lines.ts'
 import { NEVER, type Identity, type Message, type Move, type Stories } from './stories.ts'
 
+/** What was handed out starts within this time, or goes back (P12), on a machine that is busy. */
+const HANDED_OUT_MS = 1_000
+
 export type Finding = {
   /** The promise that was broken, as docs/guarantees.md numbers them. */
   readonly promise: string
@@ -151,7 +154,8 @@ function findAfterEnd(message: Message, { messages, moves }: Identity, stories: 
   const { asked, outcome, starts, events } = message
   if (outcome === 'refused' && starts.length > 0)
     return [finding('P5', message, 'refused, and run all the same')]
-  const ends: { readonly at: number; readonly who: string; readonly how: string }[] = events
+  type End = { readonly at: number; readonly who: string; readonly how: string; readonly by?: Message }
+  const ends: End[] = events
     .filter(({ what }) => what === 'completed')
     .map(({ at, who }) => ({ at, who, how: 'its completion was acknowledged' }))
   if (outcome === 'promised') {
@@ -160,15 +164,20 @@ function findAfterEnd(message: Message, { messages, moves }: Identity, stories: 
         ends.push({ at: move.answeredAt, who: asked.who, how: 'it was cancelled' })
     for (const other of messages)
       if (other.asked.ifExists === 'replace' && other.outcome === 'promised' && other.asked.call > asked.call)
-        ends.push({ at: other.answeredAt, who: asked.who, how: 'it was replaced' })
+        ends.push({ at: other.answeredAt, who: asked.who, how: 'it was replaced', by: other })
   }
   return starts.flatMap((start) =>
     ends
-      .filter((end) => start.at > end.at && !hasJustThawed(start, stories))
+      .filter((end) => start.at > end.at && !hasJustThawed(start, stories) && !isSucceeded(start, end))
       .map((end) =>
         finding('P4', message, `started by ${start.who} ${start.at - end.at} ms after ${end.how}`),
       ),
   )
+}
+
+/** What is replaced after it was handed out still runs, and its successor after it. */
+function isSucceeded(start: StartLine, { at, by }: { readonly at: number; readonly by?: Message }): boolean {
+  return by !== undefined && start.at - at <= HANDED_OUT_MS && by.starts.every((next) => next.at >= start.at)
 }
 
 /** P6: attempts are counted, one by one, up to the limit. */
@@ -200,7 +209,7 @@ function findBadAttempts(message: Message, stories: Stories): Finding[] {
 
 /** P4, P6, P8: completed once, after its handler returned; dead for a reason; not both. */
 function findBadEnds(message: Message): Finding[] {
-  const { asked, ends, events, found, starts } = message
+  const { asked, ends, events, found } = message
   const findings: Finding[] = []
   const completions = events.filter(({ what }) => what === 'completed')
   if (completions.length > 1) findings.push(finding('P4', message, `completed ${completions.length} times`))
@@ -213,7 +222,8 @@ function findBadEnds(message: Message): Finding[] {
       failed: dead.attempt === asked.limit + 1,
       lapsed: dead.attempt >= asked.limit + 1,
       timeout: dead.attempt === asked.limit + 1,
-      expired: asked.ttl !== undefined && starts.length === 0,
+      // A worker that died made no start that counts; an attempt that ended by itself did.
+      expired: asked.ttl !== undefined && ends.every(({ how }) => how === 'dies'),
       'gave up': ends.some(({ how }) => how === 'gave up'),
     }[dead.reason ?? '']
     if (isRight !== true)

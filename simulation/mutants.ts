@@ -24,8 +24,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no fallback: a lost wake-up is never made up for',
     file: 'src/core/schedule.ts',
-    find: 'const longest = Math.min(fallbackMs, TIMER_MS_MAX)',
-    replace: 'const longest = TIMER_MS_MAX + 0 * fallbackMs',
+    find: 'const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)',
+    replace: 'const longest = TIMER_MS_MAX + 0 * (lookMs ?? fallbackMs)',
   },
   {
     name: 'no pause after a failure: a store that is away is called without end',
@@ -367,10 +367,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a payload is stored before its schema is asked',
     file: 'src/queue/queue.ts',
-    find: `    await this.#checkSchema(draft)
+    find: `    await checkSchema(this.#settings, draft.message)
     return (await this.#openProducer()).produce(draft)`,
     replace: `    const stored = (await this.#openProducer()).produce(draft)
-    await this.#checkSchema(draft)
+    await checkSchema(this.#settings, draft.message)
     return stored`,
   },
   {
@@ -390,6 +390,94 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/store/memory/messages.ts',
     find: '    this.leases.restart(now)\n',
     replace: '',
+  },
+  {
+    name: 'watch: who should step in for a watcher that leaves is not woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'if (informed.includes(owner) || this.#bells.ring(owner)) watching += 1',
+    replace: "if (informed.includes(owner) || owner !== '') watching += 1",
+  },
+  {
+    name: 'watch: where nobody hears a wake-up, nobody else is woken',
+    file: 'simulation/world/model-watch.ts',
+    find: 'if (heard === 0) this.#bells.ringAll(giver)',
+    replace: 'void giver',
+  },
+  {
+    name: 'watch: nobody looks within the fallback',
+    file: 'simulation/world/model-watch.ts',
+    find: 'const at = isNear ? soonest : Math.max(',
+    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : Math.max(',
+  },
+  {
+    name: 'watch: a look further away than a minute',
+    file: 'simulation/world/model-watch.ts',
+    find: 'own === undefined ? spread : now + LOOK_MS_MAX)',
+    replace: 'own === undefined ? spread : now + 5 * LOOK_MS_MAX)',
+  },
+  {
+    name: 'watch: a worker without room keeps its place',
+    file: 'simulation/world/model-watch.ts',
+    find: "if (isKnown) return room === 'none' || (room === 'some' && list.length > 1) ? without(list, owner) : list",
+    replace: 'if (isKnown) return list',
+  },
+  {
+    name: 'watch: the reaper waits for word that does not come',
+    file: 'src/runtime/reaper.ts',
+    find: 'this.#scheduler.told(Math.min(lapseMs, lookMs + fallbackMs))',
+    replace: 'this.#scheduler.told(Math.max(lapseMs, lookMs + fallbackMs))',
+  },
+  {
+    name: 'schedules: occurrences are put before the schedule is settled',
+    file: 'src/runtime/schedules.ts',
+    find: `  return {
+    again: { at: firing.nextAt ?? now + PARKED_MS },
+    carried: {
+      followUps: firing.moments.map((at) => occurrence(name, schedule, at)),`,
+    replace: `  for (const at of firing.moments) await store.put([occurrence(name, schedule, at)])
+  return {
+    again: { at: firing.nextAt ?? now + PARKED_MS },
+    carried: {
+      followUps: [],`,
+  },
+  {
+    name: 'schedules: no fence around what a settlement carries, in the model',
+    file: 'simulation/world/model-store.ts',
+    find: `    const entry = this.#heldBy(settlement)
+    if (entry === undefined) return 'lost'`,
+    replace: `    const entry = this.#heldBy(settlement)
+    if (entry === undefined) for (const message of followUpsOf(settlement)) this.#putOne(message)
+    if (entry === undefined) return 'lost'`,
+  },
+  {
+    name: 'schedules: more is said to be decided than was',
+    file: 'src/core/recurrence/firing.ts',
+    find: '(coming.at(-1) ?? now) : isAhead ? now + REACH_MS : now',
+    replace: '(coming.at(-1) ?? now) : isAhead ? now + REACH_MS + LEAD_MS : now',
+  },
+  {
+    name: 'schedules: what was decided ahead is decided again',
+    file: 'src/core/recurrence/firing.ts',
+    find: 'const from = Math.max(now, progress.until)',
+    replace: 'const from = now',
+  },
+  {
+    name: 'follow-ups are forgotten',
+    file: 'src/runtime/runs/settlement.ts',
+    find: 'return followUps === undefined || followUps.length === 0 ? undefined : { followUps }',
+    replace: 'return followUps === undefined ? undefined : undefined',
+  },
+  {
+    name: 'follow-ups of an attempt that failed are stored',
+    file: 'src/runtime/runs/attempt.ts',
+    find: "const completes = ending.kind === 'returned' || ('isComplete' in state && state.isComplete)",
+    replace: "const completes = state.name !== 'over'\n  if (followUps !== undefined) ending = RETURNED",
+  },
+  {
+    name: 'a snooze is counted as an attempt',
+    file: 'src/store/memory/messages.ts',
+    find: "      case 'again':\n        this.table.addAttempt(slot, -1)\n",
+    replace: "      case 'again':\n",
   },
   {
     name: 'what replaces a running message is lost when that is retried',

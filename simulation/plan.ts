@@ -29,6 +29,15 @@ export type HostPlan = {
   readonly stopTimeoutMs: number
 }
 
+/** One that recurs within the storm, from so long after its beginning on. */
+export type SchedulePlanned = {
+  readonly name: string
+  readonly topic: string
+  readonly everyMs: number
+  readonly startMs: number
+  readonly times: number
+}
+
 export type Faults = {
   /** Shares of the calls. */
   readonly refuse: number
@@ -76,6 +85,7 @@ export type Plan = {
   readonly actionKinds: Readonly<Record<ActionKind, number>>
   readonly handlerKinds: Readonly<Record<HandlerKind, number>>
   readonly schemas: SchemaKind
+  readonly schedules: readonly SchedulePlanned[]
   readonly faults: Faults
   readonly disturbances: Disturbances
   /** Whether all processes share the store through a network, which may fail. */
@@ -118,11 +128,15 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
   const retryWaitMaxMs = Math.min(chance.spread(1, 10 * MINUTE_MS), stormMs)
   const schemas = more.weighted<SchemaKind>({ none: 6, 'at once': 1, later: 1 })
   const misfit = schemas === 'none' ? 0 : 2
+  const schedules = drawSchedules(more, topics, stormMs)
   return {
     engine,
     stormMs,
     topics,
-    hosts: drawHosts(chance, topics, isRemote),
+    hosts: [
+      ...drawHosts(chance, topics, isRemote),
+      ...(engine === 'model' && more.happens(0.2) ? drawCrowd(more, topics) : []),
+    ],
     batchMax: engine === 'model' ? chance.whole(1, 20) : 10_000,
     leadMs: engine === 'model' ? chance.pick([0, 5, 25, 500]) : 0,
     leaseMs,
@@ -135,11 +149,13 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
     actionKinds: {
       ...drawActions(chance),
       'produce misfit': misfit,
+      'set schedule': schedules.length,
       control: third.happens(0.5) ? third.next() * 4 : 0,
       ...drawMoreActions(third),
     },
     schemas,
-    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more) },
+    schedules,
+    handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more), 'takes seconds': 0 },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {
       ...drawDisturbances(chance, isRemote),
@@ -172,6 +188,11 @@ function drawHosts(chance: Chance, topics: readonly string[], isRemote: boolean)
   const producers = isRemote ? chance.whole(0, 2) : 0
   for (let i = 1; i <= producers; i += 1) hosts.push(drawHost(chance, `producer${i}`, [], isRemote))
   return hosts
+}
+
+/** So many workers of the same topics that a store lets some of them sleep for longer than the fallback. */
+function drawCrowd(chance: Chance, topics: readonly string[]): readonly HostPlan[] {
+  return Array.from({ length: chance.whole(4, 6) }, (_, i) => drawHost(chance, `crowd${i + 1}`, topics, true))
 }
 
 function drawHost(chance: Chance, name: string, topics: readonly string[], isRemote: boolean): HostPlan {
@@ -233,14 +254,23 @@ function drawDisturbances(chance: Chance, isRemote: boolean): Omit<Disturbances,
   }
 }
 
-type MoreHandlers = Pick<Plan['handlerKinds'], 'completes early' | 'calls its queue'>
+type MoreHandlers = Pick<
+  Plan['handlerKinds'],
+  'completes early' | 'calls its queue' | 'follows up' | 'follows up and throws' | 'snoozes'
+>
 
 function drawMoreHandlers(more: Chance): MoreHandlers {
   const weight = (): number => (more.happens(0.5) ? more.next() : 0)
-  return { 'completes early': weight(), 'calls its queue': weight() }
+  return {
+    'completes early': weight(),
+    'calls its queue': weight(),
+    'follows up': weight(),
+    'follows up and throws': weight() / 2,
+    snoozes: weight(),
+  }
 }
 
-function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers> {
+function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHandlers | 'takes seconds'> {
   const weight = (max: number): number => (chance.happens(0.5) ? chance.next() * max : 0)
   return {
     'returns at once': 1 + weight(5),
@@ -257,6 +287,19 @@ function drawHandlers(chance: Chance): Omit<Plan['handlerKinds'], keyof MoreHand
   }
 }
 
+/** So few that all of them may be caught up at once. */
+const OCCURRENCES_MAX = 60
+
+function drawSchedules(more: Chance, topics: readonly string[], stormMs: number): readonly SchedulePlanned[] {
+  const count = more.happens(0.4) ? more.whole(1, 2) : 0
+  return Array.from({ length: count }, (_, i) => {
+    const startMs = Math.floor(more.next() * stormMs * 0.5)
+    const everyMs = Math.max(1_000, more.spread(1_000, stormMs / 10))
+    const times = Math.min(OCCURRENCES_MAX, Math.floor((stormMs - startMs) / everyMs))
+    return { name: `s${i + 1}`, topic: more.pick(topics) ?? 'a', everyMs, startMs, times: Math.max(1, times) }
+  })
+}
+
 type MoreActions = Pick<Plan['actionKinds'], 'cancel running' | 'change by tag'>
 
 function drawMoreActions(more: Chance): MoreActions {
@@ -266,7 +309,7 @@ function drawMoreActions(more: Chance): MoreActions {
 
 function drawActions(
   chance: Chance,
-): Omit<Plan['actionKinds'], 'produce misfit' | 'control' | keyof MoreActions> {
+): Omit<Plan['actionKinds'], 'produce misfit' | 'set schedule' | 'control' | keyof MoreActions> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

@@ -92,7 +92,12 @@ function makeWorld(seed: number, withHistory: boolean): World {
     isControlled: (topic) => controls.isControlled(topic),
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
-    policyOf: () => ({ limit: plan.retry.limit, timeoutMs: plan.timeoutMs, ttlMs: undefined }),
+    policyOf: () => ({
+      limit: plan.retry.limit,
+      timeoutMs: plan.timeoutMs,
+      ttlMs: undefined,
+      isSkipped: false,
+    }),
   })
   const controls = new ControlsJudge({
     violations,

@@ -1,27 +1,37 @@
 export { Punctual } from './queue/punctual.ts'
 export type { PunctualOptions, QueueOptions } from './queue/settings.ts'
-export type { ProduceEntry } from './queue/queue.ts'
 export type { CancelCounts, CancelResult, RescheduleCounts } from './queue/filtering.ts'
 export type { FoundMessage, FoundSuccessor, MessagePage } from './queue/inspection.ts'
 export type { EndedTotals, RecentFigures, Stats } from './queue/stats.ts'
 export type { OverdueTopic } from './queue/overdue.ts'
 export type { DueBar, DueForecast } from './queue/forecast.ts'
 export type { FoundControl, FoundLimit } from './queue/controls.ts'
+export type { FoundSchedule, SchedulePage } from './queue/found-schedule.ts'
+export type { Schedules, SetResult } from './queue/schedules.ts'
 export type { FoundWorker } from './queue/workers.ts'
 export type { TopicHandlers, Why, WhyAbout, WhyBy } from './queue/why.ts'
-export type { AnyTopics } from './queue/topics.ts'
+export type { AnyTopics, ProduceEntry } from './queue/topics.ts'
 export type { InTransaction, TransactionOption } from './queue/transactions.ts'
 
 export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODES } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
-export { RetryIn, DeadLetter } from './core/outcome.ts'
+export { RetryIn, DeadLetter, Snooze } from './core/outcome.ts'
+export type { IfExpired } from './core/outcome.ts'
 export type { Duration, Moment } from './core/input/duration.ts'
 export type { MessageState, Priority, RememberedOutcome, ShownState } from './core/message.ts'
 export type { HandleOptions, RetryOptions } from './core/input/handle-options.ts'
 export type { Ahead, ForecastOptions, ListOptions, StatsOptions } from './core/input/questions.ts'
 export type { CancelOptions, Filter, FilterOptions, FilterProgress } from './core/input/filter.ts'
 export type { LimitOptions, PauseOptions, Rate, ResumeOptions } from './core/input/limits.ts'
-export type { IfExists, ProduceOptions, When } from './core/input/request.ts'
+export type {
+  IfExists,
+  FollowUpOptions,
+  MessageOptions,
+  ProduceOptions,
+  RescheduleOptions,
+  When,
+} from './core/input/request.ts'
+export type { Cadence, CatchUp, Overlap, SchedulePlan, ScheduleSpec } from './core/recurrence/spec.ts'
 export type { TransactionHandle } from './core/input/transaction.ts'
 export type { StandardSchema } from './core/input/schema.ts'
 export type { LatenessPercentiles } from './core/lateness.ts'

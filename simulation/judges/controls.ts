@@ -9,6 +9,7 @@
  *
  * It works with the changes alone and knows nothing of meters and gates.
  */
+import { isControl } from '../../src/core/control.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import type { LeaseRecord } from './lease-record.ts'
 import type { Violations } from './violations.ts'
@@ -55,8 +56,17 @@ export class ControlsJudge {
     this.#parts = parts
   }
 
-  /** A change takes effect. */
+  /** A change takes effect. With it the store forgets what is over, and does not remember when its clock is set back. */
   changed(change: contract.ControlChange, now: number): void {
+    this.#apply(change, now)
+    for (const state of this.#states.values()) {
+      if (isInForce(state, now)) continue
+      state.pausedUntil = 0
+      state.over = undefined
+    }
+  }
+
+  #apply(change: contract.ControlChange, now: number): void {
     const state = this.#state(change.topic)
     state.freeSince = Infinity
     if (change.kind === 'limit') {
@@ -90,7 +100,8 @@ export class ControlsJudge {
   /** A claim of due messages takes effect. */
   handedOut(leases: readonly contract.Lease[], now: number): void {
     const { violations, running } = this.#parts
-    for (const { id, topic, dueAt } of leases)
+    // Schedules go on while the whole queue is paused; what they fire waits.
+    for (const { id, topic, dueAt } of leases.filter((lease) => !isControl(lease.topic)))
       for (const state of this.#statesOf(topic)) {
         if (state.pausedUntil > now) violations.add('P14', `${id} of "${topic}" is handed out in a pause`)
         const rates = [state.rate, state.over].filter((rated) => rated !== undefined && rated.endsAt > now)
@@ -124,17 +135,12 @@ export class ControlsJudge {
   freeSince(topic: string): number {
     let since = -Infinity
     for (const state of this.#statesOf(topic)) {
-      if (this.#isInForce(state)) state.freeSince = Infinity
+      if (isInForce(state, this.#parts.storeNow())) state.freeSince = Infinity
       // What ended by itself is noticed now, which is later than it was.
       else if (state.freeSince === Infinity) state.freeSince = this.#parts.elapsed()
       since = Math.max(since, state.freeSince)
     }
     return since
-  }
-
-  #isInForce({ pausedUntil, rate, over, concurrency }: State): boolean {
-    const now = this.#parts.storeNow()
-    return pausedUntil > now || rate !== undefined || concurrency < Infinity || (over?.endsAt ?? 0) > now
   }
 
   #countIn(rated: Rated, id: string, now: number): void {
@@ -168,4 +174,8 @@ export class ControlsJudge {
     this.#states.set(topic, state)
     return state
   }
+}
+
+function isInForce({ pausedUntil, rate, over, concurrency }: State, now: number): boolean {
+  return pausedUntil > now || rate !== undefined || concurrency < Infinity || (over?.endsAt ?? 0) > now
 }

@@ -5,9 +5,10 @@
  *   left out    with at least as many slots as topics, a topic of which a process runs nothing waits for no other topic
  *
  * Both only of processes that are well: no call went wrong and they did not stand still since the wait began. Lost
- * wake-ups may cost the fallback interval (P9).
+ * wake-ups may cost the fallback interval (P9), and where many workers share their looks, those who died a minute.
  */
 import type { LeaseRecord } from './lease-record.ts'
+import { LOOK_MS_MAX, NEAR_MIN } from '../world/model-watch.ts'
 import type { SimulatedProcess } from '../world/process.ts'
 import type { World } from '../world/world.ts'
 
@@ -68,7 +69,10 @@ export class Fairness {
   #boundMs(): number {
     const { plan } = this.#world()
     const { latencyMs, timerLagMs, wakeDelayMs } = plan.faults
-    const wakeMs = plan.isRemote ? plan.fallbackMs + wakeDelayMs : 0
+    const isCrowd =
+      plan.engine === 'model' && plan.hosts.filter(({ topics }) => topics.length > 0).length > NEAR_MIN
+    const lookMs = isCrowd ? Math.max(plan.fallbackMs, LOOK_MS_MAX) : plan.fallbackMs
+    const wakeMs = plan.isRemote ? lookMs + wakeDelayMs : 0
     return HOLD_MS_MAX + SLACK_MS + wakeMs + TRAVELS * (latencyMs + timerLagMs)
   }
 }

@@ -15,7 +15,7 @@ export interface Holder extends Owner {
 }
 
 /** How a handler ended. `RetryIn` is an error like any other here. */
-export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter'
+export type HandlerEnd = 'returned' | 'threw' | 'threw DeadLetter' | 'snoozed'
 
 export type LeaseRecord = LeaseRef & {
   readonly from: 'due' | 'lapsed'
@@ -52,6 +52,8 @@ export type LeaseRecord = LeaseRef & {
   ended: HandlerEnd | undefined
   /** The handler said that it has completed. */
   isComplete: boolean
+  /** Ids of the follow-ups that the handler attached. */
+  readonly attached: string[]
   /** Somebody asked for its message to be cancelled while it had it. */
   isCancelled: boolean
   /** The handler asked for more time. */
@@ -66,4 +68,6 @@ export type LeasePolicy = {
   readonly limit: number
   readonly timeoutMs: number
   readonly ttlMs: number | undefined
+  /** Past its ttl it is skipped, and not dead. */
+  readonly isSkipped: boolean
 }

@@ -8,6 +8,7 @@
  *
  * Whether a settlement was the right one for what the handler did is judged in `settlement-rules`.
  */
+import { isControl } from '../../src/core/control.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type * as contract from '../../src/store/contract/store.ts'
@@ -40,6 +41,8 @@ type KnownSuccessor = {
 
 type Wait = { readonly since: number; readonly readyAt: number }
 
+/** An id that only schedules make. */
+const OCCURRENCE = /^\{.*\}@[^+]*Z$/
 type RemoveFrom = { readonly from: 'waiting' | 'dead'; readonly now: number }
 
 export type LedgerParts = {
@@ -64,8 +67,8 @@ export class Ledger {
   readonly #parts: LedgerParts
   readonly #known = new Map<string, Known>()
   readonly #leases = new Map<string, LeaseRecord>()
-  /** Ids that were ever stored. */
-  readonly #stored = new Set<string>()
+  /** Ids that were ever stored, and when that was for the first time, by the store's clock. */
+  readonly #stored = new Map<string, number>()
   readonly #completed = new Set<string>()
   /** Ids of messages that are done, until when they are taken. */
   readonly #remembered = new Map<string, number>()
@@ -85,6 +88,11 @@ export class Ledger {
 
   wasStored(id: string): boolean {
     return this.#stored.has(id)
+  }
+
+  /** Undefined for one that never was. */
+  firstStoredAt(id: string): number | undefined {
+    return this.#stored.get(id)
   }
 
   wasCompleted(id: string): boolean {
@@ -112,7 +120,7 @@ export class Ledger {
         if (existing === undefined) return
         const moment = boundedBy(message, existing.successor?.producedAt, now)
         existing.successor = { message, ...moment }
-        this.#stored.add(message.id)
+        if (!this.#stored.has(message.id)) this.#stored.set(message.id, now)
         return
       }
       case 'stored':
@@ -151,7 +159,9 @@ export class Ledger {
       wait: this.#wait(dueAt, now),
     })
     this.#produced += 1
-    this.#stored.add(message.id)
+    if (OCCURRENCE.test(message.id) && this.#stored.has(message.id))
+      this.#parts.violations.add('P13', `${message.id} fires a second time`)
+    if (!this.#stored.has(message.id)) this.#stored.set(message.id, now)
   }
 
   remove(
@@ -230,7 +240,7 @@ export class Ledger {
     }
     if (request.from === 'due') {
       this.#checkOrder(reply.leases, now)
-      this.#checkNext(request, reply.next, now)
+      this.#checkNext(request, reply, now)
     } else this.#checkNextLapse(request.owner, reply, now)
   }
 
@@ -317,8 +327,9 @@ export class Ledger {
       this.#expect('P5', `its moment, of ${id}`, message.successor?.dueAt, known.successor?.dueAt)
       this.#expect('P5', `the tags of ${id}`, message.tags.join(), (known.message.tags ?? []).join())
     }
-    for (const [id, { place }] of this.#known)
-      if (!seen.has(id)) violations.add('P2', `${id} is lost; it should be ${place}`)
+    for (const [id, { place, message }] of this.#known)
+      if (!seen.has(id) && !isControl(message.topic))
+        violations.add('P2', `${id} is lost; it should be ${place}`)
   }
 
   #settleOne(known: Known, settlement: contract.Settlement, now: number): void {
@@ -389,6 +400,7 @@ export class Ledger {
         limit: own.retry?.limit ?? topical.limit,
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,
         ttlMs: own.ttlMs,
+        isSkipped: own.ifExpired === 'skip',
       },
       isDelivered: false,
       deliveredAt: Infinity,
@@ -400,6 +412,7 @@ export class Ledger {
       ended: undefined,
       isCancelled: known.isCancelling,
       isComplete: false,
+      attached: [],
       hasExtended: false,
       abortedAt: undefined,
       settledAs: undefined,
@@ -476,9 +489,12 @@ export class Ledger {
     }
   }
 
-  /** Whoever sleeps as long as it was told must not sleep over a message. */
-  #checkNext(request: contract.ClaimDue, next: contract.Next, now: number): void {
-    if (next.state === 'EXPIRED') return
+  /**
+   * Whoever sleeps as long as it was told must not sleep over a message. Of those that a store counts on, others may watch
+   * it; whether they do is seen by what is late in the end.
+   */
+  #checkNext(request: contract.ClaimDue, { next, lookMs }: contract.ClaimReply, now: number): void {
+    if (next.state === 'EXPIRED' || lookMs !== undefined) return
     const until = next.state === 'NO_TASK' ? Infinity : now + next.ms
     for (const { place, dueAt, message } of this.#known.values()) {
       if (place !== 'waiting' || dueAt >= until) continue

@@ -2,13 +2,17 @@
  * Which settlement is the right one for what happened to a message (P2, P6). Judged from outside: from the lease, and
  * from what its handler was seen doing.
  *
- *   ack      the handler returned before it was told to end, or said that it has completed
+ *   ack      the handler returned before it was told to end, or said that it has completed; or its ttl was over, and it
+ *            is to be skipped then. It carries exactly what the handler attached (P15)
+ *   again    the handler snoozed
  *   retry    it threw, or had its time; or its lease lapsed, and the one before too. Only while attempts are left
  *   lapse    its lease lapsed, for the first time in a row; or the answer to the takeover was lost, and nobody knows more
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
  *   release  it was never started, or its worker stops, or was in doubt about the lease and told it to end
  */
 import { assertNever } from '../../src/core/errors.ts'
+import { isControl } from '../../src/core/control.ts'
+import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type { Settlement } from '../../src/store/contract/store.ts'
 import type { Holder, LeaseRecord } from './lease-record.ts'
 
@@ -20,11 +24,14 @@ export function judgeSettlement(
   elapsed: number,
 ): string | undefined {
   if (lease === undefined) return 'there never was such a lease'
+  if (isControl(settlement.topic)) return undefined // Judged by what it fires.
   if (lease.holder !== holder) return `${holder.name} settles the lease of ${lease.holder.name}`
   switch (settlement.kind) {
     case 'ack':
+      return judgeAck(lease) ?? judgeCarried(lease, settlement)
     case 'again':
-      return judgeAck(lease)
+      if (settlement.followUps !== undefined) return 'it carries messages, and does not complete'
+      return lease.ended === 'snoozed' ? undefined : `its handler ${handlerOf(lease)}`
     case 'lapse':
       return judgeLapse(lease)
     case 'retry':
@@ -42,8 +49,24 @@ export function judgeSettlement(
 function judgeAck(lease: LeaseRecord): string | undefined {
   const { ended, endedAt = 0, abortedAt = Infinity, isComplete } = lease
   if (isComplete) return undefined
+  if (lease.startedAt === undefined && lease.policy.isSkipped)
+    return isUnstarted(lease) ? undefined : 'it is a retry'
   if (ended !== 'returned') return `its handler ${handlerOf(lease)}`
   return abortedAt < endedAt ? 'its handler was told to end, and only then returned' : undefined
+}
+
+/** Its ttl asks for a first start in time; a worker that died has made none. */
+function isUnstarted({ attempt, lapses, policy }: LeaseRecord): boolean {
+  return lapses === attempt - 1 && policy.ttlMs !== undefined
+}
+
+/** P15: what the handler attached, and nothing else. */
+function judgeCarried(lease: LeaseRecord, settlement: Settlement): string | undefined {
+  const carried = followUpsOf(settlement).map(({ id }) => id)
+  const isSame = carried.join(' ') === lease.attached.join(' ')
+  return isSame
+    ? undefined
+    : `it carries "${carried.join(' ')}", and its handler attached "${lease.attached.join(' ')}"`
 }
 
 /** A process without a handler for it knows no limit, and lets it lapse as often as it finds it. */
@@ -79,7 +102,7 @@ function judgeDead(lease: LeaseRecord, reason: string, elapsed: number): string 
   if (startedAt === undefined) {
     if (reason === 'schema') return lease.isMisfit ? undefined : 'its payload fits'
     if (hadItsTime(lease, elapsed) && attempt > policy.limit) return undefined
-    if (reason === 'expired') return attempt === 1 && policy.ttlMs !== undefined ? undefined : 'it has no ttl'
+    if (reason === 'expired') return isUnstarted(lease) && !policy.isSkipped ? undefined : 'it has no ttl'
     return attempt > policy.limit + 1 ? undefined : `never started, attempt ${attempt} (${reason})`
   }
   if (ended === 'threw DeadLetter') return undefined
@@ -107,6 +130,7 @@ function failedFairly(lease: LeaseRecord, elapsed: number): string | undefined {
   if (isComplete) return 'its handler said that it has completed'
   if (hasExtended || endedAt - startedAt >= policy.timeoutMs || hadItsTime(lease, endedAt)) return undefined
   if (ended === 'returned') return 'its handler returned in time'
+  if (ended === 'snoozed') return 'its handler snoozed'
   return ended === undefined ? 'its handler still runs, and has time' : undefined
 }
 

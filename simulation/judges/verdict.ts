@@ -2,15 +2,21 @@
  * The calm after the storm, and what must be true by its end:
  *
  *   recovery   every message that was or comes due is handled or dead, within lease + fallback + backoff + retry wait
- *   promptness each worker alone still handles a new message within the fallback interval, with wake-ups lost or not
+ *   promptness new messages are handled at once, with all wake-ups lost within the fallback interval, and where all workers
+ *              but one stand still within a minute
+ *   spread     as many long messages as all workers together have slots for start side by side
  *   rest       a queue with nothing to do hardly calls its store
  *   end        every worker stops without an error, and the store holds exactly what it should
  */
+import { isControl } from '../../src/core/control.ts'
 import { takeCensus } from '../../src/testing/census.ts'
 import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
 import type { Host } from '../world/host.ts'
 import { checkCalmControls, liftControls } from './calm-controls.ts'
 import type { Holder } from './lease-record.ts'
+import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
+import { LOOK_MS_MAX } from '../world/model-watch.ts'
+import { checkSchedules } from './schedule-check.ts'
 import { LATER_MS_MAX } from '../world/schemas.ts'
 import type { World } from '../world/world.ts'
 
@@ -22,6 +28,10 @@ const IDLE_MS = 120_000
 const EXTENSIONS_MAX = 4
 const PROBE_DELAY_MS = 500
 const PROBE_SLACK_MS = 1_000
+/** One that woke all may hide that nobody watches; the next one does not. */
+const PROMPT_ROUNDS = 3
+/** Those who fetched what they cannot start give it back after a while. */
+const SPREAD_MS = 3_000
 
 /** Puts the probes; holds no lease, never dies. */
 export const NOBODY: Holder = {
@@ -47,9 +57,14 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)
+  checkSchedules(world)
   await checkCensus(world)
   if (isOver()) return
   await checkPromptness(world, hosts)
+  if (isOver()) return
+  await checkSpread(world, hosts)
+  if (isOver()) return
+  await checkEachAlone(world, hosts)
   if (isOver()) return
   await checkIdle(world, hosts)
   if (isOver()) return
@@ -65,7 +80,9 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
   const { leaseMs, fallbackMs, timeoutMs, retryWaitMaxMs, patienceMs } = plan
   const stopMs = Math.max(...hosts.map(({ plan: { stopTimeoutMs } }) => stopTimeoutMs)) + STOP_OVERTIME_MS
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
-  const latest = [...ledger.messages.values()].reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
+  const latest = [...ledger.messages.values()]
+    .filter(({ message }) => !isControl(message.topic))
+    .reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
   const dueMs = Math.max(0, latest - storeTime.now())
   const setBackMs = storeTime.setBackMs // Leases of before last so much longer.
   return (
@@ -80,38 +97,88 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
 }
 
 function checkRecovered({ ledger, violations }: World): void {
-  for (const [id, { place, lease }] of ledger.messages) {
-    if (place === 'dead') continue
+  for (const [id, { place, lease, message }] of ledger.messages) {
+    if (place === 'dead' || isControl(message.topic)) continue
     const whose = lease === undefined ? '' : `, leased by ${lease.holder.name}`
     violations.add('liveness', `${id} is still ${place}${whose} long after the storm`)
   }
 }
 
-/** One worker at a time, while all others stand still, gets messages that nobody tells it of. */
+/** P9, first half: all workers live, and nobody tells them of new messages; or somebody does, and nothing is late. */
 async function checkPromptness(world: World, hosts: readonly Host[]): Promise<void> {
   const { plan, timeline, violations } = world
-  const isWoken = plan.engine === 'memory'
-  const patienceMs = PROBE_DELAY_MS + (isWoken ? 0 : plan.fallbackMs) + PROBE_SLACK_MS
+  const patienceMs = PROBE_DELAY_MS + (plan.isDeafAfterwards ? plan.fallbackMs : 0) + PROBE_SLACK_MS
+  const isHandled = (topic: string): boolean =>
+    hosts.some((host) => host.process !== undefined && host.plan.topics.includes(topic))
+  for (let round = 1; round <= PROMPT_ROUNDS; round += 1) {
+    const ids = await putProbes(world, `all ${round}`, plan.topics.filter(isHandled))
+    await timeline.runUntil(timeline.now + patienceMs, () => violations.any)
+    expectHandled(world, ids, 'the workers have', patienceMs)
+    await timeline.runUntil(timeline.now + PROBE_SLACK_MS, () => violations.any)
+  }
+}
+
+/** P12: who is full hands the rest on. Only where wake-ups arrive, and handlers have the time. */
+async function checkSpread(world: World, hosts: readonly Host[]): Promise<void> {
+  const { ledger, plan, timeline, violations } = world
+  if (plan.isDeafAfterwards || plan.schemas === 'later' || plan.timeoutMs < 2 * LONG_PROBE_MS) return
+  for (const topic of plan.topics) {
+    const slots = hosts.reduce((sum, host) => sum + slotsFor(host, topic), 0)
+    const ids: string[] = []
+    for (let place = 1; place <= slots; place += 1)
+      ids.push(...(await putProbes(world, String(place), [topic], LONG_PROBE)))
+    await timeline.runUntil(timeline.now + PROBE_DELAY_MS + SPREAD_MS, () => violations.any)
+    for (const id of ids)
+      if (ledger.messages.get(id)?.lease?.startedAt === undefined)
+        violations.add('P12', `"${id}" has not started beside the others, though there are ${slots} slots`)
+    await timeline.runUntil(timeline.now + 3 * LONG_PROBE_MS, () => violations.any)
+  }
+}
+
+/** How many of a topic a worker can run while its other topics have nothing to do. */
+function slotsFor({ process, plan: { concurrency, topicConcurrency, topics } }: Host, topic: string): number {
+  if (process === undefined || !topics.includes(topic)) return 0
+  const reserved = concurrency < topics.length ? 0 : topics.length - 1
+  return Math.min(topicConcurrency, concurrency - reserved)
+}
+
+/** P9, second half: one worker at a time, while all others stand still, gets messages that nobody tells it of. */
+async function checkEachAlone(world: World, hosts: readonly Host[]): Promise<void> {
+  const { plan, timeline, violations } = world
+  const patienceMs = PROBE_DELAY_MS + longestLookMs(plan) + PROBE_SLACK_MS
   for (const host of hosts) {
     if (host.process === undefined || host.plan.topics.length === 0) continue
     for (const other of hosts) if (other !== host) other.process?.freeze(patienceMs + SLACK_MS)
     await timeline.runUntil(timeline.now + SLACK_MS / 2, () => violations.any) // What was sent before has arrived.
-    const ids = await putProbes(world, host)
+    const ids = await putProbes(world, host.name, host.plan.topics)
     await timeline.runUntil(timeline.now + patienceMs, () => violations.any)
-    for (const id of ids) {
-      if (!world.ledger.wasCompleted(id))
-        violations.add('P9', `${host.name} has not handled "${id}" within ${patienceMs} ms`)
-    }
+    expectHandled(world, ids, `${host.name} has`, patienceMs)
     if (plan.actionKinds.control > 0) await checkCalmControls(world, host)
     await timeline.runUntil(timeline.now + SLACK_MS, () => violations.any)
   }
 }
 
+function expectHandled({ ledger, violations }: World, ids: readonly string[], who: string, ms: number): void {
+  for (const id of ids)
+    if (!ledger.wasCompleted(id)) violations.add('P9', `${who} not handled "${id}" within ${ms} ms`)
+}
+
+/** After this every worker has looked on its own. */
+function longestLookMs({ engine, fallbackMs }: World['plan']): number {
+  if (engine === 'memory' || engine === 'memory, slow') return 0
+  return engine === 'model' ? Math.max(fallbackMs, LOOK_MS_MAX) : fallbackMs
+}
+
 /** Straight into the store. */
-async function putProbes(world: World, { name, plan: { topics } }: Host): Promise<readonly string[]> {
+async function putProbes(
+  world: World,
+  name: string,
+  topics: readonly string[],
+  kind = 'probe',
+): Promise<readonly string[]> {
   const { history } = world
-  const ids = topics.map((topic) => `probe ${name} ${topic}`)
-  history.note(name, () => `is alone, and gets ${ids.join(', ')}`)
+  const ids = topics.map((topic) => `${kind} ${name} ${topic}`)
+  history.note('nobody', () => `puts ${ids.join(', ')}`)
   const direct = world.direct()
   for (const [i, id] of ids.entries()) {
     await direct.put([

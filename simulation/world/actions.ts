@@ -1,4 +1,5 @@
 /** What users do with a queue, at random: each action goes through the public API of some living process. */
+import { isControl } from '../../src/core/control.ts'
 import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import type { ProduceOptions } from '../../src/core/input/request.ts'
 import type { Queue } from '../../src/queue/queue.ts'
@@ -7,7 +8,7 @@ import { actOnControls } from './control-actions.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
 import { MISFIT } from './schemas.ts'
-import type { World } from './world.ts'
+import { BEGINS_AT, type World } from './world.ts'
 
 export type ActionKind =
   | 'produce'
@@ -22,6 +23,7 @@ export type ActionKind =
   | 'look'
   | 'many at once'
   | 'produce misfit'
+  | 'set schedule'
   | 'cancel running'
   | 'change by tag'
   | 'control'
@@ -32,6 +34,8 @@ type SingleKind = Exclude<ActionKind, 'many at once'>
 const MANY = 4
 const CHANGES = ['produce', 'produce many', 'produce again', 'reschedule', 'revive all'] as const
 
+/** Longer than any simulation. */
+const CATCH_UP_MS = 365 * 86_400_000
 const TAGS = ['red', 'blue', 'red and blue'] as const
 
 /** How many of the ids are drawn from a small set, so that they meet again. */
@@ -124,6 +128,8 @@ export class Actions {
         return
       case 'produce misfit':
         return this.#produceMisfit(process)
+      case 'set schedule':
+        return this.#setSchedule(queue)
       case 'control':
         return actOnControls(this.#world, queue, this.#topic(), this.#chance)
       case 'look':
@@ -170,6 +176,23 @@ export class Actions {
     if (!this.#world.ledger.wasStored(id)) this.#world.violations.add('P2', `${id} was promised, not stored`)
   }
 
+  /** Mostly the same again; sometimes another payload, which is an edit. */
+  async #setSchedule(queue: Queue): Promise<void> {
+    const planned = this.#chance.pick(this.#world.plan.schedules)
+    if (planned === undefined) return
+    const { name, topic, everyMs, startMs, times } = planned
+    const start = BEGINS_AT + startMs
+    await queue.schedules.set(name, {
+      topic,
+      payload: { n: this.#chance.happens(0.7) ? 0 : this.#chance.whole(1, 3) },
+      every: everyMs,
+      start,
+      end: start + (times - 1) * everyMs,
+      catchUp: { all: CATCH_UP_MS, max: 100 },
+    })
+    if (this.#chance.happens(0.3)) await queue.schedules.list()
+  }
+
   #ifExists(): Pick<ProduceOptions, 'ifExists' | 'latest'> {
     const ifExists = this.#chance.pick(['keep', 'replace', 'fail'] as const)
     if (ifExists !== 'replace' || this.#more.happens(0.5)) return { ifExists }
@@ -209,7 +232,9 @@ export class Actions {
         ? { at: Math.max(0, storeTime.now() + delay - chance.whole(0, 1_000)) }
         : { delay }),
       ...(chance.happens(0.3) ? { priority: chance.pick(['high', 'normal', 'low'] as const) } : {}),
-      ...(chance.happens(0.15) ? { ttl: chance.pick([0, 10, 60_000]) } : {}),
+      ...(chance.happens(0.15)
+        ? { ttl: chance.pick([0, 10, 60_000]), ifExpired: chance.pick(['dead', 'skip'] as const) }
+        : {}),
       ...(chance.happens(0.15)
         ? { retry: { limit: chance.whole(0, 5), delays: [chance.whole(0, plan.retryWaitMaxMs)] } }
         : {}),
@@ -232,7 +257,7 @@ export class Actions {
 
   /** One that exists, most of the time. */
   #someId(): string {
-    const ids = [...this.#world.ledger.messages.keys()]
+    const ids = [...this.#world.ledger.messages.keys()].filter((id) => !isControl(id))
     return (this.#chance.happens(0.8) ? this.#chance.pick(ids) : undefined) ?? this.#ownId()
   }
 }

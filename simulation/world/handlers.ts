@@ -1,6 +1,6 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
 import { assertNever, UsageError } from '../../src/core/errors.ts'
-import { DeadLetter, RetryIn } from '../../src/core/outcome.ts'
+import { DeadLetter, RetryIn, Snooze } from '../../src/core/outcome.ts'
 import type { Message } from '../../src/runtime/handler.ts'
 import type { Chance } from './chance.ts'
 import type { LeaseRecord } from '../judges/lease-record.ts'
@@ -22,8 +22,15 @@ export type HandlerKind =
   | 'asks for more time'
   | 'completes early'
   | 'calls its queue'
+  | 'takes seconds'
+  | 'follows up'
+  | 'follows up and throws'
+  | 'snoozes'
 
 const SOON_MS = 40
+/** What the ids of probes begin with that keep a slot for a while, and for how long. */
+export const LONG_PROBE = 'long probe'
+export const LONG_PROBE_MS = 6_000
 
 type Scene = {
   readonly world: World
@@ -34,7 +41,8 @@ type Scene = {
 }
 
 /** On a good day handlers end well, and within their time. */
-export function calmKind({ policy: { timeoutMs } }: LeaseRecord): HandlerKind {
+export function calmKind({ id, policy: { timeoutMs } }: LeaseRecord): HandlerKind {
+  if (id.startsWith(LONG_PROBE)) return 'takes seconds'
   return timeoutMs > 2 * SOON_MS ? 'returns soon' : 'returns at once'
 }
 
@@ -68,6 +76,14 @@ export function perform(kind: HandlerKind, scene: Scene): unknown {
       return completeEarly(scene)
     case 'calls its queue':
       return callQueue(scene)
+    case 'takes seconds':
+      return pass(scene, LONG_PROBE_MS)
+    case 'follows up':
+      return followUp(scene)
+    case 'follows up and throws':
+      return followUp(scene).then(() => Promise.reject(new Error('no luck')))
+    case 'snoozes':
+      throw new Snooze(chance.whole(0, world.plan.retryWaitMaxMs))
     default:
       return assertNever(kind)
   }
@@ -113,6 +129,30 @@ async function completeEarly(scene: Scene): Promise<void> {
   message.complete()
   await pass(scene, chance.spread(1, longMs(scene)))
   if (chance.happens(0.5)) throw new Error('too late to matter')
+}
+
+const FOLLOW_UPS_MAX = 3
+
+/** Attaches what should come next: some with an id that meets others, some with one of their own. */
+async function followUp(scene: Scene): Promise<void> {
+  const { chance, lease, message, world } = scene
+  for (let i = chance.whole(1, FOLLOW_UPS_MAX); i > 0; i -= 1) {
+    if (lease.settledAs !== undefined || lease.abortedAt !== undefined) return
+    // A chain must end, or the calm after the storm never comes.
+    const isLong = message.id.length > 60
+    const id = chance.happens(0.3)
+      ? { id: `own${chance.whole(1, 30)}` }
+      : isLong
+        ? {}
+        : { id: `${message.id}+` }
+    const ifExists = chance.pick(['keep', 'replace'] as const)
+    const topic = chance.pick(world.plan.topics) ?? 'a'
+    const delay = chance.spread(0, world.plan.stormMs / 4)
+    const attached = message.followUp(topic, { n: 0 }, { delay, ifExists, ...id })
+    // What is over when it speaks is attached to nothing.
+    lease.attached.push(await attached)
+    if (chance.happens(0.5)) await pass(scene, chance.next() * SOON_MS)
+  }
 }
 
 /** Chained work: a handler that may still run may use its queue, also while that stops. */

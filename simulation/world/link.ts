@@ -29,7 +29,7 @@ export class Link extends StoreWrapper {
   readonly #chance: Chance
 
   constructor(world: World, process: SimulatedProcess, chance: Chance) {
-    super(new AuditedStore(world, process), world.plan.isRemote ? { shared: true, wakes: 'hint' } : {})
+    super(new AuditedStore(world, process), overrides(world))
     this.#world = world
     this.#process = process
     this.#chance = chance
@@ -184,6 +184,12 @@ export class Link extends StoreWrapper {
       throw error
     }
   }
+}
+
+/** An engine that many share through a network loses wake-ups. */
+function overrides({ plan }: World): Partial<contract.Capabilities> {
+  if (!plan.isRemote) return {}
+  return plan.engine === 'model' ? { shared: true } : { shared: true, wakes: 'hint' }
 }
 
 function unavailable(verb: string): UnavailableError {

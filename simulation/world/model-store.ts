@@ -1,6 +1,6 @@
 /**
  * A model of a store on a server, such as Redis: everything in one place that many processes share, leases handed out
- * ahead of their moment, small batches, wake-ups that are only hints. As plain as can be: one map, and a look at all
+ * ahead of their moment, small batches, wake-ups that are only hints and go to those who watch (`model-watch`). As plain as can be: one map, and a look at all
  * of it whenever something is asked. It passes the conformance suite like every engine.
  */
 import type { TopicControl } from '../../src/core/controls.ts'
@@ -18,6 +18,7 @@ import type * as contract from '../../src/store/contract/store.ts'
 import { modelClaim } from './model-claim.ts'
 import { freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
+import { ModelWatch, type RoomLeft } from './model-watch.ts'
 
 const OWNED_PAGE = 10
 
@@ -37,6 +38,7 @@ export class ModelStore implements contract.Store {
     readonly call: (wake: contract.WakeUp) => void
     readonly owner: string | undefined
   }>()
+  readonly #watch: ModelWatch
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   readonly #controls = new Map<string, TopicControl>()
@@ -45,17 +47,22 @@ export class ModelStore implements contract.Store {
   #deaths = 0
   /** By topic, the latest moment until which a claimer may sleep: what is due before it must wake them. */
   readonly #promisedAt = new Map<string, number>()
-  /** Why sleepers must be woken: for each change the owner who released, undefined for all other changes. */
-  #wakesFor: (string | undefined)[] = []
+  /** Why sleepers must be woken: by topic the moment, and the owner who released, undefined for all other changes. */
+  #wakesFor = new Map<string, { readonly dueAt: number; readonly giver: string | undefined }>()
   #isClosed = false
 
   constructor(now: () => number, { batchMax, leadMs, wantsMax = 1_000 }: ModelOptions) {
     this.#now = now
+    this.#watch = new ModelWatch(now, {
+      listens: (owner) => [...this.#listeners].some((one) => one.owner === owner),
+      ring: (owner) => this.#ring((one) => one === owner),
+      ringAll: (but) => this.#ring((one) => but === undefined || one !== but),
+    })
     this.capabilities = {
       engine: 'model',
       durability: 'server',
       shared: true,
-      wakes: 'hint',
+      wakes: 'some',
       batchMax,
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
@@ -175,6 +182,7 @@ export class ModelStore implements contract.Store {
   async leave(owner: string): Promise<void> {
     this.#admit(0)
     this.#workers.leave(owner, this.#now())
+    this.#watch.forgetLooks(owner)
   }
 
   async workers(): Promise<contract.WorkersReply> {
@@ -301,7 +309,66 @@ export class ModelStore implements contract.Store {
     })
     for (const [topic, control] of claim.charged) this.#controls.set(topic, control)
     for (const [topic, at] of claim.told) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    return { leases, next: claim.next, ...(claim.limited.length === 0 ? {} : { limited: claim.limited }) }
+    const limited = claim.limited.length === 0 ? {} : { limited: claim.limited }
+    const told =
+      request.sleeper === undefined ? {} : this.#stand(request, request.sleeper, leases, claim.next)
+    return { leases, next: claim.next, ...told, ...limited }
+  }
+
+  /** A worker that sleeps takes its places, and is told what it watches. */
+  #stand(
+    { owner, wants, limit, leadMs }: contract.ClaimDue,
+    { fallbackMs, busy }: contract.SleepingAsker,
+    leases: readonly contract.Lease[],
+    known: contract.Next,
+  ): Omit<contract.ClaimReply, 'leases'> {
+    const now = this.#now()
+    const set = wants
+      .map(({ topic }) => topic)
+      .toSorted()
+      .join('\n')
+    this.#watch.forgetLooks(owner, set)
+    for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)
+    let at = Infinity
+    for (const want of wants) {
+      const taken = leases.filter(({ topic }) => topic === want.topic)
+      const head = this.#headOf(want.topic)
+      if (taken.length === 0 && head === Infinity && !this.#watch.knows(want.topic)) continue
+      const room = roomLeft(want.limit - taken.length, want.limit, limit - leases.length, limit)
+      const lateMs = Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
+      const attendance = { topic: want.topic, owner, room, lateMs, hasHead: head < Infinity }
+      if (this.#watch.attend(attendance)) at = Math.min(at, head)
+    }
+    if (known.state === 'EXPIRED') return { next: known }
+    // All are told when a pause or a limit lets something through.
+    const horizon = now + Math.min(leadMs, this.capabilities.leadMs)
+    const next = this.#controls.size > 0 ? known : nextAt(at, horizon)
+    if (wants.length === 0) return { next }
+    const isFull = leases.length === limit
+    if (isFull) this.#watch.forgetLooks(owner)
+    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, at < Infinity)
+    this.#watch.expect(
+      owner,
+      wants.map(({ topic }) => topic),
+      lookAt,
+    )
+    return { next, lookMs: lookAt - now, lapseMs: this.#lapseMs(owner, lookAt, fallbackMs) }
+  }
+
+  /** Those who look within the fallback see to leases that end before their next look, all to those that have. */
+  #lapseMs(owner: string, lookAt: number, fallbackMs: number): number {
+    const now = this.#now()
+    const ends = this.#running().filter(({ held }) => held.endsAt <= now || held.owner !== owner)
+    const first = ends[0]?.held.endsAt ?? Infinity
+    if (first <= now) return 0
+    return first <= lookAt && lookAt <= now + fallbackMs ? first - now : Infinity
+  }
+
+  #headOf(topic: string): number {
+    const waiting = [...this.#entries.values()].filter(
+      ({ place, message }) => place === 'waiting' && message.topic === topic,
+    )
+    return Math.min(Infinity, ...waiting.map(({ dueAt }) => dueAt))
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -389,7 +456,8 @@ export class ModelStore implements contract.Store {
   /** One that runs ends. At its limit, that lets another one start. */
   #noteFreed(topic: string, releasedBy: string | undefined): void {
     const running = this.#running().filter(({ entry }) => entry.message.topic === topic).length
-    if (running === this.#controls.get(topic)?.limit.concurrency) this.#wakesFor.push(releasedBy)
+    if (running !== this.#controls.get(topic)?.limit.concurrency) return
+    this.#wakesFor.set(topic, { dueAt: this.#now(), giver: releasedBy })
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {
@@ -402,7 +470,9 @@ export class ModelStore implements contract.Store {
     entry.dueAt = dueAt
     const { topic } = entry.message
     if (dueAt >= this.#promised(topic)) return
-    this.#wakesFor.push(releasedBy)
+    const known = this.#wakesFor.get(topic)
+    const giver = known === undefined || known.giver === releasedBy ? releasedBy : undefined
+    this.#wakesFor.set(topic, { dueAt: Math.min(dueAt, known?.dueAt ?? Infinity), giver })
     // One that released is not woken, and still sleeps as long as it was told.
     if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
   }
@@ -414,10 +484,16 @@ export class ModelStore implements contract.Store {
   #changing<T>(change: () => T): T {
     const result = change()
     const causes = this.#wakesFor
-    this.#wakesFor = []
-    for (const { call, owner } of this.#listeners)
-      if (causes.some((releasedBy) => releasedBy === undefined || releasedBy !== owner)) call({ kind: 'due' })
+    this.#wakesFor = new Map()
+    for (const [topic, { dueAt, giver }] of causes) this.#watch.wake(topic, dueAt, giver)
     return result
+  }
+
+  /** Returns whether anybody heard it. */
+  #ring(isMeant: (owner: string | undefined) => boolean): boolean {
+    const meant = [...this.#listeners].filter(({ owner }) => isMeant(owner))
+    for (const { call } of meant) call({ kind: 'due' })
+    return meant.length > 0
   }
 
   /** By the end of their leases. */
@@ -436,4 +512,9 @@ export class ModelStore implements contract.Store {
     if (this.#isClosed) throw new UnavailableError('STORE_CLOSED', 'the model is closed; make a new one.')
     admitEntries(entries, this.capabilities.batchMax)
   }
+}
+
+function roomLeft(its: number, asked: number, all: number, limit: number): RoomLeft {
+  if (its === 0 || all === 0) return 'none'
+  return 2 * its >= asked && 2 * all >= limit ? 'enough' : 'some'
 }

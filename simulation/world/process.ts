@@ -5,6 +5,7 @@
  *
  * Watches what its queue does with the handlers: each start needs a lease that was delivered here, lives, and is due.
  */
+import { isControl } from '../../src/core/control.ts'
 import { Queue } from '../../src/queue/queue.ts'
 import { ABORT_GRACE_MS } from '../../src/runtime/consumers.ts'
 import type { Message } from '../../src/runtime/handler.ts'
@@ -126,7 +127,8 @@ export class SimulatedProcess implements Holder {
     const key = `${lease.id} ${lease.attempt}`
     this.#delivered.set(key, [...(this.#delivered.get(key) ?? []), lease])
     this.#world.history.note(this.name, () => `gets ${lease.id} attempt ${lease.attempt} (${lease.from})`)
-    if (lease.from !== 'due') return
+    // Our own have slots of their own, and no handler that could be seen to start.
+    if (lease.from !== 'due' || isControl(lease.topic)) return
     this.#unstarted.set(key, lease)
     this.#idleSince.set(lease.topic, Infinity)
     this.#latecomers.delete(lease.topic)
@@ -337,6 +339,8 @@ export class SimulatedProcess implements Holder {
       tally.completed += 1
       expectSettled(event, 'ack')
     })
+    queue.on('skipped', (event) => expectSettled(event, 'ack'))
+    queue.on('snoozed', (event) => expectSettled(event, 'again'))
     queue.on('retrying', (event) => expectSettled(event, 'retry', 'lapse'))
     queue.on('dead', (event) => expectSettled(event, 'dead'))
     queue.on('lost', ({ id, attempt, maybeSettled }) => {
@@ -350,5 +354,6 @@ export class SimulatedProcess implements Holder {
 }
 
 function endOf(error: unknown): HandlerEnd {
-  return error instanceof Error && error.name === 'DeadLetter' ? 'threw DeadLetter' : 'threw'
+  const name = error instanceof Error ? error.name : ''
+  return name === 'DeadLetter' ? 'threw DeadLetter' : name === 'Snooze' ? 'snoozed' : 'threw'
 }

@@ -31,6 +31,8 @@ export const ERROR_CODES = {
   HANDLER_EXISTS: 'a second handler for one topic',
   STORE_URL_INVALID: 'a store URL that no engine understands',
   STORE_INVALID: 'a store object that does not keep the contract',
+  CRON_INVALID: 'a cron expression that cannot be read, or that never comes',
+  ATTEMPT_OVER: 'a follow-up attached after its handler had ended',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
   STORE_UNREPLICATED: 'the primary took the call, but too few replicas confirmed it in time',

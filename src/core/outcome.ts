@@ -5,6 +5,7 @@
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
 import { DELAY_MS_MAX, formatDuration, parseDuration, type Duration } from './input/duration.ts'
 import { assertNever } from './errors.ts'
+import type { DueMoment } from './input/request.ts'
 import type { RememberedOutcome } from './message.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */
@@ -15,6 +16,18 @@ export class RetryIn extends Error {
   constructor(delay: Duration, options?: { message?: string; cause?: unknown }) {
     const delayMs = parseDuration(delay, 'delay')
     super(options?.message ?? `retry in ${formatDuration(delayMs)}`, { cause: options?.cause })
+    this.delayMs = delayMs
+  }
+}
+
+/** Throw it from a handler that cannot work yet: the message is due again then, and no attempt is counted. */
+export class Snooze extends Error {
+  override readonly name = 'Snooze'
+  readonly delayMs: number
+
+  constructor(delay: Duration, options?: { message?: string; cause?: unknown }) {
+    const delayMs = parseDuration(delay, 'delay')
+    super(options?.message ?? `snooze for ${formatDuration(delayMs)}`, { cause: options?.cause })
     this.delayMs = delayMs
   }
 }
@@ -34,6 +47,8 @@ export class DeadLetter extends Error {
 export type Ending =
   /** `isOwnWord`: the handler said that it has completed. */
   | { readonly kind: 'returned'; readonly result?: unknown; readonly isOwnWord?: true }
+  /** It asks to be due again then. */
+  | { readonly kind: 'again'; readonly when: DueMoment }
   | { readonly kind: 'threw'; readonly error: unknown }
   | { readonly kind: 'timed out'; readonly timeoutMs: number }
   /** We ended it, and it is not the fault of the message: the worker stops, or its lease was in doubt. */
@@ -41,6 +56,10 @@ export type Ending =
 
 export type Outcome =
   | { readonly kind: 'ack'; readonly remember?: RememberedEnd; readonly isOwnWord?: true }
+  /** Too late to be useful, and completed without having run. */
+  | { readonly kind: 'skip'; readonly remember?: RememberedEnd }
+  /** Due again then, this attempt not counted. */
+  | { readonly kind: 'again'; readonly when: DueMoment }
   | { readonly kind: 'release' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly isLapse?: true }
   /** Back in its place, due as before: its worker died or was cut off. */
@@ -69,6 +88,8 @@ export function decideOutcome(attempt: number, ending: Ending, policy: RetryPoli
   switch (ending.kind) {
     case 'returned':
       return ACK
+    case 'again':
+      return ending
     case 'stopped':
       return RELEASE
     case 'threw':
@@ -85,6 +106,7 @@ export function decideOutcome(attempt: number, ending: Ending, policy: RetryPoli
 }
 
 function decideThrown(attempt: number, error: unknown, policy: RetryPolicy, chance: number): Outcome {
+  if (isSnooze(error)) return { kind: 'again', when: { delayMs: storableMs(error.delayMs) } }
   const asked = isRetryIn(error) ? error.delayMs : undefined
   const deadLetter = asked === undefined ? findDeadLetter(error) : undefined
   if (deadLetter !== undefined)
@@ -134,15 +156,27 @@ export function decideLapse({ attempt, lapses, policy, chance }: Lapse): Outcome
 
 export type Start = {
   readonly attempt: number
+  /** How many leases of this message had lapsed in a row before. */
+  readonly lapses: number
+  /** Since the moment that was last set by produce, reschedule or snooze. */
   readonly latenessMs: number
   readonly ttlMs: number | undefined
+  readonly ifExpired: IfExpired
   readonly policy: RetryPolicy
 }
 
+/** What becomes of a message that was not started within its ttl. */
+export type IfExpired = 'dead' | 'skip'
+
+const SKIP: Outcome = { kind: 'skip' }
+
 /** Whether a message may still be started; undefined when it may. */
-export function decideStart({ attempt, latenessMs, ttlMs, policy }: Start): Outcome | undefined {
-  // The ttl asks for a first start in time. A retry comes when its policy says, however late that is.
-  if (ttlMs !== undefined && attempt === 1 && latenessMs > ttlMs) {
+export function decideStart(start: Start): Outcome | undefined {
+  const { attempt, lapses, latenessMs, ttlMs, policy } = start
+  // The ttl asks for a first start in time: workers that died have not made one. A retry comes when its policy says,
+  // however late that is.
+  if (ttlMs !== undefined && lapses === attempt - 1 && latenessMs > ttlMs) {
+    if (start.ifExpired === 'skip') return SKIP
     const error = `not started within ${formatDuration(ttlMs)} after it was due`
     return { kind: 'dead', reason: 'expired', error }
   }
@@ -193,13 +227,15 @@ function isErrorLike(value: unknown): value is Error {
 }
 
 function isRetryIn(error: unknown): error is RetryIn {
-  return (
-    isErrorLike(error) &&
-    error.name === 'RetryIn' &&
-    'delayMs' in error &&
-    typeof error.delayMs === 'number' &&
-    !Number.isNaN(error.delayMs)
-  )
+  return isErrorLike(error) && error.name === 'RetryIn' && hasDelay(error)
+}
+
+function isSnooze(error: unknown): error is Snooze {
+  return isErrorLike(error) && error.name === 'Snooze' && hasDelay(error)
+}
+
+function hasDelay(error: Error): error is Error & { delayMs: number } {
+  return 'delayMs' in error && typeof error.delayMs === 'number' && !Number.isNaN(error.delayMs)
 }
 
 /** The error itself, or one that caused it: wrapping an error does not change what it says. */

@@ -13,8 +13,9 @@
  *                  saturated ── room ──► reading
  *
  * Arm, read, wait: in `reading` a wake-up is remembered (`woken`), so that one which comes between the store's
- * look and its answer is never forgotten. Each answer gives a new wait, and never exceed the fallback
- * interval, so that a lost wake-up costs at most that (P9). Failures rest longer and longer, and never spin.
+ * look and its answer is never forgotten. Each answer gives a new wait, which never exceeds the fallback
+ * interval, so that a lost wake-up costs at most that (P9); unless the store says when to look, because others look
+ * meanwhile. Failures rest longer and longer, and never spin.
  */
 import { exponentialMs, type Exponential } from './backoff.ts'
 import { TIMER_MS_MAX } from './input/duration.ts'
@@ -52,8 +53,16 @@ export type ScheduleEvent =
   /** Something that was held back for want of room can now be asked for. */
   | { readonly kind: 'room' }
   | { readonly kind: 'timer' }
-  /** `got`: how many messages came; `room`: whether there is room for more. */
-  | { readonly kind: 'answer'; readonly next: NextAnswer; readonly got: number; readonly room: boolean }
+  /** `got`: how many messages came; `room`: whether there is room for more; `lookMs`: the longest wait, in place of ours. */
+  | {
+      readonly kind: 'answer'
+      readonly next: NextAnswer
+      readonly got: number
+      readonly room: boolean
+      readonly lookMs?: number
+    }
+  /** The store said elsewhere when to read next: a wait begins anew. */
+  | { readonly kind: 'told'; readonly ms: number }
   /** `chance`: uniform in [0, 1), to spread the pauses of many processes. */
   | { readonly kind: 'failure'; readonly chance: number }
   | { readonly kind: 'stop' }
@@ -98,6 +107,7 @@ export function step(state: ScheduleState, event: ScheduleEvent, limits: Schedul
     case 'reading':
       return stepReading(state, event, limits)
     case 'waiting':
+      if (event.kind === 'told') return [state, { kind: 'wait', ms: Math.min(event.ms, TIMER_MS_MAX) }]
       return endsWaiting(event) ? [FRESH_READING, READ] : [state, NONE]
     case 'saturated':
       return event.kind === 'room' ? [FRESH_READING, READ] : [state, NONE]
@@ -134,6 +144,7 @@ function stepReading(state: ReadingState, event: ScheduleEvent, limits: Schedule
     }
     case 'start':
     case 'timer':
+    case 'told':
     case 'stop':
       return [state, NONE]
     default:
@@ -149,7 +160,7 @@ function stepAnswer(
   if (!event.room) return [{ name: 'saturated' }, HALT]
   if (event.next.state === 'EXPIRED') return stepExpired(state, event.got)
   if (state.woken) return [FRESH_READING, READ]
-  return [{ name: 'waiting' }, { kind: 'wait', ms: waitMs(event.next, limits) }]
+  return [{ name: 'waiting' }, { kind: 'wait', ms: waitMs(event, limits) }]
 }
 
 function stepExpired(state: ReadingState, got: number): Step {
@@ -164,11 +175,11 @@ function stepExpired(state: ReadingState, got: number): Step {
 }
 
 function waitMs(
-  next: Exclude<NextAnswer, { state: 'EXPIRED' }>,
+  { next, lookMs }: Extract<ScheduleEvent, { kind: 'answer' }>,
   { fallbackMs, slackMs }: ScheduleLimits,
 ): number {
-  const longest = Math.min(fallbackMs, TIMER_MS_MAX)
-  if (next.state === 'NO_TASK') return longest
+  const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)
+  if (next.state !== 'WAITING') return longest
   const ms = next.isSharp === true ? next.ms : next.ms + slackMs
   return Math.max(0, Math.min(ms, longest))
 }

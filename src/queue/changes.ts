@@ -1,7 +1,9 @@
 /** Cancel, reschedule, revive and purge as callers say them: checked first, and then done to the store. */
 import { checkIds, parseCancel, parseFilter, parseFilterOptions, type Filter } from '../core/input/filter.ts'
+import type { SpreadMoment } from '../core/input/request.ts'
 import { checkId } from '../core/message.ts'
-import type { DueTime, RescheduleResult, Store } from '../store/contract/store.ts'
+import { spreadOut } from '../core/spread.ts'
+import type { RescheduleResult, Store } from '../store/contract/store.ts'
 import {
   cancelAll,
   cancelOne,
@@ -28,14 +30,15 @@ export function parseCancelCall(which: unknown, options: unknown): OnStore<Cance
 
 export function parseRescheduleCall(
   which: unknown,
-  when: DueTime,
+  moment: SpreadMoment,
   options: unknown,
 ): OnStore<RescheduleResult | RescheduleCounts> {
   if (isFilter(which)) {
-    const parsed = [parseFilter(which, WAITING_STATES), when, parseFilterOptions(options)] as const
+    const parsed = [parseFilter(which, WAITING_STATES), moment, parseFilterOptions(options)] as const
     return (store) => rescheduleAll(store, ...parsed)
   }
   const id = checkId(which)
+  const when = spreadOut(moment.when, id, moment.spreadMs)
   return async (store) => (await store.reschedule([{ id, when }]))[0] ?? 'missing'
 }
 

@@ -1,30 +1,86 @@
 /** From what `produce` is given to a message: everything that can be said without asking the store or a schema. */
-import { encodePayload } from '../core/encoding/codec.ts'
+import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { checkTopic } from '../core/message.ts'
-import { parseProduce } from '../core/input/request.ts'
+import { checkEntries, parseProduce, type ProduceOptions } from '../core/input/request.ts'
+import { spreadOut } from '../core/spread.ts'
+import { validate } from '../core/input/schema.ts'
 import type { Draft } from '../runtime/producer.ts'
+import type { FollowUpDraft } from '../runtime/runs/follow-ups.ts'
+import type { NewMessage } from '../store/contract/store.ts'
 import type { Settings } from './settings.ts'
 
 export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id, when, ifExists, latestMs, priority, tags, meta } = parseProduce(options, now)
+  const { id: ownId, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parseProduce(options, now)
+  const id = ownId ?? makeId(now, random.next(), random.next())
   return {
     message: {
-      id: id ?? makeId(now, random.next(), random.next()),
+      id,
       topic: checkDeclared(settings, topic),
       body: encodePayload(payload, payloadLimit),
       meta,
       priority,
-      when,
+      when: spreadOut(when, id, spreadMs),
       ...(tags.length === 0 ? {} : { tags }),
       ifExists: ifExists === 'replace' ? 'replace' : 'keep',
       ...(latestMs === undefined ? {} : { latestMs }),
     },
     ifExists,
-    hasOwnId: id !== undefined,
+    hasOwnId: ownId !== undefined,
+  }
+}
+
+/** Many at once: all are checked before any is stored. */
+export async function makeDrafts(
+  settings: Settings,
+  entries: readonly (ProduceOptions & { readonly topic: string; readonly payload?: unknown })[],
+): Promise<Draft[]> {
+  checkEntries(entries)
+  const drafts = entries.map((entry) => {
+    const { topic, payload, ...options } = entry
+    return makeDraft(settings, topic, payload, options)
+  })
+  if (settings.schemas !== undefined)
+    await Promise.all(drafts.map(({ message }) => checkSchema(settings, message)))
+  return drafts
+}
+
+/** The payload as the handler will read it: see `core/schema`. */
+export async function checkSchema({ schemas }: Settings, { topic, body }: NewMessage): Promise<void> {
+  const schema = schemas?.get(topic)
+  if (schema !== undefined) await validate(schema, topic, decodePayload(body))
+}
+
+/** What `produce` would say to this payload of this topic. */
+export async function checkedMessage(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+): Promise<Pick<NewMessage, 'topic' | 'body'>> {
+  const { message } = makeDraft(settings, topic, payload, undefined)
+  await checkSchema(settings, message)
+  return { topic: message.topic, body: message.body }
+}
+
+export function makeFollowUp(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+  options: unknown,
+): FollowUpDraft {
+  const { message, ifExists } = makeDraft(settings, topic, payload, options)
+  if (ifExists === 'fail')
+    throw new UsageError(
+      'OPTION_INVALID',
+      'ifExists of a follow-up is "fail"; what exists cannot undo the work of a handler, so use "keep" or "replace".',
+      { value: ifExists },
+    )
+  return {
+    message,
+    checked: settings.schemas === undefined ? undefined : checkSchema(settings, message),
   }
 }
 

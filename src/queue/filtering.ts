@@ -12,9 +12,10 @@
  */
 import { assertNever } from '../core/errors.ts'
 import type { FilterOptions, ParsedFilter, Selection } from '../core/input/filter.ts'
+import type { SpreadMoment } from '../core/input/request.ts'
+import { spreadMs, spreadOut } from '../core/spread.ts'
 import type { ListWalk } from '../core/input/questions.ts'
 import type {
-  DueTime,
   RemoveResult,
   RescheduleResult,
   ReviveResult,
@@ -64,21 +65,24 @@ export async function cancelAll(
 export async function rescheduleAll(
   store: Store,
   filter: ParsedFilter,
-  when: DueTime,
+  { when, spreadMs: windowMs }: SpreadMoment,
   options: FilterOptions,
 ): Promise<RescheduleCounts> {
   const moments = new Set<number>()
   const { done, running } = await change(store, filter, options, {
     places: ['waiting'],
     act: async (ids) => {
-      const results = (await store.reschedule(ids.map((id) => ({ id, when })))).map(resultOf)
+      const results = (
+        await store.reschedule(ids.map((id) => ({ id, when: spreadOut(when, id, windowMs) })))
+      ).map(resultOf)
       const first = ids.find((_, i) => results[i] === 'done')
       if (first === undefined) return results
-      // All of one call are due at the same moment. If this one is gone already, the moment is now, and none is met again.
-      for (const { dueAt } of (await store.inspect({ ids: [first] })).items) moments.add(dueAt)
+      // All of one call are due at the same moment, but for the share of each. If this one is gone already, the moment is now, and none is met again.
+      for (const { id, dueAt } of (await store.inspect({ ids: [first] })).items)
+        moments.add(dueAt - spreadMs(id, windowMs))
       return results
     },
-    isDone: ({ dueAt }) => moments.has(dueAt),
+    isDone: ({ id, dueAt }) => moments.has(dueAt - spreadMs(id, windowMs)),
   })
   return { rescheduled: done, running }
 }

@@ -2,6 +2,7 @@
 import type { ParsedForecast } from '../core/input/questions.ts'
 import { DELAY_MS_MAX } from '../core/input/duration.ts'
 import type { Store } from '../store/contract/store.ts'
+import { countScheduled } from './scheduled.ts'
 
 export type DueForecast = {
   /** Delayed and ready messages by their moment. A bar holds its first millisecond and not its last. */
@@ -13,7 +14,14 @@ export type DueForecast = {
   readonly isExact: boolean
 }
 
-export type DueBar = { readonly from: number; readonly until: number; readonly count: number }
+export type DueBar = {
+  readonly from: number
+  readonly until: number
+  /** Of messages that are stored. */
+  readonly count: number
+  /** What schedules will bring besides, computed from their rhythms; absent where that is nothing. */
+  readonly scheduled?: number
+}
 
 /** The most edges that the contract takes at once. */
 const EDGES_MAX = 1_001
@@ -25,13 +33,21 @@ export async function readForecast(store: Store, asked: ParsedForecast, now: num
   const end = Math.floor(now) + 2 * DELAY_MS_MAX
   const all = [...(first === 0 ? [] : [0]), ...edges, end]
   const { counts, isExact } = await countBetween(store, { ...asked, edges: all })
+  const scheduled = await countScheduled(store, asked)
   const before = first === 0 ? 0 : (counts[0] ?? 0)
   const inside = first === 0 ? counts : counts.slice(1)
   return {
-    bars: edges.slice(1).map((until, i) => ({ from: edges[i] ?? 0, until, count: inside[i] ?? 0 })),
+    bars: edges.slice(1).map((until, i) => ({
+      from: edges[i] ?? 0,
+      until,
+      count: inside[i] ?? 0,
+      ...(scheduled === undefined || scheduled.counts[i] === 0
+        ? {}
+        : { scheduled: scheduled.counts[i] ?? 0 }),
+    })),
     before,
     after: inside.at(-1) ?? 0,
-    isExact,
+    isExact: isExact && scheduled?.isExact !== false,
   }
 }
 

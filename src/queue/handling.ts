@@ -23,10 +23,7 @@ export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, opt
     })
   }
   const { concurrency, timeoutMs, retry, schemas } = settings
-  return new Lane(
-    topic,
-    handler,
-    parseHandleOptions(options, { concurrency, timeoutMs, retry }),
-    schemas?.get(topic),
-  )
+  return new Lane(topic, handler, parseHandleOptions(options, { concurrency, timeoutMs, retry }), {
+    schema: schemas?.get(topic),
+  })
 }

@@ -1,5 +1,4 @@
 /** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
-import { decodePayload } from '../core/encoding/codec.ts'
 import type { Duration } from '../core/input/duration.ts'
 import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
@@ -14,21 +13,22 @@ import {
   type ListOptions,
   type StatsOptions,
 } from '../core/input/questions.ts'
-import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
-import { validate, type TopicSchemas } from '../core/input/schema.ts'
+import { parseReschedule, type ProduceOptions, type RescheduleOptions } from '../core/input/request.ts'
+import type { TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './doctor.ts'
-import { makeDraft } from './draft.ts'
+import { checkSchema, makeDraft, makeDrafts, makeFollowUp } from './draft.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import type { CancelCounts, CancelResult, RescheduleCounts } from './filtering.ts'
 import { find, list, type FoundMessage, type MessagePage } from './inspection.ts'
 import { makeLane } from './handling.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
-import type { Handler } from '../runtime/handler.ts'
+import type { Handler, ProduceArguments } from '../runtime/handler.ts'
 import { Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
+import { Schedules } from './schedules.ts'
 import type { Settings } from './settings.ts'
 import { untilSignalled } from './signals.ts'
 import { parseCancelCall, parsePurgeCall, parseRescheduleCall, parseReviveCall } from './changes.ts'
@@ -37,12 +37,19 @@ import { readStats, type Stats } from './stats.ts'
 import { readWhy, type Why } from './why.ts'
 import { readWorkers, type FoundWorker } from './workers.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
-import type { AnyTopics, NoSchemas, PayloadIn, PayloadOut, ProduceArguments, TopicName } from './topics.ts'
-
-/** One of many for `produceMany`. */
-export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
+import type {
+  AnyTopics,
+  NoSchemas,
+  PayloadIn,
+  PayloadOut,
+  PayloadsIn,
+  ProduceEntry,
+  TopicName,
+} from './topics.ts'
 
 export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Steering<T, S> {
+  /** What recurs. */
+  readonly schedules: Schedules<T, S>
   readonly #settings: Settings
   readonly #opening: Opening
   readonly #events: Events
@@ -66,6 +73,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     this.#events = new Events(settings.logger)
     this.#lanes = new Lanes(settings.concurrency)
     this.#gauge = new LatenessGauge(settings.clock.monotonic())
+    this.schedules = new Schedules(settings, () => this.#open())
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */
@@ -92,13 +100,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     entries: readonly { [Topic in K]: ProduceEntry<Topic, PayloadIn<T, S, Topic>> }[K][],
   ): Promise<string[]> {
     this.#assertNotClosed()
-    checkEntries(entries)
-    const drafts = entries.map((entry) => {
-      const { topic, payload, ...options } = entry
-      return makeDraft(this.#settings, topic, payload, options)
-    })
-    if (this.#settings.schemas !== undefined)
-      await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    const drafts = await makeDrafts(this.#settings, entries)
     return (await this.#openProducer()).produceMany(drafts)
   }
 
@@ -114,11 +116,11 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Moves a message that has not started, or all that fit a filter, to another moment. */
-  reschedule(id: string, when: When): Promise<RescheduleResult>
-  reschedule(filter: Filter, when: When, options?: FilterOptions): Promise<RescheduleCounts>
+  reschedule(id: string, when: RescheduleOptions): Promise<RescheduleResult>
+  reschedule(filter: Filter, when: RescheduleOptions, options?: FilterOptions): Promise<RescheduleCounts>
   async reschedule(
     which: string | Filter,
-    when: When,
+    when: RescheduleOptions,
     options?: FilterOptions,
   ): Promise<RescheduleResult | RescheduleCounts> {
     const reschedule = parseRescheduleCall(which, parseReschedule(when, this.#settings.clock.now()), options)
@@ -185,7 +187,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Says what to do with the messages of a topic. Before or after `start()`. */
   handle<K extends TopicName<T, S>>(
     topic: K,
-    handler: Handler<PayloadOut<T, S, K>>,
+    handler: Handler<PayloadOut<T, S, K>, PayloadsIn<T, S>>,
     options?: HandleOptions,
   ): this {
     this.#assertNotStopped()
@@ -257,6 +259,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       events: this.#events,
       lanes: this.#lanes,
       gauge: this.#gauge,
+      makeFollowUp: (topic, payload, options) => makeFollowUp(this.#settings, topic, payload, options),
     })
     this.#assertNotStopped() // While the store opened.
     this.#runtime = runtime
@@ -297,14 +300,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   async #produceChecked(draft: Draft): Promise<string> {
-    await this.#checkSchema(draft)
+    await checkSchema(this.#settings, draft.message)
     return (await this.#openProducer()).produce(draft)
-  }
-
-  /** The payload as the handler will read it: see `core/schema`. */
-  async #checkSchema({ message }: Draft): Promise<void> {
-    const schema = this.#settings.schemas?.get(message.topic)
-    if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
   }
 
   #assertNotStopped(): void {

@@ -2,6 +2,7 @@
  * The types that tie a payload to its topic. A queue knows its topics in one of two ways: from a type that the user
  * gives (`new Punctual<Topics>()`), or from schemas (`new Punctual({ topics: { ... } })`); else any text is a topic.
  */
+import type { ProduceOptions } from '../core/input/request.ts'
 import type { SchemaInput, SchemaOutput, TopicSchemas } from '../core/input/schema.ts'
 
 export type AnyTopics = Record<string, unknown>
@@ -16,9 +17,10 @@ export type PayloadIn<T, S, K> = K extends keyof S ? SchemaInput<S[K]> : K exten
 /** What the handler gets. */
 export type PayloadOut<T, S, K> = K extends keyof S ? SchemaOutput<S[K]> : K extends keyof T ? T[K] : never
 
-/** The payload may be left out where `undefined` is one. */
-export type ProduceArguments<Payload, Options> = undefined extends Payload
-  ? [payload?: Payload, options?: Options]
-  : [payload: Payload, options?: Options]
+/** Every topic with what `produce` takes for it. */
+export type PayloadsIn<T, S> = { [K in TopicName<T, S>]: PayloadIn<T, S, K> }
+
+/** One of many for `produceMany`. */
+export type ProduceEntry<Topic extends string, Payload> = ProduceOptions & { topic: Topic; payload?: Payload }
 
 export type { TopicSchemas }

@@ -2,23 +2,22 @@
  * Messages that belong to a transaction of the user's own: stored, cancelled or moved with its commit, or not at all. For
  * engines that keep messages in the user's SQL database; others refuse with UNSUPPORTED.
  */
-import { decodePayload } from '../core/encoding/codec.ts'
 import { UsageError, InvariantError } from '../core/errors.ts'
 import { checkRecord } from '../core/input/checks.ts'
-import type { Filter, FilterOptions } from '../core/input/filter.ts'
-import { checkEntries, parseReschedule, type ProduceOptions, type When } from '../core/input/request.ts'
-import { validate, type TopicSchemas } from '../core/input/schema.ts'
+import type { CancelOptions, Filter, FilterOptions } from '../core/input/filter.ts'
+import { parseReschedule, type ProduceOptions, type RescheduleOptions } from '../core/input/request.ts'
+import type { TopicSchemas } from '../core/input/schema.ts'
 import { parseTransaction, type TransactionHandle } from '../core/input/transaction.ts'
 import { checkId } from '../core/message.ts'
+import { spreadOut } from '../core/spread.ts'
+import type { ProduceArguments } from '../runtime/handler.ts'
 import type { Draft } from '../runtime/producer.ts'
 import type { JoinedVerbs, PutResult, RescheduleResult, Store } from '../store/contract/store.ts'
-import { makeDraft } from './draft.ts'
-import type { CancelCounts, RescheduleCounts } from './filtering.ts'
-import { Queue, type ProduceEntry } from './queue.ts'
-import type { CancelResult } from './filtering.ts'
-import type { CancelOptions } from '../core/input/filter.ts'
+import { makeDrafts } from './draft.ts'
+import type { CancelCounts, CancelResult, RescheduleCounts } from './filtering.ts'
+import { Queue } from './queue.ts'
 import type { Settings } from './settings.ts'
-import type { AnyTopics, NoSchemas, PayloadIn, ProduceArguments, TopicName } from './topics.ts'
+import type { AnyTopics, NoSchemas, PayloadIn, ProduceEntry, TopicName } from './topics.ts'
 
 /** What `produce`, `produceMany`, `cancel` and `reschedule` take besides. */
 export type TransactionOption = {
@@ -32,7 +31,7 @@ export type InTransaction<T extends object = AnyTopics, S extends TopicSchemas =
   'produce' | 'produceMany'
 > & {
   cancel(id: string): Promise<CancelResult>
-  reschedule(id: string, when: When): Promise<RescheduleResult>
+  reschedule(id: string, when: RescheduleOptions): Promise<RescheduleResult>
 }
 
 /** A queue whose calls may join a transaction. */
@@ -86,12 +85,16 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
   }
 
   /** Moves a message that has not started to another moment. */
-  override reschedule(id: string, when: When & TransactionOption): Promise<RescheduleResult>
+  override reschedule(id: string, when: RescheduleOptions & TransactionOption): Promise<RescheduleResult>
   /** Moves all that fit; those that run stay, and are counted. */
-  override reschedule(filter: Filter, when: When, options?: FilterOptions): Promise<RescheduleCounts>
+  override reschedule(
+    filter: Filter,
+    when: RescheduleOptions,
+    options?: FilterOptions,
+  ): Promise<RescheduleCounts>
   override reschedule(
     which: string | Filter,
-    when: When & TransactionOption,
+    when: RescheduleOptions & TransactionOption,
     options?: FilterOptions,
   ): Promise<RescheduleResult | RescheduleCounts> {
     if (typeof which !== 'string') return super.reschedule(which, when, options)
@@ -130,8 +133,14 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     return result === 'removed' ? 'cancelled' : (result ?? 'missing')
   }
 
-  async #reschedule(id: string, when: When, transaction: TransactionHandle): Promise<RescheduleResult> {
-    const move = { id: checkId(id), when: parseReschedule(when, this.#settings.clock.now()) }
+  async #reschedule(
+    id: string,
+    when: RescheduleOptions,
+    transaction: TransactionHandle,
+  ): Promise<RescheduleResult> {
+    const checked = checkId(id)
+    const moment = parseReschedule(when, this.#settings.clock.now())
+    const move = { id: checked, when: spreadOut(moment.when, checked, moment.spreadMs) }
     const [result] = await (await this.#join(transaction)).reschedule([move])
     return result ?? 'missing'
   }
@@ -153,11 +162,7 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     transaction: TransactionHandle,
   ): Promise<string[]> {
     parseTransaction(transaction)
-    checkEntries(entries)
-    const drafts = entries.map(({ topic, payload, ...options }) =>
-      makeDraft(this.#settings, topic, payload, options),
-    )
-    await Promise.all(drafts.map((draft) => this.#checkSchema(draft)))
+    const drafts = await makeDrafts(this.#settings, entries)
     const joined = await this.#join(transaction)
     const { batchMax } = joined.capabilities
     const ids: string[] = []
@@ -167,11 +172,6 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
       ids.push(...batch.map((draft, i) => idOf(draft, results[i])))
     }
     return ids
-  }
-
-  async #checkSchema({ message }: Draft): Promise<void> {
-    const schema = this.#settings.schemas?.get(message.topic)
-    if (schema !== undefined) await validate(schema, message.topic, decodePayload(message.body))
   }
 
   async #join(transaction: TransactionHandle): Promise<JoinedVerbs> {

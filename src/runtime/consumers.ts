@@ -18,6 +18,7 @@ import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
 import type { Reports } from './reports.ts'
+import { attachFollowUp, type FollowUpParts } from './runs/follow-ups.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
@@ -36,7 +37,7 @@ const HOLD_MS_MAX = 250
 const START: RunEvent = { kind: 'start' }
 const ANSWERED: RunEvent = { kind: 'answered' }
 
-export type ConsumersParts = {
+export type ConsumersParts = FollowUpParts & {
   readonly clock: Clock
   readonly random: Random
   readonly events: Events
@@ -74,6 +75,7 @@ export class Consumers {
     this.#attemptParts = {
       extend: this.#extend,
       complete: (run) => this.#feed(run, { kind: 'complete' }),
+      followUp: (run, ...asked) => attachFollowUp(run, parts, asked),
       isLeased: this.#isLeased,
       ended: this.#ended,
     }
@@ -213,11 +215,13 @@ export class Consumers {
   }
 
   #refusal(run: Run): Outcome | undefined {
-    const { attempt: number } = run.lease
+    const { attempt: number, lapses, dueAt, firstDueAt } = run.lease
     return decideStart({
       attempt: number,
-      latenessMs: run.latenessMs,
+      lapses,
+      latenessMs: run.latenessMs + dueAt - firstDueAt,
       ttlMs: run.policy.ttlMs,
+      ifExpired: run.policy.ifExpired ?? 'dead',
       policy: retryOf(run),
     })
   }
@@ -304,7 +308,7 @@ export class Consumers {
     const { events, gauge, lanes, lateAfterMs } = this.#parts
     lanes.takeSlot(run.lane)
     const now = run.startedAt ?? 0
-    gauge.record(run.latenessMs, now)
+    if (run.lane.own === undefined) gauge.record(run.latenessMs, now)
     this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
     if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
     attempt(run, this.#attemptParts)

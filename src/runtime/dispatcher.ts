@@ -2,6 +2,9 @@
  * Fetches due messages for the consumers: asks for no more than can be started now or soon, topic by topic, and says
  * whether there is room for more. What it asks for is decided by the lanes; when it asks, by the scheduler.
  *
+ * Where a store counts on its sleepers, each claim says which topics have no room here; and a worker that has room for
+ * none says so in a claim that wants nothing, so that others are told and woken in its place.
+ *
  * A claim takes only so many topics. Those of a worker with more are asked for in several claims, and the worker sleeps
  * only after it has asked for all of them.
  *
@@ -30,13 +33,19 @@ export type DispatcherParts = {
   readonly consumers: Consumers
   readonly settler: Settler
   readonly leaseMs: number
+  readonly fallbackMs: number
   /** Leases were handed out: somebody should watch over them. */
   readonly onLeased: () => void
+  /** The store says in how many ms leases of others are to be seen to, and when the next claim comes. */
+  readonly onTold: (lapseMs: number, lookMs: number) => void
+  readonly onFailure: (error: unknown) => void
   /** What was held back for want of room can be asked for. */
   readonly onRoom: () => void
 }
 
 const FULL: ClaimReading = { next: { state: 'NO_TASK' }, got: 0, room: false }
+/** Room came while the store was told that there is none. */
+const AGAIN: ClaimReading = { next: { state: 'EXPIRED' }, got: 0, room: true }
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -46,6 +55,8 @@ export class Dispatcher {
   #isFull = false
   #roomPlanned = false
   #isStopped = false
+  /** The store was told that there is room for nothing here. */
+  #isResigned = true
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
@@ -53,6 +64,7 @@ export class Dispatcher {
 
   async fetch(): Promise<ClaimReading> {
     const { lanes, settler } = this.#parts
+    this.#isFull = false
     const wants = settler.isStuck ? [] : this.#decideWants()
     const { wantsMax } = this.#parts.store.capabilities
     let reading: ClaimReading | undefined
@@ -64,13 +76,27 @@ export class Dispatcher {
         break
       }
       const isLast = from + wantsMax >= wants.length
-      const asked = wants.slice(from, from + wantsMax)
-      const { leases, next } = await this.#claim(asked, limit, isLast)
-      reading = { next: sooner(reading?.next, next), got: (reading?.got ?? 0) + leases.length, room: true }
+      const reply = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
+      reading = joined(reading, reply)
     }
-    this.#isFull = reading === undefined || !this.#hasRoom(lanes.all)
+    if (reading === undefined && !settler.isStuck) await this.resign()
+    this.#isFull = !this.#hasRoom(lanes.all)
     if (lanes.limited.size > 0) this.noteRoom()
-    return reading === undefined ? FULL : { ...reading, room: !this.#isFull }
+    if (reading === undefined) return this.#isFull ? FULL : AGAIN
+    return { ...reading, room: !this.#isFull }
+  }
+
+  /** Says that this worker can take nothing now, to a store that counts on it. Such a claim hands nothing out. */
+  async resign(): Promise<void> {
+    const { lanes, store } = this.#parts
+    if (this.#isResigned || store.capabilities.wakes !== 'some') return
+    this.#isResigned = true
+    await store.claim(this.#request([], 0, lanes.all))
+  }
+
+  /** Woken without room for anything: the store should wake others. */
+  noteWake(): void {
+    if (this.#isFull && !this.#isStopped) this.resign().catch(this.#parts.onFailure)
   }
 
   /** No claim begins after this, not even the next one of several. */
@@ -95,25 +121,16 @@ export class Dispatcher {
   }
 
   async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
-    const { clock, consumers, identity, lanes, leaseMs, store, strays } = this.#parts
-    const facts = identity.facts()
+    const { clock, consumers, identity, lanes, strays } = this.#parts
     const sentAt = clock.monotonic()
-    const request: ClaimDue = {
-      from: 'due',
-      owner: identity.owner,
-      ...(facts === undefined ? {} : { facts }),
-      wants,
-      limit,
-      free: lanes.survey().free,
-      bytesMax: Math.min(AHEAD_BYTES_MAX, store.capabilities.batchBytesMax),
-      leaseMs,
-      leadMs: store.capabilities.leadMs,
-    }
+    const request = this.#request(wants, limit, this.#leftOut)
+    this.#isResigned = false
     const reply = await strays.claim(request, ({ leases }) => {
       consumers.take(leases, sentAt, clock.monotonic())
     })
-    if (facts !== undefined) identity.told()
-    const { leases, next } = reply
+    if (request.facts !== undefined) identity.told()
+    const { leases, next, lookMs, lapseMs } = reply
+    if (lookMs !== undefined && lapseMs !== undefined) this.#parts.onTold(lapseMs, lookMs)
     if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
@@ -122,6 +139,26 @@ export class Dispatcher {
     if (next.state === 'EXPIRED' || !isLast) clock.soon(() => consumers.startDue())
     else consumers.startDue()
     return reply
+  }
+
+  #request(wants: readonly Want[], limit: number, busy: readonly Lane[]): ClaimDue {
+    const { fallbackMs, identity, lanes, leaseMs, store } = this.#parts
+    const { batchBytesMax, leadMs, wakes, wantsMax } = store.capabilities
+    const facts = identity.facts()
+    return {
+      from: 'due',
+      owner: identity.owner,
+      ...(facts === undefined ? {} : { facts }),
+      wants,
+      limit,
+      free: lanes.survey().free,
+      bytesMax: Math.min(AHEAD_BYTES_MAX, batchBytesMax),
+      leaseMs,
+      leadMs,
+      ...(wakes === 'some'
+        ? { sleeper: { fallbackMs, busy: busy.slice(0, wantsMax).map(({ topic }) => topic) } }
+        : {}),
+    }
   }
 
   #decideWants(): readonly Want[] {
@@ -160,16 +197,30 @@ export class Dispatcher {
     }
   }
 
+  /** Our own messages come first within the room that users have, and have their own where users have none. */
   #limit(): number {
     const { lanes, store } = this.#parts
-    return Math.min(lanes.survey().room, CLAIM_MAX, store.capabilities.batchMax)
+    return Math.min(lanes.survey().room || lanes.ownRoom(), CLAIM_MAX, store.capabilities.batchMax)
   }
 
   #hasRoom(among: readonly Lane[]): boolean {
     const { lanes, settler } = this.#parts
     if (settler.isStuck) return false
     const survey = lanes.survey()
-    return survey.room > 0 && among.some((lane) => lanes.isWorthwhile(lane, survey))
+    return among.some(
+      (lane) => (survey.room > 0 || lane.own !== undefined) && lanes.isWorthwhile(lane, survey),
+    )
+  }
+}
+
+/** What several claims brought, as one. */
+function joined(reading: ClaimReading | undefined, { leases, next, lookMs }: ClaimReply): ClaimReading {
+  const looks = [reading?.lookMs, lookMs].filter((ms) => ms !== undefined)
+  return {
+    next: sooner(reading?.next, next),
+    got: (reading?.got ?? 0) + leases.length,
+    room: true,
+    ...(looks.length === 0 ? {} : { lookMs: Math.min(...looks) }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
+import { isControl } from '../core/control.ts'
 import type { Logger } from '../core/log.ts'
 
 type About = { readonly id: string; readonly topic: string; readonly attempt: number }
@@ -9,6 +10,10 @@ export type QueueEvents = {
   /** An attempt failed; `retrying` or `dead` follows once the store knows what is next. */
   failed: About & { readonly error: unknown }
   retrying: About & { readonly delayMs: number; readonly error: string }
+  /** The handler threw `Snooze`: it is due again then. */
+  snoozed: About & { readonly delayMs: number }
+  /** Not started within its ttl, and `ifExpired` is `skip`: completed without having run. */
+  skipped: About & { readonly latenessMs: number }
   dead: About & { readonly reason: string; readonly error: string }
   /** It was taken back while it ran, by `cancel(id, { running: true })`. */
   cancelled: About
@@ -60,7 +65,7 @@ export class Events {
 
   emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
     const listeners = this.#listeners.get(name) as Set<Listener<K>> | undefined
-    if (listeners === undefined) return
+    if (listeners === undefined || isOurs(event)) return
     for (const listener of listeners) {
       try {
         listener(event)
@@ -76,4 +81,9 @@ export class Events {
     if (this.hears('error')) this.emit('error', trouble)
     else this.#logger.error(`${what}: ${trouble.message}`)
   }
+}
+
+/** Nothing is told of messages of our own. */
+function isOurs(event: QueueEvents[EventName]): boolean {
+  return 'topic' in event && isControl(event.topic)
 }

@@ -8,9 +8,9 @@ import type { Store, TopicFigures } from '../store/contract/store.ts'
 
 const RECORD_MS = 1_000
 
-export type EndKind = 'completed' | 'failed' | 'dead'
+export type EndKind = 'completed' | 'failed' | 'dead' | 'skipped'
 
-type EndedTally = { completed: number; failed: number; dead: number; readonly lateness: Map<number, number> }
+type EndedTally = Record<EndKind, number> & { readonly lateness: Map<number, number> }
 
 export type FiguresParts = {
   readonly clock: Clock
@@ -34,7 +34,7 @@ export class Figures {
     if (this.#isEnded) return
     let tally = this.#topics.get(topic)
     if (tally === undefined) {
-      tally = { completed: 0, failed: 0, dead: 0, lateness: new Map() }
+      tally = { completed: 0, failed: 0, dead: 0, skipped: 0, lateness: new Map() }
       this.#topics.set(topic, tally)
     }
     tally[kind] += 1
@@ -75,13 +75,6 @@ export class Figures {
   }
 }
 
-function figuresOf(topic: string, { completed, failed, dead, lateness }: EndedTally): TopicFigures {
-  return {
-    topic,
-    completed,
-    failed,
-    dead,
-    skipped: 0,
-    lateness: [...lateness].toSorted(([a], [b]) => a - b),
-  }
+function figuresOf(topic: string, { lateness, ...counts }: EndedTally): TopicFigures {
+  return { topic, ...counts, lateness: [...lateness].toSorted(([a], [b]) => a - b) }
 }

@@ -1,8 +1,10 @@
 /** What users write: a handler, and the message it is given. */
 import type { Duration } from '../core/input/duration.ts'
 import type { HandleOptions } from '../core/input/handle-options.ts'
+import type { FollowUpOptions } from '../core/input/request.ts'
 
-export type Message<Payload = unknown> = {
+/** `Topics`: what may be attached as follow-up, by topic. */
+export type Message<Payload = unknown, Topics extends object = Record<string, unknown>> = {
   readonly id: string
   readonly topic: string
   readonly payload: Payload
@@ -24,12 +26,28 @@ export type Message<Payload = unknown> = {
    * timeout, or during a stop. For a handler whose last steps may be cut off without harm.
    */
   readonly complete: () => void
+  /**
+   * Produces a message if and only if this attempt completes, in the same step (P15). Resolves to its id once it was
+   * checked; one that is refused fails the attempt. At most 100, and as many bytes as the store takes at once.
+   */
+  readonly followUp: <K extends keyof Topics & string>(
+    topic: K,
+    ...[payload, options]: ProduceArguments<Topics[K], FollowUpOptions>
+  ) => Promise<string>
 }
 
-/** Return: done. Throw: retried by policy; `RetryIn` and `DeadLetter` steer. */
-export type Handler<Payload = unknown> = (message: Message<Payload>) => unknown
+/** The payload may be left out where `undefined` is one. */
+export type ProduceArguments<Payload, Options> = undefined extends Payload
+  ? [payload?: Payload, options?: Options]
+  : [payload: Payload, options?: Options]
+
+/** Return: done. Throw: retried by policy; `RetryIn`, `Snooze` and `DeadLetter` steer. */
+export type Handler<Payload = unknown, Topics extends object = Record<string, unknown>> = (
+  message: Message<Payload, Topics>,
+) => unknown
 
 /** The handlers of a module for `punctual work`: by topic, each alone or with its options. */
 export type Handlers<T extends object = Record<string, unknown>> = {
-  readonly [K in keyof T & string]?: Handler<T[K]> | (HandleOptions & { readonly handler: Handler<T[K]> })
+  readonly [K in keyof T & string]?:
+    Handler<T[K], T> | (HandleOptions & { readonly handler: Handler<T[K], T> })
 }

@@ -33,16 +33,16 @@ export class Identity {
 
   /** Undefined while the store knows enough. */
   facts(): string | undefined {
-    const { all, running, slots } = this.#lanes
+    const { users, running, slots } = this.#lanes
     const isOld = this.#clock.monotonic() - this.#toldAt >= FACTS_MS_MAX
-    if (!isOld && all.length === this.#toldTopics) return undefined
+    if (!isOld && users.length === this.#toldTopics) return undefined
     return encodeFacts({
       version: VERSION,
       host: hostname(),
       pid: process.pid,
       startedAt: this.#startedAt,
-      topics: all.map(({ topic }) => topic),
-      topicCount: all.length,
+      topics: users.map(({ topic }) => topic),
+      topicCount: users.length,
       running,
       slots,
     })
@@ -51,6 +51,6 @@ export class Identity {
   /** The store has them. */
   told(): void {
     this.#toldAt = this.#clock.monotonic()
-    this.#toldTopics = this.#lanes.all.length
+    this.#toldTopics = this.#lanes.users.length
   }
 }

@@ -5,6 +5,9 @@
  * A worker never takes over from itself: leases of its own that have lapsed, after a standstill, an outage or a clock
  * that was set, it extends where it holds them, and gives back where it does not.
  *
+ * A store that counts on its sleepers says with each claim when leases of others are to be seen to; then the reaper asks
+ * only for those, and on its own only while no claim brings word.
+ *
  * If we die here: our own lease on it lapses in turn, and the next reaper finds it with the same attempt.
  */
 import type { Clock, Timer } from '../clock.ts'
@@ -44,6 +47,8 @@ export class Reaper {
   readonly #held = new Set<LeaseRef>()
   #look: Timer | undefined
   #isStopped = false
+  /** Monotonic: until then the store's answers to claims say when to look; -Infinity where no store ever did. */
+  #toldUntil = -Infinity
 
   constructor(parts: ReaperParts) {
     this.#parts = parts
@@ -69,6 +74,13 @@ export class Reaper {
     this.#isStopped = true
     this.#look?.cancel()
     return this.#scheduler.stop()
+  }
+
+  /** The answer of a claim: after so long leases of others lapse, and so long until the next answer. */
+  told(lapseMs: number, lookMs: number): void {
+    const { clock, fallbackMs } = this.#parts
+    this.#toldUntil = clock.monotonic() + lookMs + fallbackMs
+    this.#scheduler.told(Math.min(lapseMs, lookMs + fallbackMs))
   }
 
   /**
@@ -98,7 +110,9 @@ export class Reaper {
       this.#parts.onOwnLapsed()
       await strays.sweep()
     }
-    return { next, got: leases.length, room: true }
+    const toldMs = this.#toldUntil - clock.monotonic()
+    if (toldMs <= 0 || next.state === 'EXPIRED') return { next, got: leases.length, room: true }
+    return { next: { state: 'NO_TASK' }, got: leases.length, room: true, lookMs: toldMs }
   }
 
   #settle(lease: Lease, givesUpAt: number): void {
@@ -139,11 +153,12 @@ class LapseSettlement implements SettleEntry {
   }
 
   answered(answer: SettleAnswer): void {
-    const { lease, onAnswered, reports } = this.#parts
+    const { lease, onAnswered, outcome, reports } = this.#parts
+    const { id, topic, attempt } = lease
     onAnswered()
     if (answer === 'cancelled') reports.cancelled(lease)
     if (answer === 'succeeded') reports.succeeded(this.settlement, lease, undefined)
     // Else somebody else took it over: theirs to report.
-    if (answer === 'settled') reports.settled(this.settlement, lease, undefined)
+    if (answer === 'settled') reports.settled(outcome, { id, topic, attempt }, undefined)
   }
 }

@@ -1,5 +1,7 @@
 /** What the store has confirmed, told to whoever wants to know: listeners, the figures of the store, the log. */
+import { isControl } from '../core/control.ts'
 import { assertNever } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
 import type { Settlement } from '../store/contract/store.ts'
 import type { Events } from './events.ts'
 import type { Figures } from './figures.ts'
@@ -8,8 +10,11 @@ import type { Notices } from './notices.ts'
 /** What is told of a message; more that it may have is not. */
 export type SettledMessage = { readonly id: string; readonly topic: string; readonly attempt: number }
 
-/** Of an attempt that was started. */
-export type AttemptTimes = { readonly latenessMs: number; readonly durationMs: number }
+export type AttemptTimes = {
+  readonly isStarted: boolean
+  readonly latenessMs: number
+  readonly durationMs: number
+}
 
 export type ReportsParts = {
   readonly events: Events
@@ -34,45 +39,51 @@ export class Reports {
     if (kind !== 'release' && kind !== 'again') this.#parts.figures.add(topic, 'failed', times?.latenessMs)
   }
 
-  settled(
-    settlement: Settlement,
-    { id, topic, attempt }: SettledMessage,
-    times: AttemptTimes | undefined,
-  ): void {
+  /** `times`: unknown of an attempt whose lease lapsed elsewhere. */
+  settled(outcome: Outcome, { id, topic, attempt }: SettledMessage, times: AttemptTimes | undefined): void {
+    if (isControl(topic)) return
     const { events, figures, notices } = this.#parts
-    switch (settlement.kind) {
+    const latenessMs = times?.isStarted === true ? times.latenessMs : undefined
+    switch (outcome.kind) {
       case 'ack':
-        figures.add(topic, 'completed', times?.latenessMs)
+        figures.add(topic, 'completed', latenessMs)
         if (events.hears('completed'))
           events.emit('completed', {
             id,
             topic,
             attempt,
-            latenessMs: times?.latenessMs ?? 0,
+            latenessMs: latenessMs ?? 0,
             durationMs: times?.durationMs ?? 0,
           })
         return
+      case 'skip':
+        figures.add(topic, 'skipped', undefined)
+        events.emit('skipped', { id, topic, attempt, latenessMs: times?.latenessMs ?? 0 })
+        return
+      case 'again':
+        if ('delayMs' in outcome.when)
+          events.emit('snoozed', { id, topic, attempt, delayMs: outcome.when.delayMs })
+        return
       case 'retry':
       case 'lapse': {
-        const delayMs = settlement.kind === 'retry' ? settlement.delayMs : 0
-        const { error } = settlement
-        figures.add(topic, 'failed', times?.latenessMs)
+        const delayMs = outcome.kind === 'retry' ? outcome.delayMs : 0
+        const { error } = outcome
+        figures.add(topic, 'failed', latenessMs)
         notices.retried({ id, topic, attempt, error }, delayMs)
         events.emit('retrying', { id, topic, attempt, delayMs, error })
         return
       }
       case 'dead': {
-        const { error, reason } = settlement
-        figures.add(topic, 'dead', times?.latenessMs)
+        const { error, reason } = outcome
+        figures.add(topic, 'dead', latenessMs)
         notices.dead({ id, topic, attempt, error }, reason)
         events.emit('dead', { id, topic, attempt, reason, error })
         return
       }
-      case 'again':
       case 'release':
         return
       default:
-        assertNever(settlement)
+        assertNever(outcome)
     }
   }
 }

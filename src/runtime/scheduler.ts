@@ -21,6 +21,8 @@ export type ClaimReading = {
   readonly got: number
   /** Whether there is room for more. */
   readonly room: boolean
+  /** The longest wait until the next read, where the store says so. */
+  readonly lookMs?: number
 }
 
 export type SchedulerParts = {
@@ -48,6 +50,11 @@ export class Scheduler {
   /** Something may be due sooner than the last answer said. */
   wake(): void {
     this.#feed({ kind: 'wake' })
+  }
+
+  /** The store said elsewhere when to read next. */
+  told(ms: number): void {
+    this.#feed({ kind: 'told', ms })
   }
 
   /** What was held back for want of room can be asked for. */

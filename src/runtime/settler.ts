@@ -167,11 +167,27 @@ function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
   return result === 'lost' && entry.tries > 0 ? 'maybe' : result
 }
 
-export function settlementFor({ id, token, topic }: LeaseRef, outcome: Outcome): Settlement {
+/** `carried`: what the store keeps with it, where an ack or an `again` has any. */
+export function settlementFor(
+  { id, token, topic }: LeaseRef,
+  outcome: Outcome,
+  carried?: Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content'>,
+): Settlement {
   switch (outcome.kind) {
-    case 'release':
-      return { kind: outcome.kind, id, token, topic }
     case 'ack':
+      return {
+        ...outcome,
+        id,
+        token,
+        topic,
+        ...(carried?.followUps === undefined ? {} : { followUps: carried.followUps }),
+      }
+    case 'skip':
+      return { ...outcome, kind: 'ack', id, token, topic }
+    case 'again':
+      return { kind: 'again', id, token, topic, when: outcome.when, ...carried }
+    case 'release':
+      return { kind: 'release', id, token, topic }
     case 'retry':
     case 'lapse':
     case 'dead':

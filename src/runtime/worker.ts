@@ -18,11 +18,13 @@ import type { Events } from './events.ts'
 import { Figures } from './figures.ts'
 import { Identity } from './identity.ts'
 import { Keeper } from './keeper.ts'
+import type { MakeFollowUp } from './runs/follow-ups.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Notices } from './notices.ts'
 import { Reaper } from './reaper.ts'
 import { Reports } from './reports.ts'
 import { Scheduler } from './scheduler.ts'
+import { schedulesLane } from './schedules.ts'
 import { Settler } from './settler.ts'
 import { Strays } from './strays.ts'
 
@@ -37,6 +39,7 @@ export type RuntimeParts = {
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
+  readonly makeFollowUp: MakeFollowUp
 }
 
 export class Runtime {
@@ -58,6 +61,7 @@ export class Runtime {
     const { clock, random, store, events, lanes, gauge, leaseMs, fallbackMs, lateAfterMs } = parts
     const report = (what: string) => (error: unknown) => events.report(what, error)
     this.#parts = parts
+    this.#addOwnLane()
     this.#identity = new Identity(clock, random, lanes)
     const { owner } = this.#identity
     this.#figures = new Figures({ clock, store, onFailure: report('recording figures failed') })
@@ -86,6 +90,8 @@ export class Runtime {
       gauge,
       leaseMs,
       lateAfterMs,
+      makeFollowUp: parts.makeFollowUp,
+      followUpBytesMax: store.capabilities.batchBytesMax,
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),
       onRoom: () => this.#dispatcher.noteRoom(),
@@ -121,6 +127,7 @@ export class Runtime {
       strays,
       lanes,
       leaseMs,
+      fallbackMs,
       identity: this.#identity,
       consumers: this.consumers,
       settler: this.#settler,
@@ -128,6 +135,8 @@ export class Runtime {
         this.#keeper.watch()
         this.#reaper.watch()
       },
+      onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
+      onFailure: report('resigning failed'),
       onRoom: () => this.#scheduler.room(),
     })
     this.#controls = new Controls({
@@ -169,6 +178,7 @@ export class Runtime {
     // Which message is to be cancelled, the store says with the next extension.
     if (kind !== 'due') this.#keeper.renewAll()
     if (kind !== 'cancelling') this.#scheduler.wake()
+    if (kind === 'due') this.#dispatcher.noteWake()
   }
 
   async quiet(): Promise<void> {
@@ -176,6 +186,8 @@ export class Runtime {
     this.#controls.stop()
     this.#dispatcher.stop()
     this.#strays.stop()
+    // Handlers may take their time to end: from now on the store wakes others in our place.
+    this.#dispatcher.resign().catch((error: unknown) => this.#parts.events.report('resigning failed', error))
     await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
   }
 
@@ -190,6 +202,14 @@ export class Runtime {
     this.#figures.end()
     this.#notices.end()
     this.#keeper.stop()
+  }
+
+  /** Every worker fires schedules. */
+  #addOwnLane(): void {
+    const { events, lanes, store } = this.#parts
+    const onFailure = (name: string, error: unknown): void =>
+      events.report(`the schedule "${name}" failed, trying again`, error)
+    lanes.add(schedulesLane({ store, onFailure }))
   }
 
   /** Every lease that this worker knows of. */

@@ -57,6 +57,39 @@ export function describeCommands(engine: Engine): void {
       expect((await shell.run(on('looking', 'stats'))).stdout).toMatch(/order\.close +1 +0 +0/)
     })
 
+    it('tags: what belongs together is found, counted and cancelled at once', async (context) => {
+      const shell = await place(context)
+      const put = (id: string, ...more: string[]): Promise<unknown> =>
+        shell.run(on('tagged', 'produce', 't', '1', '--id', id, '--delay', '1h', ...more))
+      await put('a', '--tag', 'customer-7')
+      await put('b', '--tag', 'customer-7', '--tag', 'invoice')
+      await put('c')
+      const idsOf = async (...words: string[]): Promise<string[]> =>
+        ((await shell.json(on('tagged', 'list', ...words))) as Page).items.map(({ id }) => id).toSorted()
+      expect(await idsOf('--tag', 'customer-7')).toEqual(['a', 'b'])
+      expect(await shell.json(on('tagged', 'get', 'b'))).toMatchObject({ tags: ['customer-7', 'invoice'] })
+      expect(await shell.run(on('tagged', 'cancel', '--tag', 'customer-7', '--dry-run'))).toMatchObject({
+        code: 0,
+        stdout: '2 messages would be cancelled\n',
+      })
+      expect(await idsOf()).toEqual(['a', 'b', 'c'])
+      expect(await shell.run(on('tagged', 'cancel', '--tag', 'customer-7', '--yes'))).toMatchObject({
+        code: 0,
+      })
+      expect(await idsOf()).toEqual(['c'])
+      expect(await shell.run(on('tagged', 'cancel', 'c', '--tag', 'x'))).toMatchObject({ code: 2 })
+    })
+
+    it('remember: an id that was cancelled is free again', async (context) => {
+      const shell = await place(context)
+      const put = (): Promise<unknown> =>
+        shell.run(on('kept', 'produce', 't', '1', '--id', 'once', '--delay', '1h', '--remember', '1d'))
+      await put()
+      expect(await shell.run(on('kept', 'cancel', 'once'))).toMatchObject({ code: 0 })
+      await put()
+      expect(await shell.json(on('kept', 'get', 'once'))).toMatchObject({ state: 'delayed' })
+    })
+
     it('cancel and reschedule; what is missing is exit code 1', async (context) => {
       const shell = await place(context)
       await shell.run(on('moving', 'produce', 't', '1', '--id', 'a', '--delay', '1h'))
@@ -125,6 +158,37 @@ export function describeCommands(engine: Engine): void {
       expect(slots.map(({ count }) => count).filter((count) => count > 0)).toEqual([2, 1])
       const { stdout } = await shell.run(on('ahead', 'upcoming'))
       expect(stdout).toMatch(/^5 messages wait; per \w+, UTC\ndue now +1 +█/)
+    })
+
+    it('schedule: set, list, next, pause, resume, remove', async (context) => {
+      const shell = await place(context)
+      const set = on(
+        'recurs',
+        'schedule',
+        'set',
+        'daily',
+        'report',
+        '{"n":1}',
+        '--every',
+        '1h',
+        '--spread',
+        '1m',
+      )
+      expect(await shell.json(set)).toMatchObject({ name: 'daily', result: 'created' })
+      expect(await shell.json(set)).toMatchObject({ result: 'unchanged' })
+      const { items } = (await shell.json(on('recurs', 'schedule', 'list'))) as { items: object[] }
+      expect(items).toMatchObject([{ name: 'daily', topic: 'report', everyMs: 3_600_000, spreadMs: 60_000 }])
+      const cron = ['--cron', '30 2 * * *', '--zone', 'Europe/Berlin', '--count', '3']
+      const { moments } = (await shell.json(on('recurs', 'schedule', 'next', ...cron))) as {
+        moments: number[]
+      }
+      expect(moments).toHaveLength(3)
+      expect((await shell.run(on('recurs', 'schedule', 'list'))).stdout).toMatch(/daily +report +every 1h/)
+      for (const verb of ['pause', 'resume', 'remove'])
+        expect((await shell.run(on('recurs', 'schedule', verb, 'daily'))).code).toBe(0)
+      expect((await shell.run(on('recurs', 'schedule', 'remove', 'daily'))).code).toBe(1)
+      expect((await shell.run(on('recurs', 'schedule', 'sat'))).code).toBe(2)
+      expect(await shell.json(on('recurs', 'stats'))).toMatchObject({ counts: { delayed: 0 } })
     })
 
     it('list: by moment, id and text; the page says how far it looked', async (context) => {

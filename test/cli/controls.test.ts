@@ -43,7 +43,7 @@ it('limit sets, shows and takes back', async () => {
   const here = world()
   expect(await screen(here, 'limit', 'sms.send')).toEqual(['sms.send: no limit'])
   expect(await screen(here, 'limit', 'sms.send', '--rate', '100/1m', '--concurrency', '3')).toEqual([
-    'sms.send: 100/1m, at most 1 at once; 3 running at most',
+    'sms.send: 100/1m, bursts of at most 1; 3 running at most',
   ])
   expect(await screen(here, 'limit', 'sms.send', '--json')).toEqual([
     '{"topic":"sms.send","limit":{"rate":"100/1m","burst":1,"concurrency":3}}',
@@ -68,7 +68,7 @@ it('stats, why and doctor speak of them', async () => {
   await clock.advance('5s')
   const stats = await screen(here, 'stats')
   expect(stats).toContain('! "mail.send" is paused')
-  expect(stats).toContain('limit    "sms.send": 100/1m, at most 1 at once')
+  expect(stats).toContain('limit    "sms.send": 100/1m, bursts of at most 1')
   expect(await screen(here, 'why', 'x')).toEqual([
     'x has been due for 5.00 s, and "mail.send" is paused',
     '"punctual resume TOPIC" lets it start.',

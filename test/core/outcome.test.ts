@@ -8,6 +8,7 @@ import {
   decideStart,
   errorText,
   RetryIn,
+  Snooze,
 } from '../../src/core/outcome.ts'
 
 const MINUTE_MS = 60_000
@@ -43,6 +44,14 @@ describe('the outcome of an attempt', () => {
 
   it('DeadLetter ends at once, with its reason', () => {
     expect(fail(1, new DeadLetter('no such order'))).toMatchObject({ kind: 'dead', reason: 'no such order' })
+  })
+
+  it('Snooze is due again then, however often, and no failure', () => {
+    const again = { kind: 'again', when: { delayMs: 5 * MINUTE_MS } }
+    expect([1, 99].map((attempt) => fail(attempt, new Snooze('5m')))).toEqual([again, again])
+    const foreign = Object.assign(new Error('zzz'), { name: 'Snooze', delayMs: 0.5 })
+    expect(fail(1, foreign)).toEqual({ kind: 'again', when: { delayMs: 1 } })
+    expect(() => new Snooze(-1)).toThrow(expect.objectContaining({ code: 'DELAY_OUT_OF_RANGE' }))
   })
 
   it('a RetryIn of another copy of this package works too', () => {
@@ -118,7 +127,14 @@ describe('the outcome of an attempt', () => {
 })
 
 describe('whether a message may still start', () => {
-  const start = { attempt: 1, latenessMs: 0, ttlMs: undefined, policy: RETRY_DEFAULT }
+  const start = {
+    attempt: 1,
+    lapses: 0,
+    latenessMs: 0,
+    ttlMs: undefined,
+    ifExpired: 'dead',
+    policy: RETRY_DEFAULT,
+  } as const
 
   it('within its ttl, yes; after it, dead as expired', () => {
     expect(decideStart({ ...start, ttlMs: 1000, latenessMs: 1000 })).toBeUndefined()
@@ -126,6 +142,18 @@ describe('whether a message may still start', () => {
       kind: 'dead',
       reason: 'expired',
     })
+  })
+
+  it('after its ttl it is skipped, if that was asked for', () => {
+    const late = { ...start, ttlMs: 1000, latenessMs: 1001, ifExpired: 'skip' } as const
+    expect(decideStart(late)).toEqual({ kind: 'skip' })
+    expect(decideStart({ ...late, latenessMs: 1000 })).toBeUndefined()
+  })
+
+  it('a worker that died has made no first start: its lapse does not reset the ttl', () => {
+    const late = { ...start, ttlMs: 1000, latenessMs: 1001 }
+    expect(decideStart({ ...late, attempt: 2, lapses: 1 })).toMatchObject({ reason: 'expired' })
+    expect(decideStart({ ...late, attempt: 3, lapses: 1 })).toBeUndefined()
   })
 
   it('the ttl is about the first start: a retry comes when its policy says', () => {

@@ -12,6 +12,8 @@ const run = promisify(execFile)
 const SHOWS: Readonly<Record<string, RegExp>> = {
   'hello-delay': /after 100 ms.*\n.*after 200 ms.*\n.*after 300 ms.*\n.*after 400 ms.*\n.*after 500 ms/,
   'unpaid-order': /after half an hour: order-1 closed, order-2 paid; 4 teapots in stock/,
+  'daily-report':
+    /Fri.*08:00 UTC\n.*archived.*\nreport on Sat.*08:00 UTC\n.*\nreport on Sun.*07:00 UTC\n.*\nreport on Mon.*07:00 UTC\n.*\nfired 4, skipped 0/,
   'ride-rating': /★★★☆☆ {2}to the station\n★★★★★ {2}to the airport/,
   'future-mail': /Subject: Do you still like tea\?/,
   'api-limits':

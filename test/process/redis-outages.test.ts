@@ -89,7 +89,9 @@ describe('Redis in trouble', () => {
         Object.values((await queue.stats()).counts).every((count) => count === 0),
       )
       const keys = (await server.admin(['KEYS', '*'])) as string[]
-      expect(keys.filter((key) => !/:(?:order|workers|facts|figures:\d+)$/.test(key))).toEqual([])
+      expect(keys.filter((key) => !/:(?:order|workers|facts|watch|looks:.+|figures:\d+)$/.test(key))).toEqual(
+        [],
+      )
     },
   )
 

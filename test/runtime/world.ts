@@ -45,7 +45,17 @@ export function makeWorld(
 /** Everything that happens, in order. */
 export function record(queue: Punctual): { name: EventName; event: QueueEvents[EventName] }[] {
   const seen: { name: EventName; event: QueueEvents[EventName] }[] = []
-  const names: EventName[] = ['completed', 'failed', 'retrying', 'dead', 'late', 'lost', 'error']
+  const names: EventName[] = [
+    'completed',
+    'failed',
+    'retrying',
+    'snoozed',
+    'skipped',
+    'dead',
+    'late',
+    'lost',
+    'error',
+  ]
   for (const name of names) queue.on(name, (event) => seen.push({ name, event }))
   return seen
 }

@@ -71,6 +71,8 @@ export function decodePayload(body: string): unknown {
 /** What a single message asks for beyond its queue and topic. */
 export type MessagePolicy = {
   readonly ttlMs?: number
+  /** 'dead' where it is not given. */
+  readonly ifExpired?: 'skip'
   readonly timeoutMs?: number
   readonly retry?: RetryPolicy
   /** How long its id stays taken after it is done. */
@@ -97,7 +99,8 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, timeoutMs, rememberMs, retry } = value
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry } = value
+  if (ifExpired !== undefined && ifExpired !== 'skip') return false
   return [ttlMs, timeoutMs, rememberMs].every(isOptionalNumber) && (retry === undefined || isRetry(retry))
 }
 

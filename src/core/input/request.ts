@@ -2,6 +2,7 @@
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
+import type { IfExpired } from '../outcome.ts'
 import { checkId, checkTags, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
@@ -9,18 +10,28 @@ import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts
 /** When: after a time, or at a moment. Not both; neither means now. */
 export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }
 
-export type ProduceOptions = When & {
-  /** Your own id makes producing idempotent. 1 to 200 bytes. */
-  id?: string
+export type ProduceOptions = MessageOptions & {
   /** What to do when the id exists: leave it (default), replace it, or fail. One that runs is replaced when it ends. */
   ifExists?: IfExists
+}
+
+/** As for `produce`; what exists cannot make the attempt fail. */
+export type FollowUpOptions = MessageOptions & { ifExists?: Exclude<IfExists, 'fail'> }
+
+export type MessageOptions = When & {
   /** With `ifExists: 'replace'`: replacing again and again postpones it no longer than this, from the first time on. */
   latest?: Duration
+  /** Your own id makes producing idempotent. 1 to 200 bytes. */
+  id?: string
   /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
   tag?: string | readonly string[]
   priority?: Priority
-  /** Not started within this time after it is due: to the dead letters, reason "expired". */
+  /** Not started within this time after it is due: see `ifExpired`. */
   ttl?: Duration
+  /** `dead` (default): to the dead letters, reason "expired". `skip`: completed without having run, event `skipped`. */
+  ifExpired?: IfExpired
+  /** Due later by a share of this time, which depends on the id alone: what would all be due at once is spread out. */
+  spread?: Duration
   /**
    * After it is done, its id stays taken this long, and `get` shows how it ended and what its handler returned (up to
    * 16 KiB as JSON).
@@ -34,26 +45,29 @@ export type ProduceOptions = When & {
 
 export type IfExists = 'keep' | 'replace' | 'fail'
 
-export type ParsedWhen = { readonly delayMs: number } | { readonly at: number }
+/** In so many milliseconds, or at that moment. */
+export type DueMoment = { readonly delayMs: number } | { readonly at: number }
 
 export type ParsedProduce = {
   readonly id: string | undefined
-  readonly when: ParsedWhen
+  readonly when: DueMoment
   readonly ifExists: IfExists
   readonly latestMs: number | undefined
   readonly priority: PriorityRank
+  readonly spreadMs: number
   readonly tags: readonly string[]
   readonly meta: string
 }
 
 const NO_TAGS: readonly string[] = []
-const NOW: ParsedWhen = { delayMs: 0 }
+const NOW: DueMoment = { delayMs: 0 }
 const PLAIN: ParsedProduce = {
   id: undefined,
   when: NOW,
   ifExists: 'keep',
   latestMs: undefined,
   priority: 1,
+  spreadMs: 0,
   tags: NO_TAGS,
   meta: '',
 }
@@ -66,7 +80,9 @@ const PRODUCE_KEYS = [
   'tag',
   'priority',
   'ttl',
+  'ifExpired',
   'remember',
+  'spread',
   'retry',
   'timeout',
 ] as const
@@ -84,21 +100,24 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
     latestMs: given.latest === undefined ? undefined : parseLatest(given.latest, given.ifExists),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
+    spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
     tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
-    meta: POLICY_KEYS.every((key) => given[key] === undefined) ? '' : encodePolicy(parsePolicy(given)),
+    meta: parsePolicy(given),
   }
 }
 
-const POLICY_KEYS = ['ttl', 'remember', 'retry', 'timeout'] as const
-
-function parsePolicy(given: { readonly [K in (typeof POLICY_KEYS)[number]]?: unknown }): MessagePolicy {
-  const { ttl, remember, retry, timeout } = given
-  return {
+/** The policy options of a message, as text. */
+export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>): string {
+  if (POLICY_KEYS.every((key) => given[key] === undefined)) return ''
+  const { ttl, ifExpired, remember, retry, timeout } = given
+  const policy: MessagePolicy = {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
+    ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),
     ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
+  return encodePolicy(policy)
 }
 
 function parseLatest(latest: unknown, ifExists: unknown): number {
@@ -108,7 +127,18 @@ function parseLatest(latest: unknown, ifExists: unknown): number {
   })
 }
 
-function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {
+export const POLICY_KEYS = ['ttl', 'ifExpired', 'remember', 'retry', 'timeout'] as const
+
+function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
+  if (ifExpired === undefined) return false
+  const parsed = parseOneOf(ifExpired, 'ifExpired', ['dead', 'skip'])
+  if (ttl !== undefined) return parsed === 'skip'
+  throw new UsageError('OPTION_INVALID', `ifExpired is "${parsed}" without a ttl; give both.`, {
+    value: ifExpired,
+  })
+}
+
+function parseWhen(delay: unknown, at: unknown, now: number): DueMoment {
   if (at === undefined) return delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') }
   if (delay === undefined) return { at: parseMoment(at, 'at', now) }
   throw new UsageError(
@@ -120,9 +150,15 @@ function parseWhen(delay: unknown, at: unknown, now: number): ParsedWhen {
   )
 }
 
+/** A moment, and how far from it each message may be due. */
+export type SpreadMoment = { readonly when: DueMoment; readonly spreadMs: number }
+
+/** What `reschedule` takes. */
+export type RescheduleOptions = When & { spread?: Duration }
+
 /** For `reschedule`, where "now" must be said: a forgotten option would start the message at once. */
-export function parseReschedule(options: unknown, now: number): ParsedWhen {
-  const { delay, at } = checkRecord(options, 'options', ['delay', 'at'])
+export function parseReschedule(options: unknown, now: number): SpreadMoment {
+  const { delay, at, spread } = checkRecord(options, 'options', ['delay', 'at', 'spread'])
   if (delay === undefined && at === undefined) {
     throw new UsageError(
       'OPTION_INVALID',
@@ -132,7 +168,10 @@ export function parseReschedule(options: unknown, now: number): ParsedWhen {
       },
     )
   }
-  return parseWhen(delay, at, now)
+  return {
+    when: parseWhen(delay, at, now),
+    spreadMs: spread === undefined ? 0 : parseDuration(spread, 'spread'),
+  }
 }
 
 /** The most messages that one `produceMany` takes. */

@@ -59,7 +59,7 @@ export type CommandSpec<O extends OptionSpecs = OptionSpecs> = {
   /** More to know, as short paragraphs. */
   readonly notes?: readonly string[]
   /** A store that does not exist yet is made (`produce`), or is a mistake in its name (`stats`). */
-  readonly makesStore: boolean
+  readonly makesStore: boolean | ((positionals: readonly string[]) => boolean)
   /** It runs for long, and waits for a server that is not there yet. */
   readonly isPatient?: boolean
   readonly run: (call: Call<O>) => Promise<ExitCode>

@@ -4,6 +4,7 @@ import type { Command } from './command.ts'
 export const COMMANDS = {
   demo: async () => (await import('./commands/demo.ts')).demo,
   produce: async () => (await import('./commands/produce.ts')).produce,
+  schedule: async () => (await import('./commands/schedule.ts')).schedule,
   work: async () => (await import('./commands/work.ts')).work,
   bridge: async () => (await import('./commands/bridge.ts')).bridge,
   queues: async () => (await import('./commands/queues.ts')).queues,

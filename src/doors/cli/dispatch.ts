@@ -66,7 +66,7 @@ async function runCommand(
     return EXIT.fine
   }
   const { store, queueName } = target(common, env)
-  await checkStore(store, command)
+  await checkStore(store, command, positionals)
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {
     const queue = new Punctual({ store, queue: queueName, logger: false, ...options })
@@ -104,7 +104,11 @@ function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): StoreAn
   }
 }
 
-async function checkStore(store: string, { makesStore, isPatient = false }: Command): Promise<void> {
+async function checkStore(
+  store: string,
+  { makesStore, isPatient = false }: Command,
+  positionals: readonly string[],
+): Promise<void> {
   const engine = engineForUrl(store)
   if (engine.reach === 'process') {
     throw new CallError(
@@ -112,7 +116,8 @@ async function checkStore(store: string, { makesStore, isPatient = false }: Comm
     )
   }
   // Looking into a store that is not there would make an empty one, and hide a misspelt name.
-  if (!makesStore && !(await engine.exists(store))) {
+  const mayMake = typeof makesStore === 'boolean' ? makesStore : makesStore(positionals)
+  if (!mayMake && !(await engine.exists(store))) {
     throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
   }
   if (!isPatient) await engine.probe(store)

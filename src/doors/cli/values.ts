@@ -2,7 +2,7 @@
 import { describe } from '../../core/errors.ts'
 import { parseDuration } from '../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
-import type { Duration, MessageState, When } from '../../index.ts'
+import type { Duration, IfExpired, MessageState, When } from '../../index.ts'
 import type { OptionSpecs } from './command.ts'
 import { CallError } from '../shared/failure.ts'
 import { parseMomentText } from '../shared/moment.ts'
@@ -16,6 +16,50 @@ export const WHEN_OPTIONS = {
     help: '2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds',
   },
 } as const satisfies OptionSpecs
+
+/** How late a message may start, and how a burst is spread out: of `produce` and of schedules. */
+export const LATE_OPTIONS = {
+  ttl: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'not started this long after it is due: see --if-expired',
+  },
+  'if-expired': {
+    type: 'string',
+    value: 'WHAT',
+    help: 'dead (default): to the dead letters; skip: completed without having run',
+  },
+  spread: {
+    type: 'string',
+    value: 'DURATION',
+    help: 'due later by a share of this time, which depends on the id alone',
+  },
+} as const satisfies OptionSpecs
+
+type LateValues = { readonly ttl?: string; readonly 'if-expired'?: string; readonly spread?: string }
+
+/** The library checks them. */
+export function parseLate({ ttl, spread, 'if-expired': ifExpired }: LateValues): LatePolicy {
+  return {
+    ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...(ifExpired === undefined ? {} : { ifExpired: ifExpired as IfExpired }),
+    ...(spread === undefined ? {} : { spread: spread as Duration }),
+  }
+}
+
+type LatePolicy = { ttl?: Duration; ifExpired?: IfExpired; spread?: Duration }
+
+/** A payload as a word of the command line. */
+export function parsePayload(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new CallError(
+      `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
+    )
+  }
+}
 
 type WhenValues = { readonly delay?: string; readonly at?: string }
 

@@ -53,6 +53,8 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   FILTER_INVALID: [usage, 400],
   HANDLER_INVALID: [usage, 500],
   HANDLER_EXISTS: [usage, 500],
+  ATTEMPT_OVER: [usage, 500],
+  CRON_INVALID: [usage, 400],
   CONTROLS_TOO_MANY: [usage, 409],
   HEADER_INVALID: [usage, 400],
   UNSUPPORTED: [usage, 501],

@@ -16,6 +16,8 @@ export type AttemptParts = {
   readonly extend: (run: Run, by: Duration | undefined) => Promise<boolean>
   /** The handler says that it has completed. */
   readonly complete: (run: Run) => void
+  /** The handler attaches a message to this attempt; rejects if it cannot be. */
+  readonly followUp: (run: Run, topic: unknown, payload: unknown, options: unknown) => Promise<string>
   /** Whether the lease still lives, as far as can be known here. */
   readonly isLeased: (run: Run) => boolean
   readonly ended: (run: Run, ending: Ending) => void
@@ -32,7 +34,17 @@ export function attempt(run: Run, parts: AttemptParts): void {
     ended(run, { kind: 'threw', error })
     return
   }
-  const { schema } = run.lane
+  const { schema, own } = run.lane
+  if (own !== undefined) {
+    own(run.lease, payload, run.latenessMs).then(
+      ({ again, carried }) => {
+        run.carried = carried
+        ended(run, again === undefined ? RETURNED : { kind: 'again', when: again })
+      },
+      (error: unknown) => ended(run, { kind: 'threw', error }),
+    )
+    return
+  }
   if (schema === undefined) {
     callHandler(run, payload, parts)
     return
@@ -49,22 +61,35 @@ export function attempt(run: Run, parts: AttemptParts): void {
 }
 
 function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
-  const { ended } = parts
   let result: unknown
   try {
     result = run.lane.handler(new RunMessage(run, payload, parts))
   } catch (error) {
-    ended(run, { kind: 'threw', error })
+    finish(run, { kind: 'threw', error }, parts)
     return
   }
   if (isThenable(result)) {
     result.then(
-      (value) => ended(run, returned(value)),
-      (error: unknown) => ended(run, { kind: 'threw', error }),
+      (value) => finish(run, returned(value), parts),
+      (error: unknown) => finish(run, { kind: 'threw', error }, parts),
     )
   } else {
-    ended(run, returned(result))
+    finish(run, returned(result), parts)
   }
+}
+
+/** What the handler attached must be checked before its attempt can complete. */
+function finish(run: Run, ending: Ending, { ended }: AttemptParts): void {
+  const { followUps, state } = run
+  const completes = ending.kind === 'returned' || ('isComplete' in state && state.isComplete)
+  if (followUps === undefined || !completes) return ended(run, ending)
+  const end = (): void => {
+    const { failure } = followUps
+    ended(run, failure === undefined ? ending : { kind: 'threw', error: failure.error })
+  }
+  const checking = followUps.whenChecked()
+  if (checking === undefined) end()
+  else void checking.then(end)
 }
 
 function returned(result: unknown): Ending {
@@ -129,5 +154,9 @@ class RunMessage implements Message {
 
   get complete(): () => void {
     return () => this.#parts.complete(this.#run)
+  }
+
+  get followUp(): Message['followUp'] {
+    return (topic, payload, options) => this.#parts.followUp(this.#run, topic, payload, options)
   }
 }

@@ -18,11 +18,13 @@
  */
 import type { HandleSettings } from '../../core/input/handle-options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
+import type { DueMoment } from '../../core/input/request.ts'
 import { PRIORITIES } from '../../core/message.ts'
+import type { Lease } from '../../store/contract/store.ts'
 import type { Handler } from '../handler.ts'
 import { Average } from './average.ts'
 import { Line } from './line.ts'
-import type { Run } from './run.ts'
+import type { Carried, Run } from './run.ts'
 
 /** What will start within this time is fetched ahead. */
 const SOON_MS = 100
@@ -32,11 +34,17 @@ export const AHEAD_BYTES_MAX = 32 * 1024 * 1024
 /** Faster than this counts as this. */
 const DURATION_MS_MIN = 0.02
 
+/** How a message of our own ends: done, or due again then; and what is stored in the same step. */
+export type OwnEnd = { readonly again: DueMoment | undefined; readonly carried: Carried }
+export type OwnHandler = (lease: Lease, payload: unknown, latenessMs: number) => Promise<OwnEnd>
+
 export class Lane {
   readonly topic: string
   readonly handler: Handler
   readonly settings: HandleSettings
   readonly schema: StandardSchema | undefined
+  /** Of a topic of our own: it takes no slot from users, and nothing is told of its messages. */
+  readonly own: OwnHandler | undefined
   /** Its place among the lanes. */
   index = 0
   running = 0
@@ -55,11 +63,17 @@ export class Lane {
   /** By priority: what was fetched later and matters more starts first. */
   readonly #lines = PRIORITIES.map(() => new Line())
 
-  constructor(topic: string, handler: Handler, settings: HandleSettings, schema: StandardSchema | undefined) {
+  constructor(
+    topic: string,
+    handler: Handler,
+    settings: HandleSettings,
+    { schema, own }: { schema?: StandardSchema | undefined; own?: OwnHandler } = {},
+  ) {
     this.topic = topic
     this.handler = handler
     this.settings = settings
     this.schema = schema
+    this.own = own
   }
 
   /** Due, and waiting for a slot. */
@@ -131,7 +145,7 @@ export class Lane {
 
 /** How much can be fetched, at one moment. */
 export type Survey = {
-  /** In all. */
+  /** In all, without lanes of our own. */
   readonly room: number
   /** Of these, how many can be started now. */
   readonly free: number
@@ -144,6 +158,7 @@ export class Lanes {
   readonly #slots: number
   readonly #byTopic = new Map<string, Lane>()
   readonly #all: Lane[] = []
+  readonly #users: Lane[] = []
   readonly #limited = new Set<Lane>()
   #running = 0
   #idle = 0
@@ -156,6 +171,8 @@ export class Lanes {
     lane.index = this.#all.length
     this.#all.push(lane)
     this.#byTopic.set(lane.topic, lane)
+    if (lane.own !== undefined) return
+    this.#users.push(lane)
     this.#idle += 1
   }
 
@@ -165,6 +182,11 @@ export class Lanes {
 
   get all(): readonly Lane[] {
     return this.#all
+  }
+
+  /** Without our own. */
+  get users(): readonly Lane[] {
+    return this.#users
   }
 
   /** Those whose topic has a limit. */
@@ -194,30 +216,33 @@ export class Lanes {
 
   mayStart(lane: Lane): boolean {
     if (lane.running >= lane.settings.concurrency) return false
+    if (lane.own !== undefined) return true
     return lane.running === 0 ? this.#running < this.#slots : this.#unreserved(lane) > 0
   }
 
   takeSlot(lane: Lane): void {
-    if (lane.running === 0) this.#idle -= 1
     lane.running += 1
+    if (lane.own !== undefined) return
+    if (lane.running === 1) this.#idle -= 1
     this.#running += 1
   }
 
   freeSlot(lane: Lane): void {
     lane.running -= 1
+    if (lane.own !== undefined) return
     this.#running -= 1
     if (lane.running === 0) this.#idle += 1
   }
 
   survey(): Survey {
     let busy = 0
-    for (const lane of this.#all) if (lane.running + lane.held + lane.queued > 0) busy += 1
+    for (const lane of this.#users) if (lane.running + lane.held + lane.queued > 0) busy += 1
     const share = Math.floor(AHEAD_MAX / Math.max(1, busy))
     const bytesShare = AHEAD_BYTES_MAX / Math.max(1, busy)
     let starting = 0
     let waitingAhead = 0
     let ahead = 0
-    for (const lane of this.#all) {
+    for (const lane of this.#users) {
       const waiting = lane.held + lane.queued
       const startingHere = Math.min(waiting, this.#free(lane))
       starting += startingHere
@@ -229,9 +254,19 @@ export class Lanes {
     return { room, free: now, share, bytesShare }
   }
 
+  /** Of lanes of our own. */
+  ownRoom(): number {
+    let room = 0
+    for (const lane of this.#all)
+      if (lane.own !== undefined) room += this.#free(lane) - lane.queued - lane.held
+    return Math.max(0, room)
+  }
+
   /** How many more of this topic can be started now or soon. */
   roomFor(lane: Lane, survey: Survey): number {
-    return Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+    const room = Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+    // What waits here of other topics may take every slot: then nothing of a limited one can start.
+    return lane.isLimited ? Math.min(room, survey.free) : room
   }
 
   /** How many more of this topic can be started now. */
@@ -246,12 +281,14 @@ export class Lanes {
   }
 
   #ahead(lane: Lane, { share, bytesShare }: Pick<Survey, 'share' | 'bytesShare'>): number {
+    if (lane.own !== undefined) return 0
     const slots = Math.min(lane.settings.concurrency, this.#slots)
     return Math.min(lane.soon(slots), share, lane.fitting(bytesShare))
   }
 
   /** How many of this lane can start now. */
   #free(lane: Lane): number {
+    if (lane.own !== undefined) return lane.settings.concurrency - lane.running
     const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0
     const slots = Math.max(atLeast, this.#unreserved(lane))
     return Math.max(0, Math.min(lane.settings.concurrency - lane.running, slots, lane.startable))
@@ -260,7 +297,7 @@ export class Lanes {
   /** Free slots, less one for each other lane that runs nothing. */
   #unreserved(lane: Lane): number {
     const free = this.#slots - this.#running
-    if (this.#slots < this.#all.length) return free
+    if (this.#slots < this.#users.length) return free
     return free - (lane.running === 0 ? this.#idle - 1 : this.#idle)
   }
 }

@@ -2,7 +2,8 @@
 import type { RetryPolicy } from '../../core/backoff.ts'
 import type { MessagePolicy } from '../../core/encoding/codec.ts'
 import { step, type RunEffect, type RunEvent, type RunState } from '../../core/run.ts'
-import type { Lease } from '../../store/contract/store.ts'
+import type { Lease, NewMessage } from '../../store/contract/store.ts'
+import type { FollowUpList } from './follow-ups.ts'
 import type { Lane } from './lanes.ts'
 
 /**
@@ -11,6 +12,11 @@ import type { Lane } from './lanes.ts'
  */
 export function leaseEnd(askedAt: number, leaseMs: number): number {
   return askedAt + leaseMs - 1
+}
+
+export type Carried = {
+  readonly followUps: readonly NewMessage[]
+  readonly content?: { readonly body: string; readonly meta: string }
 }
 
 export class Run {
@@ -28,6 +34,10 @@ export class Run {
   durationMs = 0
   latenessMs = 0
   timeoutMs = 0
+  /** What its handler attached: undefined until it does. */
+  followUps: FollowUpList | undefined
+  /** What is stored with its end, whatever that is: of our own messages only. */
+  carried: Carried | undefined
   #state: RunState
   #controller: AbortController | undefined
   #abortReason: Error | undefined
@@ -44,6 +54,10 @@ export class Run {
     this.#state = state
     this.startsAt = startsAt
     this.leaseEndsAt = leaseEndsAt
+  }
+
+  get isStarted(): boolean {
+    return this.startedAt !== undefined
   }
 
   get state(): RunState {

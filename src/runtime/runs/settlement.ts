@@ -7,7 +7,7 @@ import type { LeaseRef, Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
 import type { Lane } from './lanes.ts'
-import { aboutRun, retryOf, type Run } from './run.ts'
+import { aboutRun, retryOf, type Carried, type Run } from './run.ts'
 import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from '../settler.ts'
 
 export type SettlementsParts = {
@@ -35,14 +35,20 @@ export class Settlements {
   /** Decides what becomes of the message, and sends it. */
   conclude(run: Run, ending: Ending): void {
     const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
-    if (isFailure) this.#reportFailed(run, ending)
     const chance = isFailure ? this.#parts.random.next() : 0
     const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)
+    if (isFailure && outcome.kind !== 'again') this.#reportFailed(run, ending)
     this.settle(run, outcome.kind === 'ack' ? this.#ack(run, ending) : outcome)
   }
 
   settle(run: Run, outcome: Outcome): void {
-    this.#parts.settler.add(new RunSettlement(run, outcome, this.#parts))
+    const whole = outcome.kind === 'skip' ? skipOf(run) : outcome
+    this.#parts.settler.add(new RunSettlement(run, whole, this.#parts, this))
+  }
+
+  /** The store has no room for what the run carries: nothing was stored, and the attempt has failed. */
+  refuse(run: Run): void {
+    this.conclude(run, { kind: 'threw', error: followUpsRefused() })
   }
 
   #ack({ policy, lease }: Run, ending: Ending): Outcome {
@@ -75,12 +81,16 @@ class RunSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
   readonly #run: Run
+  readonly #outcome: Outcome
   readonly #parts: SettlementsParts
+  readonly #settlements: Settlements
 
-  constructor(run: Run, outcome: Outcome, parts: SettlementsParts) {
-    this.settlement = settlementFor(run.lease, outcome)
+  constructor(run: Run, outcome: Outcome, parts: SettlementsParts, settlements: Settlements) {
+    this.settlement = settlementFor(run.lease, outcome, carriedBy(run, outcome))
     this.#run = run
+    this.#outcome = outcome
     this.#parts = parts
+    this.#settlements = settlements
   }
 
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
@@ -91,13 +101,14 @@ class RunSettlement implements SettleEntry {
   answered(answer: SettleAnswer): void {
     const { events, onAnswered, onReturned, reports } = this.#parts
     const run = this.#run
+    if (answer === 'refused' && 'followUps' in this.settlement) return this.#settlements.refuse(run)
     onAnswered(run)
     switch (answer) {
       case 'settled':
         if (this.settlement.kind === 'release') onReturned(run.lane)
-        return reports.settled(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
+        return reports.settled(this.#outcome, run.lease, run)
       case 'succeeded':
-        return reports.succeeded(this.settlement, run.lease, run.startedAt === undefined ? undefined : run)
+        return reports.succeeded(this.settlement, run.lease, run.isStarted ? run : undefined)
       case 'cancelled':
         return reports.cancelled(run.lease)
       case 'refused':
@@ -115,4 +126,21 @@ class RunSettlement implements SettleEntry {
 
 function refusal({ kind, topic, id }: Settlement): Error {
   return new InvariantError(`the store cannot keep the outcome "${kind}" of ${topic} ${id}`)
+}
+
+/** Follow-ups are stored if the attempt completes; messages of our own say for themselves what is. */
+function carriedBy({ carried, followUps: attached }: Run, { kind }: Outcome): Carried | undefined {
+  if (carried !== undefined) return kind === 'ack' || kind === 'again' ? carried : undefined
+  const followUps = kind === 'ack' ? attached?.messages : undefined
+  return followUps === undefined || followUps.length === 0 ? undefined : { followUps }
+}
+
+function skipOf({ policy: { rememberMs: ms } }: Run): Outcome {
+  return ms === undefined
+    ? { kind: 'skip' }
+    : { kind: 'skip', remember: { ms, outcome: 'skipped', result: '' } }
+}
+
+function followUpsRefused(): Error {
+  return new Error('the store refused the follow-ups of this attempt: it is full, or cannot keep one of them')
 }

@@ -6,8 +6,11 @@ export type Capabilities = {
   readonly durability: 'process' | 'disk' | 'server' | 'replicas'
   /** Whether other processes may work on the same queue. */
   readonly shared: boolean
-  /** `sure`: no wake-up is ever lost, so that an idle worker need not look again on its own. */
-  readonly wakes: 'sure' | 'hint'
+  /**
+   * `sure`: no wake-up is ever lost, so that an idle worker need not look again on its own. `hint`: one may be. `some`: one
+   * may be, and of many workers only some hear it, so that a worker says when it can take no more (`SleepingAsker`).
+   */
+  readonly wakes: 'sure' | 'hint' | 'some'
   /** The most entries that one call takes; the engine refuses more with BATCH_TOO_LARGE and trims nothing. */
   readonly batchMax: number
   /**

@@ -37,8 +37,8 @@ export interface RuntimeVerbs {
 
   /**
    * The engine calls `listener` when something may be due sooner than the last `claim` said, whichever process caused
-   * it. A hint: it may be lost, late or repeated. What `owner` itself released need not wake it. Returns the function
-   * that ends the subscription.
+   * it. A hint: it may be lost, late or repeated; a store may wake only some of those who could take it. What `owner`
+   * itself released need not wake it. Returns the function that ends the subscription.
    */
   onWake(listener: (wake: WakeUp) => void, owner?: string): () => void
 }
@@ -116,6 +116,19 @@ export type ClaimDue = {
    * own `capabilities.leadMs`; a store that says 0 there need not look at it.
    */
   readonly leadMs: number
+  /** Of a worker that now sleeps until it is told or woken. Without it the store tells all, and counts on nothing. */
+  readonly sleeper?: SleepingAsker
+}
+
+/**
+ * A store may count on its sleepers: then it tells two of them of a topic's head, wakes those two and no others, and lets
+ * the others sleep longer than they would (`ClaimReply.lookMs`). A worker that is left without room is passed over.
+ */
+export type SleepingAsker = {
+  /** How long it would sleep at most on its own. */
+  readonly fallbackMs: number
+  /** Topics that it handles and can take none of now. At most `wantsMax`. */
+  readonly busy: readonly string[]
 }
 
 /**
@@ -136,12 +149,20 @@ export type ClaimReply = {
   readonly limited?: readonly string[]
   /** Of `lapsed`: leases of the asker's own have ended. */
   readonly isOwnLapsed?: boolean
+  /** Of `due`, to a sleeper: it asks again after this at the latest, instead of after its fallback. */
+  readonly lookMs?: number
+  /**
+   * Comes with `lookMs`: after this the asker should claim what has lapsed. Infinity where it need not before its next
+   * look: others do, or no lease ends until then.
+   */
+  readonly lapseMs?: number
 }
 
 /**
  * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up. It speaks only of
  * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count. Nor
- * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`.
+ * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`. To a
+ * sleeper it need not speak of topics that others watch.
  */
 export type Next = NextAnswer
 

@@ -97,6 +97,8 @@ export class FileEngine implements HostedEngine {
   /** A queue's number never changes. */
   readonly #queues = new Map<string, number>()
   #db: Database | undefined
+  /** The last transaction found the disk full: the next try adds no messages, or it would find the same. */
+  #hasFailedFull = false
 
   constructor(options: FileEngineOptions) {
     this.#options = options
@@ -155,13 +157,17 @@ export class FileEngine implements HostedEngine {
       const values = calls.map((call) => this.#act(ledger, call))
       const wakes = ledger.close()
       db.commit()
+      this.#hasFailedFull = false
       for (const wake of wakes) ringBell(db.directory, wake)
       return { kind: 'done', values, wakes }
     } catch (error) {
       db.rollback()
       // A queue that was made in this transaction is not there.
       this.#queues.clear()
-      if (isFull(error, db.directory) && this.#makesRoom(calls)) return { kind: 'again' }
+      if (isFull(error, db.directory) && this.#makesRoom(calls)) {
+        this.#hasFailedFull = true
+        return { kind: 'again' }
+      }
       throw explainFailure(error, db.directory)
     }
   }
@@ -213,6 +219,7 @@ export class FileEngine implements HostedEngine {
   }
 
   readonly #hasRoomFor = (messages: readonly NewMessage[]): boolean => {
+    if (this.#hasFailedFull) return false
     const bytes = messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
     return this.#space.hasRoomFor(messages.length, bytes)
   }

@@ -6,7 +6,7 @@ import { Run } from '../../../src/runtime/runs/run.ts'
 import type { Lease } from '../../../src/store/contract/store.ts'
 
 export function makeLane(topic: string, concurrency = 10): Lane {
-  return new Lane(topic, () => undefined, { concurrency, timeoutMs: 1_000, retry: RETRY_DEFAULT }, undefined)
+  return new Lane(topic, () => undefined, { concurrency, timeoutMs: 1_000, retry: RETRY_DEFAULT })
 }
 
 export function makeLanes(slots: number, lanes: readonly Lane[]): Lanes {

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { closeBells, ringBell } from '../../../src/store/file/wake.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
-import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
+import { ack, ackThen, claimDue, message, release } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
 
 const VOLUME_MIB = 16
@@ -54,6 +54,16 @@ test('P2: a full disk refuses new messages, loses none, and can be drained', asy
   expect(stored.length).toBeGreaterThan(1000)
   const { places } = await takeCensus(store)
   expect([...places.keys()].toSorted()).toEqual(stored.toSorted())
+
+  // What would add messages is refused, entry by entry.
+  const [parent, other] = await claimDue(store, 2)
+  if (parent === undefined || other === undefined) throw new Error('messages are due')
+  const children = Array.from({ length: 100 }, (_, i) =>
+    message(`child ${i}`, { body: JSON.stringify('x'.repeat(120_000)) }),
+  )
+  expect(await store.settle([ackThen(parent, children), release(other)])).toEqual(['refused', 'settled'])
+  expect(await store.settle([release(parent)])).toEqual(['settled'])
+  expect((await takeCensus(store)).places.has('child 0')).toBe(false)
 
   // The reserve is there so that workers can drain the store, to the last message.
   const done: string[] = []

@@ -4,7 +4,15 @@ import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
 import { ErrorReply } from '../../../src/store/redis/link/parser.ts'
 import { toPunctualError } from '../../../src/store/redis/link/refusals.ts'
 import type { Lease, Store } from '../../../src/store/contract/store.ts'
-import { ack, claimDue, claimLapsed, message } from '../../../src/testing/conformance/stand.ts'
+import { takeCensus } from '../../../src/testing/census.ts'
+import {
+  ack,
+  ackThen,
+  again,
+  claimDue,
+  claimLapsed,
+  message,
+} from '../../../src/testing/conformance/stand.ts'
 import { dump } from './dump.ts'
 import { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
@@ -42,6 +50,29 @@ describe('OOM', () => {
       } finally {
         await limit('0')
       }
+    })
+  })
+
+  test('P15: a full server refuses the settlements that carry messages, and no other', async () => {
+    await withStore(freshQueue(), server.url, async (store) => {
+      await store.put([message('plain'), message('carries'), message('snoozes')])
+      const [plain, carries, snoozes] = await claimDue(store)
+      if (plain === undefined || carries === undefined || snoozes === undefined)
+        throw new Error('three are due')
+      const settlements = [ack(plain), ackThen(carries, [message('child')]), again(snoozes, { delayMs: 0 })]
+      await limit('1')
+      try {
+        expect(await store.settle(settlements)).toEqual(['settled', 'refused', 'settled'])
+      } finally {
+        await limit('0')
+      }
+      const { places } = await takeCensus(store)
+      expect([...places]).toEqual([
+        ['snoozes', 'ready'],
+        ['carries', 'running'],
+      ])
+      expect(await store.settle([ackThen(carries, [message('child')])])).toEqual(['settled'])
+      expect((await takeCensus(store)).places.get('child')).toBe('ready')
     })
   })
 

@@ -76,7 +76,7 @@ export function limitText(limited: FoundLimit | undefined): string {
   if (limited === undefined) return 'no limit'
   const { rate, burst, concurrency } = limited
   const parts = [
-    ...(rate === undefined ? [] : [`${rate}, at most ${burst ?? 1} at once`]),
+    ...(rate === undefined ? [] : [`${rate}, bursts of at most ${burst ?? 1}`]),
     ...(concurrency === undefined ? [] : [`${concurrency} running at most`]),
   ]
   return parts.join('; ')

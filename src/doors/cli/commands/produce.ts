@@ -8,7 +8,7 @@ import { importLines, parseEntry, type LineImport } from '../../shared/line-impo
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { Progress } from '../terminal/progress.ts'
-import { parseWhen, WHEN_OPTIONS } from '../values.ts'
+import { LATE_OPTIONS, parseLate, parsePayload, parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const OPTIONS = {
   ...WHEN_OPTIONS,
@@ -21,11 +21,7 @@ const OPTIONS = {
   },
   tag: { type: 'string', multiple: true, value: 'TAG', help: 'what it belongs to; repeatable, at most 4' },
   priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
-  ttl: {
-    type: 'string',
-    value: 'DURATION',
-    help: 'not started this long after it is due: to the dead letters',
-  },
+  ...LATE_OPTIONS,
   remember: {
     type: 'string',
     value: 'DURATION',
@@ -122,7 +118,7 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, latest, tag, priority, ttl, remember, timeout, 'if-exists': ifExists } = values
+  const { id, latest, tag, priority, remember, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
@@ -130,20 +126,9 @@ function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
     ...(latest === undefined ? {} : { latest: latest as Duration }),
     ...(tag === undefined ? {} : { tag }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
-    ...(ttl === undefined ? {} : { ttl: ttl as Duration }),
+    ...parseLate(values),
     ...(remember === undefined ? {} : { remember: remember as Duration }),
     ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
-  }
-}
-
-function parsePayload(text: string | undefined): unknown {
-  if (text === undefined) return undefined
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    throw new CallError(
-      `the payload ${describe(text).slice(1, -1)} is not JSON; a text needs its quotes: '"hello"'.`,
-    )
   }
 }
 

@@ -1,4 +1,4 @@
-import type { When } from '../../../index.ts'
+import type { RescheduleOptions } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import {
   CHANGE_OPTIONS,
@@ -15,7 +15,7 @@ import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
-import { parseWhen, WHEN_OPTIONS } from '../values.ts'
+import { LATE_OPTIONS, parseLate, parseWhen, WHEN_OPTIONS } from '../values.ts'
 
 const REFUSAL = {
   running: 'runs right now: too late to move',
@@ -24,6 +24,7 @@ const REFUSAL = {
 
 const OPTIONS = {
   ...WHEN_OPTIONS,
+  spread: LATE_OPTIONS.spread,
   state: { type: 'string', value: 'STATE', help: 'only those that are delayed, or ready' },
   ...WHICH_OPTIONS,
   ...CHANGE_OPTIONS,
@@ -51,11 +52,12 @@ export const reschedule = defineCommand({
     checkEither(call.positionals, filter, '--state, --topic or --tag')
     const when = parseWhen(call.values)
     if (when.at === undefined && when.delay === undefined) throw new CallError('give --delay or --at.')
-    return filter === undefined ? moveOne(call, id ?? '', when) : moveSelected(call, filter, when)
+    const move = { ...when, ...parseLate(call.values) }
+    return filter === undefined ? moveOne(call, id ?? '', move) : moveSelected(call, filter, move)
   },
 })
 
-async function moveOne(call: RescheduleCall, id: string, when: When): Promise<ExitCode> {
+async function moveOne(call: RescheduleCall, id: string, when: RescheduleOptions): Promise<ExitCode> {
   const { open, out, err, json, clock } = call
   const queue = open()
   const result = await queue.reschedule(id, when)
@@ -67,7 +69,11 @@ async function moveOne(call: RescheduleCall, id: string, when: When): Promise<Ex
   return result === 'rescheduled' ? EXIT.fine : EXIT.failed
 }
 
-async function moveSelected(call: RescheduleCall, filter: Selected, when: When): Promise<ExitCode> {
+async function moveSelected(
+  call: RescheduleCall,
+  filter: Selected,
+  when: RescheduleOptions,
+): Promise<ExitCode> {
   const { out, err, json } = call
   const queue = call.open()
   const ask = async (where: string): Promise<string> =>

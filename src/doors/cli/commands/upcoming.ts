@@ -44,7 +44,10 @@ export const upcoming = defineCommand({
     ['punctual upcoming', 'all of it'],
     ['punctual upcoming --by hour --bars 48 --topic mail.send', 'the mails of the next two days'],
   ],
-  notes: ['Units are those of the local calendar. "about" marks counts that the store estimated.'],
+  notes: [
+    'Units are those of the local calendar. "about" marks counts that the store estimated.',
+    '"by schedule" is what schedules will bring besides: computed, not stored yet.',
+  ],
   makesStore: false,
   run: async (call) => {
     const bars = parseWholeNumber(call.values.bars ?? BARS_DEFAULT, '--bars', { min: 1, max: 1_000 })
@@ -97,31 +100,37 @@ function chooseUnit({ bars, after }: DueForecast, now: number, count: number): U
 }
 
 function draw({ bars, before, after, isExact }: DueForecast, now: number, unit: Unit): Picture {
-  const shown = bars.slice(0, bars.findLastIndex(({ count }) => count > 0) + 1)
+  const shown = bars.slice(0, bars.findLastIndex(({ count, scheduled = 0 }) => count + scheduled > 0) + 1)
   const slots = shown.map((slot) => (slot.from === now ? { ...slot, from: startOf(now, unit) } : slot))
   return { unit, due: before, slots, later: after, isExact }
 }
 
 function render({ out, clock }: UpcomingCall, { unit, due, slots, later, isExact }: Picture): string[] {
   const total = due + later + slots.reduce((sum, { count }) => sum + count, 0)
-  if (total === 0) return [out.style.dim('nothing waits')]
+  if (total === 0 && slots.length === 0) return [out.style.dim('nothing waits')]
   const { style } = out
   const rows = [
-    ...(due === 0 ? [] : [{ label: 'due now', count: due, paint: style.yellow }]),
-    ...slots.map(({ from, count }) => ({ label: labelOf(from, unit), count, paint: style.cyan })),
-    ...(later === 0 ? [] : [{ label: 'later', count: later, paint: style.blue }]),
+    ...(due === 0 ? [] : [{ label: 'due now', count: due, scheduled: 0, paint: style.yellow }]),
+    ...slots.map(({ from, count, scheduled = 0 }) => ({
+      label: labelOf(from, unit),
+      count,
+      scheduled,
+      paint: style.cyan,
+    })),
+    ...(later === 0 ? [] : [{ label: 'later', count: later, scheduled: 0, paint: style.blue }]),
   ]
   const labelWidth = Math.max(...rows.map(({ label }) => label.length))
   const countWidth = Math.max(...rows.map(({ count }) => formatCount(count).length))
-  const max = Math.max(...rows.map(({ count }) => count))
+  const max = Math.max(...rows.map(({ count, scheduled }) => count + scheduled))
   const width = Math.max(10, Math.min(60, out.columns - labelWidth - countWidth - 6))
   const zone = formatMoment(clock.now()).slice(23)
   const waiting = `${isExact ? '' : 'about '}${formatCount(total)} message${total === 1 ? ' waits' : 's wait'}`
   return [
     style.dim(`${waiting}; per ${unit}, ${zone === 'Z' ? 'UTC' : `UTC${zone}`}`),
-    ...rows.map(({ label, count, paint }) => {
+    ...rows.map(({ label, count, scheduled, paint }) => {
       const shown = count === 0 ? style.dim('·') : formatCount(count)
-      return `${pad(label, labelWidth, 'left')}  ${pad(shown, countWidth, 'right')}  ${paint(bar(count, max, width))}`.trimEnd()
+      const more = scheduled === 0 ? '' : style.dim(` +${formatCount(scheduled)} by schedule`)
+      return `${pad(label, labelWidth, 'left')}  ${pad(shown, countWidth, 'right')}  ${paint(bar(count, max, width))}${more}`.trimEnd()
     }),
   ]
 }

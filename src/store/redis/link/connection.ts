@@ -47,8 +47,6 @@ type Unanswered = {
   readonly channel?: string
 }
 
-type Subscribed = { readonly channel: string; readonly heard: (message: string) => void }
-
 type ConnectionState =
   | { readonly name: 'opening' }
   | { readonly name: 'open' }
@@ -64,7 +62,8 @@ class ServerConnection implements Connection {
   #unwritten: (readonly string[])[] = []
   #unwrittenBytes = 0
   #protocol: Protocol = 3
-  #subscribed: Subscribed | undefined
+  /** By channel, who hears it. */
+  readonly #subscribed = new Map<string, (message: string) => void>()
   #state: ConnectionState = { name: 'opening' }
 
   constructor(endpoint: Endpoint, name: string, lost: (error: unknown) => void) {
@@ -91,7 +90,7 @@ class ServerConnection implements Connection {
   }
 
   async subscribe(channel: string, heard: (message: string) => void): Promise<void> {
-    this.#subscribed = { channel, heard }
+    this.#subscribed.set(channel, heard)
     await this.#ask(['SUBSCRIBE', channel], { channel })
   }
 
@@ -166,7 +165,7 @@ class ServerConnection implements Connection {
       return
     }
     // RESP2 has no pushes. A connection that subscribed gets nothing but messages and answers that look like them.
-    const isMessage = this.#protocol === 2 && this.#subscribed !== undefined && Array.isArray(reply)
+    const isMessage = this.#protocol === 2 && this.#subscribed.size > 0 && Array.isArray(reply)
     if (isMessage && this.#hear(reply)) return
     const first = this.#waiting.shift()
     if (first === undefined) this.#lose(unasked(reply))
@@ -177,10 +176,11 @@ class ServerConnection implements Connection {
 
   /** Returns whether the parts are what a subscription brings; whatever else a server may push is passed over. */
   #hear([kind, channel, message]: readonly unknown[]): boolean {
-    const subscribed = this.#subscribed
-    if (subscribed === undefined || channel !== subscribed.channel) return false
+    if (typeof channel !== 'string') return false
+    const heard = this.#subscribed.get(channel)
+    if (heard === undefined) return false
     if (kind === 'message') {
-      subscribed.heard(String(message))
+      heard(String(message))
       return true
     }
     if (kind !== 'subscribe') return false

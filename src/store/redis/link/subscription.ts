@@ -1,15 +1,16 @@
 /**
- * One channel, listened to on a connection of its own. A subscription can die without a word: a half-open socket brings
- * no messages and no error. So it is asked for a sign of life every few seconds.
+ * Channels, listened to on a connection of their own. A subscription can die without a word: a half-open socket brings
+ * no messages and no error. So it is asked for a sign of life every few seconds, while anybody counts on it.
  */
 import type { Clock, Timer } from '../../../clock.ts'
 import { Link, type LinkOptions } from './link.ts'
 
-const PING_EVERY_MS = 3000
 const ANSWER_TIMEOUT_MS = 2000
 
 export type SubscriptionOptions = Omit<LinkOptions, 'prepare' | 'ready'> & {
-  readonly channel: string
+  readonly channels: readonly string[]
+  /** At first: see `pingEvery`. */
+  readonly pingEveryMs: number
   readonly heard: (message: string) => void
   /** After every (re)subscription: what was said before it went unheard. */
   readonly subscribed: () => void
@@ -19,21 +20,35 @@ export class Subscription {
   readonly #link: Link
   readonly #clock: Clock
   #ping: Timer | undefined
+  #pingEveryMs: number
+  #isStarted = false
   #isClosed = false
 
   constructor(options: SubscriptionOptions) {
-    const { channel, heard, subscribed } = options
+    const { channels, heard, pingEveryMs, subscribed } = options
     this.#clock = options.clock
+    this.#pingEveryMs = pingEveryMs
     this.#link = new Link({
       ...options,
-      prepare: (connection) => connection.subscribe(channel, heard),
+      prepare: async (connection) => {
+        await Promise.all(channels.map((channel) => connection.subscribe(channel, heard)))
+      },
       ready: subscribed,
     })
   }
 
   start(): void {
-    if (this.#isClosed || this.#ping !== undefined) return
+    if (this.#isClosed || this.#isStarted) return
+    this.#isStarted = true
     this.#link.start()
+    this.#schedulePing()
+  }
+
+  /** How often it is asked for a sign of life; Infinity for never. */
+  pingEvery(everyMs: number): void {
+    if (everyMs === this.#pingEveryMs) return
+    this.#pingEveryMs = everyMs
+    this.#ping?.cancel()
     this.#schedulePing()
   }
 
@@ -49,9 +64,11 @@ export class Subscription {
   }
 
   #schedulePing(): void {
-    this.#ping = this.#clock.schedule(PING_EVERY_MS, () => {
+    if (this.#isClosed || !this.#isStarted || this.#pingEveryMs === Infinity) return
+    this.#ping = this.#clock.schedule(this.#pingEveryMs, () => {
       const again = (): void => {
-        if (!this.#isClosed) this.#schedulePing()
+        this.#ping?.cancel()
+        this.#schedulePing()
       }
       // A ping that fails has condemned its connection already; the link mends it.
       this.#link.call(['PING'], ANSWER_TIMEOUT_MS).then(again, again)

@@ -87,6 +87,9 @@ end
 local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
 end
+local function nameOf(claim)
+  return string.match(claim, '/%+?([^/-]*)-[^/]*$') or ''
+end
 local function claimIn(entry)
   local claim, ownEnd = string.match(entry, '^(.*)!(%d+)$')
   return claim or entry, ownEnd or ''
@@ -505,7 +508,10 @@ local function waitingPlace(id, value)
   local found = redis.pcall('ZSCORE', line, member)
   return line, member, type(found) == 'string' and found or nil
 end
-local woken = {}
+local woken, wokenFor = {}, {}
+local function rouse(topic, dueAt)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+end
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
   if head and tonumber(head) <= dueAt then
@@ -523,7 +529,7 @@ local function entered(line, dueAt)
       return
     end
   end
-  woken[#woken + 1] = topicOf(line)
+  rouse(topicOf(line), dueAt)
 end
 local function left(line)
   local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
@@ -534,13 +540,6 @@ local function left(line)
     call('ZREM', LINES, line)
   end
   return first
-end
-local TOPICS_NAMED_MAX = 20
-local function wake(owner)
-  if #woken > 0 then
-    local topics = #woken <= TOPICS_NAMED_MAX and table.concat(woken, '\\n') or ''
-    redis.pcall('PUBLISH', ARGV[2], owner .. '\\n' .. topics)
-  end
 end`
 
 const order = `local AHEAD_MS, ASTRAY_MS = 60000, 86400000
@@ -760,7 +759,7 @@ local function enterAgain()
     entered(line, earliest[line])
   end
 end
-local giver
+local giver, giverName
 local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
@@ -843,6 +842,7 @@ local function settle(claim, kind, id, operand)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
+    giverName = nameOf(claim)
     await(line, due, memberOf(id, stamp))
     return true
   end
@@ -928,7 +928,7 @@ local function wakeFreed()
     local most = record and tools.read(record)[CONCURRENCY] or 0
     local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
     if running < most and running + count >= most then
-      woken[#woken + 1] = topic
+      rouse(topic, now)
     end
   end
 end
@@ -955,7 +955,7 @@ local function settleAll(at)
   if hasControls then
     wakeFreed()
   end
-  wake(giver or '')
+  wake(giver or '', giver ~= '' and giverName or '')
   return exceptions
 end`
 
@@ -1009,6 +1009,198 @@ local function keepSuccessor(id, dueAt, tags, payload)
   end)
 end`
 
+const watch = `local WATCHERS, KNOWN_MAX = 2, 16
+local LATE_MS = 1000
+local LYING_MS = 20
+local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
+local EARLY_MS = 50
+local TOPICS_NAMED_MAX = 20
+local WATCH, LOOKS_PREFIX = PREFIX .. 'watch', PREFIX .. 'looks:'
+local try = redis.pcall
+local function readWatch(entry)
+  local list = {}
+  for name, moment in string.gmatch(entry or '', '([^ \\n]+) (%d+)\\n') do
+    if name == '~' then
+      list.wokenAt = tonumber(moment)
+    else
+      list[#list + 1] = { name = name, at = tonumber(moment) }
+    end
+  end
+  return list
+end
+local function writeWatch(topic, list, hasHead)
+  if #list == 0 and not hasHead then
+    try('HDEL', WATCH, topic)
+    return
+  end
+  local parts = {}
+  for index, worker in ipairs(list) do
+    parts[index] = worker.name .. ' ' .. text(worker.at) .. '\\n'
+  end
+  if list.wokenAt and list.wokenAt > now - LATE_MS then
+    parts[#parts + 1] = '~ ' .. text(list.wokenAt) .. '\\n'
+  end
+  try('HSET', WATCH, topic, table.concat(parts))
+end
+local function placeOf(list, name)
+  for index, worker in ipairs(list) do
+    if worker.name == name then
+      return index
+    end
+  end
+end
+local function isFront(entry, name)
+  local at = entry and string.find(entry, name .. ' ', 1, true)
+  local ends = at and string.find(entry, '\\n', 1, true)
+  return ends and (at < ends or at < (string.find(entry, '\\n', ends + 1, true) or 0))
+end
+local function ring(channel, owner, topics)
+  local heard = try('PUBLISH', channel, owner .. '\\n' .. topics)
+  return type(heard) == 'number' and heard > 0
+end
+local function ringOne(name, owner, topics)
+  return ring(ARGV[2] .. ':' .. name, owner, topics)
+end
+local function wake(owner, giver)
+  if #woken == 0 then
+    return
+  elseif #woken > TOPICS_NAMED_MAX then
+    ring(ARGV[2], owner, '')
+    return
+  end
+  local entries = call('HMGET', WATCH, unpack(woken))
+  local hears, unheard = {}, {}
+  for index, topic in ipairs(woken) do
+    local list = entries[index] and readWatch(entries[index]) or {}
+    local size, at, heard = #list, 1, 0
+    while list[at] and heard < WATCHERS do
+      local name = list[at].name
+      if name ~= giver and hears[name] == nil then
+        hears[name] = ringOne(name, owner, topic)
+      end
+      if name ~= giver and hears[name] then
+        at, heard = at + 1, heard + 1
+      else
+        table.remove(list, at)
+      end
+    end
+    if heard == 0 then
+      unheard[#unheard + 1] = topic
+    end
+    local isBelated = wokenFor[topic] < now - LYING_MS
+    if isBelated then
+      list.wokenAt = math.ceil(now)
+    end
+    if #list < size or (isBelated and size > 0) then
+      writeWatch(topic, list, false)
+    end
+  end
+  if #unheard > 0 then
+    ring(ARGV[2], owner, table.concat(unheard, '\\n'))
+  end
+end
+local function callUp(topic, list, before, asker)
+  local at = 1
+  while at <= WATCHERS and list[at] do
+    local name = list[at].name
+    if name == asker or before[name] or ringOne(name, '', topic) then
+      at = at + 1
+    else
+      table.remove(list, at)
+    end
+  end
+  if #list == 0 then
+    ring(ARGV[2], '', topic)
+  end
+end
+local function watchersOf(list)
+  local names = {}
+  for index = 1, math.min(#list, WATCHERS) do
+    names[list[index].name] = true
+  end
+  return names
+end
+local function resign(topic, entry, name, hasHead)
+  local list = readWatch(entry)
+  local place = placeOf(list, name)
+  if not place then
+    return
+  end
+  local before = watchersOf(list)
+  table.remove(list, place)
+  if hasHead then
+    callUp(topic, list, before, name)
+  end
+  writeWatch(topic, list, hasHead)
+end
+local function dropLost(list, asker, isLying)
+  local size = #list
+  for index = math.min(size, WATCHERS), 1, -1 do
+    local worker = list[index]
+    if worker.name ~= asker then
+      local isAwaited = not isLying and worker.at + LATE_MS >= now
+      local heard = isAwaited and try('PUBSUB', 'NUMSUB', ARGV[2] .. ':' .. worker.name)
+      if not heard or heard.err or heard[2] == 0 then
+        table.remove(list, index)
+      end
+    end
+  end
+  return #list < size
+end
+local function attend(topic, entry, asker, room, isLying, hasHead)
+  local list = readWatch(entry)
+  local before, isChanged = watchersOf(list), false
+  local isLeft = isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS)
+  if not before[asker] and (isLeft or room ~= 'none') then
+    isChanged = dropLost(list, asker, isLeft)
+  end
+  local place = placeOf(list, asker)
+  if place and isLeft and before[asker] and list[WATCHERS + 1] then
+    local helper = table.remove(list, WATCHERS + 1)
+    if ringOne(helper.name, '', topic) then
+      list[#list + 1] = helper
+    end
+    isChanged = true
+  end
+  if place and (room == 'none' or (room == 'some' and #list > 1)) then
+    table.remove(list, place)
+    isChanged = true
+  elseif not place and (room == 'enough' or (room == 'some' and #list == 0)) and #list < KNOWN_MAX then
+    list[#list + 1] = { name = asker, at = 0 }
+    isChanged = true
+  end
+  if isChanged and hasHead then
+    callUp(topic, list, before, asker)
+  end
+  return list, isChanged, placeOf(list, asker)
+end
+local function nextLook(set, asker, fallbackMs, isWatching)
+  local key = LOOKS_PREFIX .. set
+  local own = tonumber((call('ZSCORE', key, asker)))
+  local soonest = now + fallbackMs
+  if own and own > now + EARLY_MS and not (isWatching and own > soonest) then
+    return own, false
+  end
+  local at = soonest
+  if not isWatching and fallbackMs < LOOK_MS_MAX then
+    local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
+    if near >= NEAR_MIN then
+      local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+      at = own and now + LOOK_MS_MAX or math.max(soonest, math.min(last + APART_MS, now + LOOK_MS_MAX))
+    end
+  end
+  at = math.ceil(at)
+  try('ZADD', key, text(at), asker)
+  try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
+  return at, true
+end
+local function forgetLook(set, name)
+  if set ~= '' then
+    try('ZREM', LOOKS_PREFIX .. set, name)
+  end
+end`
+
 const workers = `local GONE_KEPT_MS, UNSEEN_KEPT_MS = 3600000, 86400000
 local WORKERS_MAX = 1000
 local DROPPED_MAX = 10
@@ -1035,7 +1227,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '0f73d4a293dafe5337f627f26428e7b23e648537',
+  sha: '0d29edd11af2162e55a14ee1626b7090f476f94f',
   source: [base, lines, extras, remembered, successors, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -1134,7 +1326,7 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '3cff08043cfd06f31fc1a807973d704d100c5a73',
+  sha: '5a2076394ea7542a01ff157da57b10a86fb90b14',
   source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -1164,7 +1356,7 @@ return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'd64936267d4198b90e216f22129a678173e99e05',
+  sha: 'af6f38e0f4bc0cc66fcca66ac728697c59518500',
   source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
 local function succeeding(topic)
@@ -1320,7 +1512,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '8abe6115a8ec4017890e0096a4406f796dc245b6',
+  sha: '707dbb9ca79a03372af63e57a8eb348dfe48f45c',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -1332,7 +1524,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '5dd415548e08c0ca912de398f138bede7678330a',
+  sha: 'c50e66d97b5f3211d37c83c6a3daec373bc22e05',
   source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1529,7 +1721,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '2a2cefbc51178ddc61f980fe5eaf22888218617f',
+  sha: '1b53948e1fe280dc2bf18251c9d377da37550e14',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1548,7 +1740,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'd46909b077fa2eaefb9d30d78eb68ccd78c7f6e5',
+  sha: 'b16721ae386ef4b2c7707a5bc653c1e4cdf5be8d',
   source: [base, lines, failures, extras, remembered, successors, `local from, isRunningToo = ARGV[3], ARGV[4] == '1'
 local cancelling = {}
 local function remove(id)
@@ -1598,8 +1790,8 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '9af6cfede3d6729ab7a637b1e0e371c3fbd498c9',
-  source: [base, lines, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
+  sha: 'afcb291b2948b7c1a0b8d63faa3fbddbcc93dff7',
+  source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
     return 'missing'
@@ -1627,15 +1819,15 @@ local words = {}
 for index = 3, #ARGV, 2 do
   words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
 end
-wake('')
+wake('', '')
 return words
 `].join('\n'),
 }
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'd6abd11e5a76f85443a591eb23fbd05525f94ded',
-  source: [base, lines, failures, `local dueAt = math.floor(now)
+  sha: '7cee06c7dac7e00c5fb932d351c33c86fa5df0e6',
+  source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
     return 'missing'
@@ -1655,7 +1847,7 @@ local words = {}
 for index = 3, #ARGV do
   words[index - 2] = revive(ARGV[index])
 end
-wake('')
+wake('', '')
 return words
 `].join('\n'),
 }
@@ -1680,18 +1872,25 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'd4f32a60df398371abfaaadb7ab7582edcf6bd57',
-  source: [base, claims, lines, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
+  sha: '67a89a50314e852cb9544c064b2e9450ff813df2',
+  source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
+local LAPSES_MAX = 20
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local wants = tonumber(ARGV[9])
-local LIMITS_AT = 10
+local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local wants = tonumber(ARGV[13])
+local limit = leftOver
+local FREES_AT = 14
 local horizon = now + leadMs
 local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
-local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local WANTS_AT = 14
+local TOPICS_AT = WANTS_AT + wants
+local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
+local lines, dueLines, heads, isMore = {}, {}, {}, false
+local seenUntil = math.huge
 local gates
 local function gateOf(number)
   return gates and gates.byWant[(number - 1) % wants + 1]
@@ -1712,19 +1911,19 @@ local function note(number, head)
   elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
-    nextAt = math.min(nextAt, tonumber(head))
+    heads[number] = tonumber(head)
   end
 end
 local function askByName()
-  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  local found = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
   for number = 1, 3 * wants do
-    note(number, heads[number])
+    note(number, found[number])
   end
 end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[LIMITS_AT + wants + want]] = want
+    wantOf[ARGV[TOPICS_AT + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -1737,15 +1936,18 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local number = numberOf(coming[index])
     local gate = number and gateOf(number)
     if gate then
       gate.heads[number] = tonumber(coming[index + 1])
-    elseif number and nextAt == math.huge then
-      nextAt = tonumber(coming[index + 1])
+    elseif number then
+      heads[number] = tonumber(coming[index + 1])
     end
   end
-  if #due == DUE_LINES_MAX or (nextAt == math.huge and #coming == 2 * COMING_LINES_MAX) then
+  if #coming == 2 * COMING_LINES_MAX then
+    seenUntil = tonumber(coming[#coming])
+  end
+  if #due == DUE_LINES_MAX or (seenUntil < math.huge and not next(heads)) then
     return false
   end
   for _, line in ipairs(due) do
@@ -1765,9 +1967,9 @@ end
 if hasControls and wants > 0 then
   local topics = {}
   for want = 1, wants do
-    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
   end
-  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
+  gates = openGates(topics, ARGV[FREES_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -1775,10 +1977,10 @@ if wants <= BY_NAME_MAX then
   end
   askByName()
 elseif not askByMoment() then
-  nextAt = math.huge
+  heads, seenUntil = {}, math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[TOPICS_AT + want], (number - want) / wants)
   end
   askByName()
 end
@@ -1786,6 +1988,7 @@ local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
 local held, heldLines = {}, {}
 local room, removals = {}, {}
+local tookFrom = {}
 local function hasStampOf(value, member)
   local a, b, c, d = byte(member, STAMP_LENGTH - 3, STAMP_LENGTH)
   local w, x, y, z = byte(value, STAMP_LENGTH - 2, STAMP_LENGTH + 1)
@@ -1854,6 +2057,8 @@ local function take(number, line, size, untilText)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
+    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
   end
@@ -1861,7 +2066,7 @@ local function take(number, line, size, untilText)
 end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
   local gate = gates and gates.byWant[want]
   local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
@@ -1891,10 +2096,9 @@ for number, count in pairs(removals) do
   local first, gate = left(lines[number]), gateOf(number)
   if gate then
     gate.heads[number] = first and tonumber(first)
-  elseif first and tonumber(first) <= horizon then
-    isMore = true
-  elseif first then
-    nextAt = math.min(nextAt, tonumber(first))
+  else
+    heads[number] = first and tonumber(first)
+    isMore = isMore or (first and heads[number] <= horizon)
   end
 end
 writeRunning()
@@ -1902,22 +2106,136 @@ if ARGV[8] ~= '' then
   seen(ARGV[7], ARGV[8])
   pruneRemembered()
 end
+local function attendable()
+  local firsts = {}
+  for want = 1, wants <= BY_NAME_MAX and wants or 0 do
+    firsts[want] = math.huge
+  end
+  for want in pairs(tookFrom) do
+    firsts[want] = math.huge
+  end
+  for number, head in pairs(heads) do
+    local want = (number - 1) % wants + 1
+    firsts[want] = math.min(firsts[want] or math.huge, head)
+  end
+  return firsts
+end
+local function roomLeft(want)
+  local asked = tonumber(ARGV[WANTS_AT + want])
+  local its = room[want] or asked
+  if its == 0 or leftOver == 0 then
+    return 'none'
+  end
+  return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
+end
+local function resignBusy()
+  local topics = { unpack(ARGV, BUSY_AT + 1) }
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  for index, topic in ipairs(topics) do
+    if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
+      local stem = lineOf(topic, '')
+      local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
+      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+    end
+  end
+end
+local function stand()
+  local firsts, topics, order = attendable(), {}, {}
+  for want in pairs(firsts) do
+    order[#order + 1] = want
+    topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
+  end
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
+  for index, topic in ipairs(topics) do
+    local want, entry = order[index], entries[index]
+    local hasHead = firsts[want] < math.huge
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' and not isLying then
+      fronts[#fronts + 1], places[index] = index, 1
+    elseif hasHead or tookFrom[want] or entry then
+      local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
+      if place or isChanged then
+        lists[index], places[index], changed[index] = list, place, isChanged
+      end
+    end
+    if hasHead and places[index] and places[index] <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    end
+  end
+  local lookAt = math.ceil(now + fallbackMs)
+  if leftOver == 0 then
+    forgetLook(ARGV[11], sleeper)
+  elseif not isMore then
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for _, index in ipairs(fronts) do
+    if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\\n', 1, true) then
+      lists[index] = readWatch(entries[index])
+      places[index] = placeOf(lists[index], sleeper)
+    end
+  end
+  for index, list in pairs(lists) do
+    local own = places[index] and list[places[index]]
+    if changed[index] or own.at ~= lookAt then
+      if own then
+        own.at = lookAt
+      end
+      writeWatch(topics[index], list, firsts[order[index]] < math.huge)
+    end
+  end
+  return nextAt, lookAt
+end
+local function lapseWithin(lookAt)
+  local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
+  for index = 1, #first, 2 do
+    local at = tonumber(first[index + 1])
+    if at <= now then
+      return '0'
+    elseif at > lookAt or lookAt > now + fallbackMs + 1 then
+      return ''
+    elseif ownerOf((claimIn(first[index]))) ~= ARGV[7] then
+      return waiting(at - now)
+    end
+  end
+  return ''
+end
 local gatedAt = gates and gates.close() or math.huge
+isMore = isMore or gatedAt <= now
+local nextAt, look, lapse = seenUntil, '', ''
+for _, head in pairs(heads) do
+  nextAt = math.min(nextAt, head)
+end
+if sleeper ~= '' then
+  try('HDEL', PAYLOAD, '')
+  if ARGV[12] ~= ARGV[11] then
+    forgetLook(ARGV[12], sleeper)
+  end
+  resignBusy()
+  if wants > 0 then
+    local lookAt
+    nextAt, lookAt = stand()
+    if not isMore then
+      look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
+    end
+  end
+end
 local nextTime = 'NO_TASK'
-if isMore or gatedAt <= now then
+if isMore then
   nextTime = 'EXPIRED'
 elseif gatedAt < nextAt - leadMs then
   nextTime = '=' .. waiting(gatedAt - now)
 elseif nextAt < math.huge then
   nextTime = waiting(nextAt - leadMs - now)
 end
-return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }
+local limited = gates and gates.limitedWants or {}
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }
 `].join('\n'),
 }
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '4e840d21d2dfcb922a2ad66bd055bf9d3521e9e1',
+  sha: '84108fe1a2fef4a060ab2a491b4982a71392344f',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -2044,7 +2362,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'ea4c479dcc6951fa5a60f1c29aeb5e7b50bce7c8',
+  sha: 'c978bdb88c154d983c6c24577aea7f5b631c1934',
   source: [base, claims, extras, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -2096,8 +2414,9 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '55dc528e3fc15966beaf7f7c7a710f2215857830',
-  source: [base, workers, `local owner = ARGV[3]
+  sha: '279a206e677902323460bf5cae940cb9e7c9a8d7',
+  source: [base, lines, watch, workers, `local owner = ARGV[3]
+forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
 local first, gone, facts = readFacts(entry)
 if entry and gone == 0 then
@@ -2111,7 +2430,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: '67948d9bd274dbd462fb839cbafc08d1d26a6cb0',
+  sha: 'b19893e691719d0c7cab6fbcb61e8ac3905d84e3',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -2152,8 +2471,8 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'f42cd239ddeda5a702b4ff2c7b97cd5fb16eee69',
-  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+  sha: '3e7ae4ca203b32d0d0e2a43d4752fb3eaa63b9f4',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
 local tagsAt = {}
@@ -2268,7 +2587,7 @@ else
   end)
 end
 writeRunning()
-wake('')
+wake('', '')
 return exceptions
 `].join('\n'),
 }
@@ -2329,15 +2648,15 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '3d292802441c7608e8de24fe17004ea0ecb04add',
-  source: [base, claims, lines, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
+  sha: 'be9e20cd89f188254509be5464a3b6994d72ae86',
+  source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '6e7149da93ab6dd9ecfd731106c52d4b50e71e0d',
-  source: [base, claims, order, lines, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
+  sha: 'e7989e78ce2851910902cf8dddd7534f667d6d29',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count
 local beginsAt, sizeOf = {}, {}

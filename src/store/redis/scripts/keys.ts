@@ -22,7 +22,7 @@ const TYPES = {
 } as const
 
 /** Keys that few calls need: the scripts know their names. */
-const RARE_TYPES = { remembered: 'zset', successors: 'hash', succeeding: 'hash' } as const
+const RARE_TYPES = { remembered: 'zset', successors: 'hash', succeeding: 'hash', watch: 'hash' } as const
 
 export type KeyName = keyof typeof TYPES | keyof typeof RARE_TYPES
 
@@ -51,6 +51,11 @@ export class QueueKeys {
       this.#prefix + name,
       type,
     ])
+  }
+
+  /** Where a store of this name hears wake-ups: with all others, and alone. */
+  channelsOf(name: string): readonly string[] {
+    return [this.channel, `${this.channel}:${name}`]
   }
 
   named(name: KeyName): string {

@@ -18,6 +18,7 @@ import { hostAndPort } from '../address/url.ts'
 
 const CHANNEL = '+switch-master'
 const CLIENT_NAME = 'punctual:failovers'
+const PING_EVERY_MS = 3000
 
 /** A connection to what was the primary when it was made. */
 export type Watched = { readonly place: HostPort; readonly leave: (reason: UnavailableError) => void }
@@ -40,7 +41,8 @@ export class PrimaryWatch {
         name: CLIENT_NAME,
         server: describeSentinel(address),
         connect: connectTo(address),
-        channel: CHANNEL,
+        channels: [CHANNEL],
+        pingEveryMs: PING_EVERY_MS,
         heard: (message) => this.#heard(message),
         subscribed: () => void this.#ask(subscription),
       })

@@ -5,15 +5,24 @@ import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { momentOf } from './moments.ts'
 import { decodeContent } from './payload.ts'
+import type { Standing } from './topic-sets.ts'
 
 /** Up to so many topics the claim names their lines; beyond, it would rather ask which lines are due. */
 const BY_NAME_MAX = 50
 const PRIORITIES: readonly PriorityRank[] = [0, 1, 2]
 const [GROUP_FIELDS, FACT_FIELDS, ROW_FIELDS] = [3, 4, 6]
 
-export function claimDueCall(keys: QueueKeys, request: ClaimDue, token: string): ScriptCall {
-  const { wants, limit, free = limit, leaseMs, leadMs, bytesMax, owner, facts = '' } = request
-  const args = [limit, leaseMs, leadMs, bytesMax, owner, facts, wants.length].map(String)
+export function claimDueCall(
+  keys: QueueKeys,
+  request: ClaimDue,
+  token: string,
+  { name, topics, topicsBefore }: Standing,
+): ScriptCall {
+  const { wants, limit, free = limit, leaseMs, leadMs, bytesMax, owner, facts = '', sleeper } = request
+  const args = [limit, leaseMs, leadMs, bytesMax, owner, facts].map(String)
+  if (sleeper === undefined) args.push('', '', '', '')
+  else args.push(name, String(sleeper.fallbackMs), topics, topicsBefore)
+  args.push(String(wants.length))
   let frees = String(free)
   for (const want of wants) frees += ` ${want.free ?? want.limit}`
   args.push(frees)
@@ -22,6 +31,7 @@ export function claimDueCall(keys: QueueKeys, request: ClaimDue, token: string):
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
   else
     for (const priority of PRIORITIES) for (const { topic } of wants) places.push(keys.line(topic, priority))
+  if (sleeper !== undefined) args.push(...sleeper.busy)
   return { keys: places, args }
 }
 
@@ -37,10 +47,12 @@ type DueParts = [
   dues: readonly (number | string)[],
   facts: readonly number[],
   limited: readonly number[],
+  look: string,
+  lapse: string,
 ]
 
 export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
-  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, limitedWants] =
+  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, limitedWants, look, lapse] =
     reply as unknown as DueParts
   const now = Number(nowText)
   const leases: Lease[] = []
@@ -78,7 +90,8 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
       })
     }
   }
-  const claimed = { leases, next: decodeNext(nextText), orphans, now }
+  const lookMs = look === '' ? {} : { lookMs: Number(look), lapseMs: lapse === '' ? Infinity : Number(lapse) }
+  const claimed = { leases, next: decodeNext(nextText), ...lookMs, orphans, now }
   if (limitedWants.length === 0) return claimed
   return { ...claimed, limited: limitedWants.map((want) => wants[want]?.topic ?? '') }
 }

@@ -23,6 +23,8 @@
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
 --      tag:TAG            ZSET  (all 0) the ids that have this tag
 --      figures:MINUTE     HASH  topic -> what ended in that minute
+--      watch              HASH  topic -> who is told of its head: see `watch`
+--      looks:SET          ZSET  worker -> when it looks again: see `watch`
 -- A line is found by the topic in a payload, and a claim by its entry in `claims`, so that not every key can be declared;
 -- all of them have the queue's hash tag and are in its slot.
 -- ARGV[1] is a now in milliseconds that only tests give; '' means the clock of this server.

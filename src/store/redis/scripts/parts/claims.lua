@@ -53,6 +53,11 @@ local function ownerOf(claim)
   return string.match(sub(claim, #CLAIM_PREFIX + 1), '^(.*)/') or ''
 end
 
+-- The store that made a claim, as the watch names it: what its token begins with.
+local function nameOf(claim)
+  return string.match(claim, '/%+?([^/-]*)-[^/]*$') or ''
+end
+
 -- The claim of an entry in `claims`, and the end that its messages must have of their own, or ''.
 local function claimIn(entry)
   local claim, ownEnd = string.match(entry, '^(.*)!(%d+)$')

@@ -1,8 +1,7 @@
 -- lines: how messages begin and end to wait, and whom that wakes.
 --
--- A worker that sleeps was told the heads of the lines that it wants, or that they are empty. So a message that enters
--- before the head of its topic must wake the workers of that topic, and no other needs to: an overdue backlog causes no
--- wake-ups.
+-- A worker that watches a topic was told its head, or that it is empty. So a message that enters before the head of its
+-- topic must wake those who watch it, and no other needs to: an overdue backlog causes no wake-ups. Who that is: `watch`.
 
 local function memberOf(id, stamp)
   return stamp == '' and id or stamp .. MARK .. id
@@ -28,7 +27,13 @@ local function waitingPlace(id, value)
   return line, member, type(found) == 'string' and found or nil
 end
 
-local woken = {}
+-- Topics whose watchers are to be woken, and for which moment: see `wake`.
+local woken, wokenFor = {}, {}
+
+-- Those who watch a topic should ask again, for what is due then. `wake` tells them, once for all topics of a call.
+local function rouse(topic, dueAt)
+  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+end
 
 -- A message that is due then entered a line: does `heads` follow, and who is woken?
 local function entered(line, dueAt)
@@ -49,7 +54,7 @@ local function entered(line, dueAt)
       return
     end
   end
-  woken[#woken + 1] = topicOf(line)
+  rouse(topicOf(line), dueAt)
 end
 
 -- Messages left a line. Returns the moment of its first, as text; nothing where none is left.
@@ -62,14 +67,4 @@ local function left(line)
     call('ZREM', LINES, line)
   end
   return first
-end
-
--- A hint, with the owner that need not hear it and the topics it is about; without topics it is about all. A user
--- whose rights do not cover the channel still gets its messages, by the fallback.
-local TOPICS_NAMED_MAX = 20
-local function wake(owner)
-  if #woken > 0 then
-    local topics = #woken <= TOPICS_NAMED_MAX and table.concat(woken, '\n') or ''
-    redis.pcall('PUBLISH', ARGV[2], owner .. '\n' .. topics)
-  end
 end

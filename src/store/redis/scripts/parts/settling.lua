@@ -29,7 +29,7 @@ local function enterAgain()
 end
 
 -- The owner that gave everything back which others are woken for; '' where the owners should hear it too.
-local giver
+local giver, giverName
 
 local linesOf = {}
 local function lineIn(claim, number)
@@ -124,6 +124,7 @@ local function settle(claim, kind, id, operand)
   elseif kind == 'release' then
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
+    giverName = nameOf(claim)
     await(line, due, memberOf(id, stamp))
     return true
   end
@@ -213,7 +214,7 @@ local function wakeFreed()
     local most = record and tools.read(record)[CONCURRENCY] or 0
     local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
     if running < most and running + count >= most then
-      woken[#woken + 1] = topic
+      rouse(topic, now)
     end
   end
 end
@@ -242,6 +243,6 @@ local function settleAll(at)
   if hasControls then
     wakeFreed()
   end
-  wake(giver or '')
+  wake(giver or '', giver ~= '' and giverName or '')
   return exceptions
 end

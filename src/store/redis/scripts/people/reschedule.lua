@@ -1,11 +1,11 @@
 -- reschedule: gives waiting messages, and the successors of those that run, another moment; attempts, error and produce order stay.
--- uses: base lines failures extras remembered successors
+-- uses: base lines watch failures extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then two for each: id, delay in ms or '@' and a moment
 -- reply     a word for each: 'rescheduled' 'running' 'missing'
 -- upholds   P3 what runs is left to its worker      P9 an earlier head wakes
--- cost      O(log n) for each, and the length of its body; one publish at most
+-- cost      O(log n) for each, and the length of its body; two publishes for each topic, at most 41
 
 local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
@@ -36,5 +36,5 @@ local words = {}
 for index = 3, #ARGV, 2 do
   words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
 end
-wake('')
+wake('', '')
 return words

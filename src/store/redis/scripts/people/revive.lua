@@ -1,11 +1,11 @@
 -- revive: dead messages wait again, due now, as if they had never been tried.
--- uses: base lines failures
+-- uses: base lines watch failures
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then the ids
 -- reply     a word for each id: 'revived' 'missing'
 -- upholds   P6 attempts begin at 0 again      P9 an earlier head wakes
--- cost      O(log n) for each id, and the length of its body; one publish at most
+-- cost      O(log n) for each id, and the length of its body; two publishes for each topic, at most 41
 
 local dueAt = math.floor(now)
 
@@ -29,5 +29,5 @@ local words = {}
 for index = 3, #ARGV do
   words[index - 2] = revive(ARGV[index])
 end
-wake('')
+wake('', '')
 return words

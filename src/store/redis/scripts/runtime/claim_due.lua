@@ -1,42 +1,57 @@
 -- claim_due: hands out what is due for the caller's topics, and says when to ask again.
--- uses: base claims lines failures workers remembered controls gates
+-- uses: base claims lines watch failures workers remembered controls gates
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
--- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '', how many wants, how many can start at once:
---           in all and of each want, one text; the limits of the wants, then, for more wants than BY_NAME_MAX, their topics
+-- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '',
+--           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms, its set of topics and the set
+--           of its claim before; how many wants, how many can start at once: in all and of each want, one text; the limits
+--           of the wants, for more wants than BY_NAME_MAX their topics; then the topics of which the worker can take none now
 -- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many messages had no body and were dropped,
 --           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
 --           how many values of the dues belong to the lines up to this one;
 --           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
 --           rows of four for those that failed before: place (from 1), attempt, firstDueAt, lapses;
---           the numbers (from 0) of wants whose topic has a limit now
+--           the numbers (from 0) of wants whose topic has a limit now;
+--           for a worker that sleeps: in how many ms it looks again; in how many it sees to a lease that ends, or ''
 --
 -- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
--- wants, the first messages go into one claim. Everything is read before anything is written. A topic that is paused or
--- has a limit has a gate.
+-- wants, the first messages go into one claim. Everything is read before anything is written. Of many workers that sleep
+-- two are told of a topic's head, and wake for it: see `watch`. A topic that
+-- is paused or has a limit has a gate.
 --
 -- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
 --           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
 --           P8 the first write needs no memory: a full server still hands out work
 --           P14 nothing of a paused topic, and no more than its limits allow, which is charged here
--- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX
+-- cost      O(log n) for each message, O(1) for each want; at most `bytes` of bodies, and READ_BYTES_MAX; a publish for each
+--           topic whose watcher has no more room
 
 local BY_NAME_MAX = 50
 -- By moment: how many due lines, and how many lines to come, are looked at before every wanted one is asked for.
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 -- So many bodies are read first, then more at a time: they may be large.
 local CHUNK_FIRST = 4
+-- So many leases are looked at for one that others hold.
+local LAPSES_MAX = 20
 
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local wants = tonumber(ARGV[9])
-local LIMITS_AT = 10
+local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local wants = tonumber(ARGV[13])
+local limit = leftOver
+local FREES_AT = 14
 local horizon = now + leadMs
 local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
 
--- The wanted lines by number (from 1), those of them that are due, and the first moment that is not.
-local lines, dueLines, nextAt, isMore = {}, {}, math.huge, false
+local WANTS_AT = 14
+local TOPICS_AT = WANTS_AT + wants
+local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
+
+-- The wanted lines by number (from 1), those of them that are due, and the first moments that are not.
+local lines, dueLines, heads, isMore = {}, {}, {}, false
+-- By moment: beyond this one nothing was looked at.
+local seenUntil = math.huge
 
 -- See `gates`; nothing where the queue has no controls.
 local gates
@@ -63,14 +78,14 @@ local function note(number, head)
   elseif head and tonumber(head) <= horizon then
     dueLines[#dueLines + 1] = number
   elseif head then
-    nextAt = math.min(nextAt, tonumber(head))
+    heads[number] = tonumber(head)
   end
 end
 
 local function askByName()
-  local heads = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
+  local found = wants > 0 and call('ZMSCORE', HEADS, unpack(lines)) or {}
   for number = 1, 3 * wants do
-    note(number, heads[number])
+    note(number, found[number])
   end
 end
 
@@ -78,7 +93,7 @@ end
 local function askByMoment()
   local wantOf = {}
   for want = 1, wants do
-    wantOf[ARGV[LIMITS_AT + wants + want]] = want
+    wantOf[ARGV[TOPICS_AT + want]] = want
   end
   local function numberOf(line)
     local want, priority = wantOf[topicOf(line)], tonumber(sub(line, -1))
@@ -91,15 +106,18 @@ local function askByMoment()
   local due = call('ZRANGEBYSCORE', HEADS, '-inf', horizonText, 'LIMIT', 0, DUE_LINES_MAX)
   local coming = call('ZRANGEBYSCORE', HEADS, '(' .. horizonText, '+inf', 'WITHSCORES', 'LIMIT', 0, COMING_LINES_MAX)
   for index = 1, #coming, 2 do
-    local number = (nextAt == math.huge or gates) and numberOf(coming[index])
+    local number = numberOf(coming[index])
     local gate = number and gateOf(number)
     if gate then
       gate.heads[number] = tonumber(coming[index + 1])
-    elseif number and nextAt == math.huge then
-      nextAt = tonumber(coming[index + 1])
+    elseif number then
+      heads[number] = tonumber(coming[index + 1])
     end
   end
-  if #due == DUE_LINES_MAX or (nextAt == math.huge and #coming == 2 * COMING_LINES_MAX) then
+  if #coming == 2 * COMING_LINES_MAX then
+    seenUntil = tonumber(coming[#coming])
+  end
+  if #due == DUE_LINES_MAX or (seenUntil < math.huge and not next(heads)) then
     return false
   end
   for _, line in ipairs(due) do
@@ -120,9 +138,9 @@ end
 if hasControls and wants > 0 then
   local topics = {}
   for want = 1, wants do
-    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[LIMITS_AT + wants + want]
+    topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
   end
-  gates = openGates(topics, ARGV[LIMITS_AT], leadMs)
+  gates = openGates(topics, ARGV[FREES_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -130,10 +148,10 @@ if wants <= BY_NAME_MAX then
   end
   askByName()
 elseif not askByMoment() then
-  nextAt = math.huge
+  heads, seenUntil = {}, math.huge
   for number = 1, 3 * wants do
     local want = (number - 1) % wants + 1
-    lines[number] = lineOf(ARGV[LIMITS_AT + wants + want], (number - want) / wants)
+    lines[number] = lineOf(ARGV[TOPICS_AT + want], (number - want) / wants)
   end
   askByName()
 end
@@ -142,6 +160,8 @@ local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
 local held, heldLines = {}, {}
 local room, removals = {}, {}
+-- By want: the first moment of what was taken.
+local tookFrom = {}
 
 -- Whether a payload belongs to the stamped member that led to it. Not after somebody deleted a payload and its id was
 -- used again: the old member must not hand out the new message. The last digits tell; comparing them makes no strings.
@@ -218,6 +238,8 @@ local function take(number, line, size, untilText)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
+    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
   end
@@ -226,7 +248,7 @@ end
 
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
-  room[want] = room[want] or tonumber(ARGV[LIMITS_AT + want])
+  room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
   local gate = gates and gates.byWant[want]
   local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
@@ -257,10 +279,9 @@ for number, count in pairs(removals) do
   local first, gate = left(lines[number]), gateOf(number)
   if gate then
     gate.heads[number] = first and tonumber(first)
-  elseif first and tonumber(first) <= horizon then
-    isMore = true
-  elseif first then
-    nextAt = math.min(nextAt, tonumber(first))
+  else
+    heads[number] = first and tonumber(first)
+    isMore = isMore or (first and heads[number] <= horizon)
   end
 end
 writeRunning()
@@ -269,13 +290,137 @@ if ARGV[8] ~= '' then
   pruneRemembered()
 end
 
+-- The first moments of topics, by want; math.huge where none is left. Of many topics, those that were looked at.
+local function attendable()
+  local firsts = {}
+  for want = 1, wants <= BY_NAME_MAX and wants or 0 do
+    firsts[want] = math.huge
+  end
+  for want in pairs(tookFrom) do
+    firsts[want] = math.huge
+  end
+  for number, head in pairs(heads) do
+    local want = (number - 1) % wants + 1
+    firsts[want] = math.min(firsts[want] or math.huge, head)
+  end
+  return firsts
+end
+
+local function roomLeft(want)
+  local asked = tonumber(ARGV[WANTS_AT + want])
+  local its = room[want] or asked
+  if its == 0 or leftOver == 0 then
+    return 'none'
+  end
+  return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
+end
+
+-- Who can take none now is not counted on.
+local function resignBusy()
+  local topics = { unpack(ARGV, BUSY_AT + 1) }
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  for index, topic in ipairs(topics) do
+    if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
+      local stem = lineOf(topic, '')
+      local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
+      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+    end
+  end
+end
+
+-- Takes its place in the lists of all that it wants. Returns the first moment that it watches, and when it looks again.
+local function stand()
+  local firsts, topics, order = attendable(), {}, {}
+  for want in pairs(firsts) do
+    order[#order + 1] = want
+    topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
+  end
+  local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
+  for index, topic in ipairs(topics) do
+    local want, entry = order[index], entries[index]
+    local hasHead = firsts[want] < math.huge
+    local isLying = tookFrom[want] and tookFrom[want] < now - LYING_MS
+    if isFront(entry, sleeper) and roomLeft(want) == 'enough' and not isLying then
+      fronts[#fronts + 1], places[index] = index, 1
+    elseif hasHead or tookFrom[want] or entry then
+      -- Nothing is written for a topic that never had a message.
+      local list, isChanged, place = attend(topic, entry, sleeper, roomLeft(want), isLying, hasHead)
+      if place or isChanged then
+        lists[index], places[index], changed[index] = list, place, isChanged
+      end
+    end
+    if hasHead and places[index] and places[index] <= WATCHERS then
+      nextAt = math.min(nextAt, firsts[want], seenUntil)
+    end
+  end
+  local lookAt = math.ceil(now + fallbackMs)
+  if leftOver == 0 then
+    forgetLook(ARGV[11], sleeper)
+  elseif not isMore then
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+  end
+  for _, index in ipairs(fronts) do
+    if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\n', 1, true) then
+      lists[index] = readWatch(entries[index])
+      places[index] = placeOf(lists[index], sleeper)
+    end
+  end
+  for index, list in pairs(lists) do
+    local own = places[index] and list[places[index]]
+    if changed[index] or own.at ~= lookAt then
+      if own then
+        own.at = lookAt
+      end
+      writeWatch(topics[index], list, firsts[order[index]] < math.huge)
+    end
+  end
+  return nextAt, lookAt
+end
+
+-- Those who look within the fallback see to the leases of others that end before their next look, all to those that have.
+local function lapseWithin(lookAt)
+  local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
+  for index = 1, #first, 2 do
+    local at = tonumber(first[index + 1])
+    if at <= now then
+      return '0'
+    elseif at > lookAt or lookAt > now + fallbackMs + 1 then
+      return ''
+    elseif ownerOf((claimIn(first[index]))) ~= ARGV[7] then
+      return waiting(at - now)
+    end
+  end
+  return ''
+end
+
 local gatedAt = gates and gates.close() or math.huge
+isMore = isMore or gatedAt <= now
+local nextAt, look, lapse = seenUntil, '', ''
+for _, head in pairs(heads) do
+  nextAt = math.min(nextAt, head)
+end
+if sleeper ~= '' then
+  try('HDEL', PAYLOAD, '')
+  if ARGV[12] ~= ARGV[11] then
+    forgetLook(ARGV[12], sleeper)
+  end
+  resignBusy()
+  if wants > 0 then
+    local lookAt
+    nextAt, lookAt = stand()
+    if not isMore then
+      look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
+    end
+  end
+end
 local nextTime = 'NO_TASK'
-if isMore or gatedAt <= now then
+if isMore then
   nextTime = 'EXPIRED'
 elseif gatedAt < nextAt - leadMs then
   nextTime = '=' .. waiting(gatedAt - now)
 elseif nextAt < math.huge then
   nextTime = waiting(nextAt - leadMs - now)
 end
-return { nowText, nextTime, orphans, groups, ids, values, dues, facts, gates and gates.limitedWants or {} }
+local limited = gates and gates.limitedWants or {}
+return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }

@@ -1,0 +1,207 @@
+/** What a caller says of a schedule, checked and normalised, and how a schedule is stored: as text in a message of our own. */
+import { checkRecord, parseInteger, parseOneOf } from '../input/checks.ts'
+import {
+  DAY_MS,
+  DELAY_MS_MAX,
+  parseDuration,
+  parseMoment,
+  type Duration,
+  type Moment,
+} from '../input/duration.ts'
+import type { RetryOptions } from '../input/handle-options.ts'
+import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
+import { CONTROL_MARK } from '../control.ts'
+import { UsageError, describe } from '../errors.ts'
+import { isName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import type { IfExpired } from '../outcome.ts'
+import { checkZone, cronTimes } from './cron.ts'
+
+export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cadence & {
+  topic: Topic
+  payload?: Payload
+  /** The first moment that counts; it anchors `every`. Default: now, and then `every` begins one period later. */
+  start?: Moment
+  /** The last moment that counts. */
+  end?: Moment
+  /** So often at most. */
+  times?: number
+  /** What becomes of occurrences that were missed because no worker ran. Default `one`. */
+  catchUp?: CatchUp
+  /** `skip`: an occurrence does not fire while the one before waits or runs. Default `allow`. */
+  overlap?: Overlap
+  /** Each occurrence is due later by a stable share of this time. */
+  spread?: Duration
+  priority?: Priority
+  /** As for `produce`, for each occurrence. */
+  ttl?: Duration
+  ifExpired?: IfExpired
+  retry?: RetryOptions
+  timeout?: Duration
+}
+
+/** Five cron fields, or six with seconds first; `zone` is UTC unless told. Or every so often, at least every second. */
+export type Cadence =
+  { cron: string; zone?: string; every?: never } | { every: Duration; cron?: never; zone?: never }
+
+/** None of them; the latest; or all that are younger than this, the latest `max` of them (default 100). */
+export type CatchUp = 'none' | 'one' | { all: Duration; max?: number }
+export type Overlap = 'allow' | 'skip'
+
+/** A schedule as it is stored. */
+export type SchedulePlan = {
+  readonly topic: string
+  /** The encoded payload, and the encoded policy. */
+  readonly body: string
+  readonly meta: string
+  readonly priority: PriorityRank
+  readonly rhythm: { readonly cron: string; readonly zone: string } | { readonly everyMs: number }
+  readonly startAt?: number
+  readonly endAt?: number
+  readonly times?: number
+  readonly catchUp: 'none' | 'one' | { readonly allMs: number; readonly max: number }
+  readonly overlap: Overlap
+  readonly spreadMs: number
+}
+
+/** How far a schedule has come. */
+export type ScheduleProgress = {
+  /** Every occurrence up to here fired or was skipped. */
+  readonly until?: number
+  /** Of `every` without a start. */
+  readonly anchorAt?: number
+  /** The occurrence that fired last. */
+  readonly lastAt?: number
+  readonly fired: number
+  readonly skipped: number
+  readonly caughtUp: number
+  readonly isPaused: boolean
+  readonly isRemoved?: true
+  /** What happened to it since it was last looked at: by the store's clock, at the moment that its message is due. */
+  readonly change?: 'set' | 'resumed'
+}
+
+export type StoredSchedule = { readonly plan: SchedulePlan; readonly progress: ScheduleProgress }
+
+export const NEW_PROGRESS: ScheduleProgress = {
+  fired: 0,
+  skipped: 0,
+  caughtUp: 0,
+  isPaused: false,
+  change: 'set',
+}
+
+export const EVERY_MS_MIN = 1_000
+export const CATCH_UP_MAX = 100
+const TIMES_MAX = 1_000_000_000
+/** Leaves room for the moment of an occurrence in its id. */
+const NAME_BYTES_MAX = 150
+
+const SPEC_KEYS = [
+  'topic',
+  'payload',
+  'cron',
+  'zone',
+  'every',
+  'start',
+  'end',
+  'times',
+  'catchUp',
+  'overlap',
+  'spread',
+  'priority',
+  ...POLICY_KEYS,
+] as const
+
+/** All but topic and payload, which are checked as those of `produce` are. */
+export function parseSpec(spec: unknown, now: number): Omit<SchedulePlan, 'topic' | 'body'> {
+  const given = checkRecord(spec, 'schedule', SPEC_KEYS)
+  const { start, end, times, catchUp = 'one', overlap = 'allow', spread = 0, priority = 'normal' } = given
+  return {
+    meta: parsePolicy(given),
+    priority: priorityRank(parseOneOf(priority, 'priority', PRIORITIES)),
+    rhythm: parseRhythm(given, now),
+    ...(start === undefined ? {} : { startAt: parseMoment(start, 'start', now) }),
+    ...(end === undefined ? {} : { endAt: parseMoment(end, 'end', now) }),
+    ...(times === undefined ? {} : { times: parseInteger(times, 'times', { min: 1, max: TIMES_MAX }) }),
+    catchUp: parseCatchUp(catchUp),
+    overlap: parseOneOf(overlap, 'overlap', ['allow', 'skip']),
+    spreadMs: parseDuration(spread, 'spread', { min: 0, max: 365 * DAY_MS }),
+  }
+}
+
+function parseRhythm(
+  { cron, zone, every }: { cron?: unknown; zone?: unknown; every?: unknown },
+  now: number,
+): SchedulePlan['rhythm'] {
+  if ((cron === undefined) === (every === undefined) || (every !== undefined && zone !== undefined)) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      'a schedule has "cron" and perhaps "zone", or it has "every"; give one of them.',
+      { value: { cron, zone, every } },
+    )
+  }
+  if (every !== undefined)
+    return { everyMs: parseDuration(every, 'every', { min: EVERY_MS_MIN, max: DELAY_MS_MAX }) }
+  if (typeof cron !== 'string' || (zone !== undefined && typeof zone !== 'string')) {
+    throw new UsageError(
+      'CRON_INVALID',
+      `cron is ${describe(cron)}, zone is ${describe(zone)}; give texts such as "0 9 * * *" and "Europe/Berlin".`,
+      { value: cron },
+    )
+  }
+  checkZone(zone ?? 'UTC')
+  if (cronTimes(cron, zone ?? 'UTC').next(now) === undefined) {
+    throw new UsageError('CRON_INVALID', `cron is ${describe(cron)}, which names no day that ever comes.`, {
+      value: cron,
+    })
+  }
+  return { cron, zone: zone ?? 'UTC' }
+}
+
+function parseCatchUp(value: unknown): SchedulePlan['catchUp'] {
+  if (typeof value !== 'object' || value === null)
+    return parseOneOf(value, 'catchUp', ['none', 'one'] as const)
+  const { all, max = CATCH_UP_MAX } = checkRecord(value, 'catchUp', ['all', 'max'])
+  return {
+    allMs: parseDuration(all, 'catchUp.all', { min: 1, max: DELAY_MS_MAX }),
+    max: parseInteger(max, 'catchUp.max', { min: 1, max: CATCH_UP_MAX }),
+  }
+}
+
+export function checkScheduleName(value: unknown): string {
+  // Braces mark the part of an id that says where a message lives.
+  if (isName(value, NAME_BYTES_MAX) && !/[{}]/.test(value)) return value
+  throw new UsageError(
+    'ID_INVALID',
+    `the name of a schedule is ${describe(value)}; give a text of 1 to ${NAME_BYTES_MAX} bytes without braces and control characters.`,
+    { value },
+  )
+}
+
+const ID_PREFIX = `${CONTROL_MARK}schedule:`
+
+/** The id of the message that holds a schedule. */
+export function scheduleId(name: string): string {
+  return ID_PREFIX + name
+}
+
+export function scheduleName(id: string): string {
+  return id.slice(ID_PREFIX.length)
+}
+
+/** The id of the message that an occurrence becomes. */
+export function occurrenceId(name: string, at: number): string {
+  return `{${name}}@${new Date(at).toISOString()}`
+}
+
+export function encodeSchedule({ plan, progress }: StoredSchedule): string {
+  return JSON.stringify({ version: 1, plan, progress })
+}
+
+/** Undefined for what this version does not know. */
+export function decodeSchedule(value: unknown): StoredSchedule | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { version, plan, progress } = value as Readonly<Record<string, unknown>>
+  const isOurs = version === 1 && typeof plan === 'object' && typeof progress === 'object'
+  return isOurs && plan !== null && progress !== null ? (value as StoredSchedule) : undefined
+}

@@ -1,0 +1,239 @@
+-- watch: of many workers that sleep, who is told of a topic's head and woken for it, and when each looks again.
+--
+--   watch      topic -> the workers that can take its messages, each 'name moment' and a line feed, in order
+--   looks:SET  ZSET  name -> when it looks again, of the workers that want the same set of topics; expires
+--
+-- The first two of a topic's workers watch it: their claims are told its head, and wake-ups go to their own channels. The
+-- others of the list step in. Beside a name stands the moment by which it claims again; who is late was frozen or cut off.
+-- The number of those who hear a wake-up tells whether a process still lives. A worker without room leaves the list, and
+-- the next one is woken in its place; where the list has come to its end, everybody is woken, once.
+--
+-- Danger: this is a hint and no promise. Whatever is written here, a claim hands out what is due to whoever asks. So
+-- nothing here may make a script fail: a server that refuses these writes still hands out messages.
+
+local WATCHERS, KNOWN_MAX = 2, 16
+-- A worker that looks later than this after its moment is not counted on.
+local LATE_MS = 1000
+-- What lies so long after its moment, its watchers have left lying.
+local LYING_MS = 20
+-- Where fewer than these look within the fallback, who asks does. The others look once a minute, spread over it.
+local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
+-- A look that comes a little early keeps no other.
+local EARLY_MS = 50
+local TOPICS_NAMED_MAX = 20
+local WATCH, LOOKS_PREFIX = PREFIX .. 'watch', PREFIX .. 'looks:'
+
+local try = redis.pcall
+
+-- `wokenAt`: when its workers were woken last for what was due before; under the name '~'.
+local function readWatch(entry)
+  local list = {}
+  for name, moment in string.gmatch(entry or '', '([^ \n]+) (%d+)\n') do
+    if name == '~' then
+      list.wokenAt = tonumber(moment)
+    else
+      list[#list + 1] = { name = name, at = tonumber(moment) }
+    end
+  end
+  return list
+end
+
+-- An empty list of a topic that has a message says that everybody was woken, and nobody has time.
+local function writeWatch(topic, list, hasHead)
+  if #list == 0 and not hasHead then
+    try('HDEL', WATCH, topic)
+    return
+  end
+  local parts = {}
+  for index, worker in ipairs(list) do
+    parts[index] = worker.name .. ' ' .. text(worker.at) .. '\n'
+  end
+  if list.wokenAt and list.wokenAt > now - LATE_MS then
+    parts[#parts + 1] = '~ ' .. text(list.wokenAt) .. '\n'
+  end
+  try('HSET', WATCH, topic, table.concat(parts))
+end
+
+local function placeOf(list, name)
+  for index, worker in ipairs(list) do
+    if worker.name == name then
+      return index
+    end
+  end
+end
+
+-- Whether a name is among those who watch, without taking the entry apart.
+local function isFront(entry, name)
+  local at = entry and string.find(entry, name .. ' ', 1, true)
+  local ends = at and string.find(entry, '\n', 1, true)
+  return ends and (at < ends or at < (string.find(entry, '\n', ends + 1, true) or 0))
+end
+
+-- Whether anybody heard it. A wake-up names the owner that need not hear it and the topics that it is about; none are all.
+local function ring(channel, owner, topics)
+  local heard = try('PUBLISH', channel, owner .. '\n' .. topics)
+  return type(heard) == 'number' and heard > 0
+end
+
+local function ringOne(name, owner, topics)
+  return ring(ARGV[2] .. ':' .. name, owner, topics)
+end
+
+-- Wakes those who watch the topics that something entered; all, where none hears it. Who gave it back has no room for it.
+local function wake(owner, giver)
+  if #woken == 0 then
+    return
+  elseif #woken > TOPICS_NAMED_MAX then
+    ring(ARGV[2], owner, '')
+    return
+  end
+  local entries = call('HMGET', WATCH, unpack(woken))
+  local hears, unheard = {}, {}
+  for index, topic in ipairs(woken) do
+    local list = entries[index] and readWatch(entries[index]) or {}
+    local size, at, heard = #list, 1, 0
+    while list[at] and heard < WATCHERS do
+      local name = list[at].name
+      if name ~= giver and hears[name] == nil then
+        hears[name] = ringOne(name, owner, topic)
+      end
+      if name ~= giver and hears[name] then
+        at, heard = at + 1, heard + 1
+      else
+        table.remove(list, at)
+      end
+    end
+    if heard == 0 then
+      unheard[#unheard + 1] = topic
+    end
+    local isBelated = wokenFor[topic] < now - LYING_MS
+    if isBelated then
+      list.wokenAt = math.ceil(now)
+    end
+    if #list < size or (isBelated and size > 0) then
+      writeWatch(topic, list, false)
+    end
+  end
+  if #unheard > 0 then
+    ring(ARGV[2], owner, table.concat(unheard, '\n'))
+  end
+end
+
+-- After a list has changed: who came to watch by that hears of it, but for the asker, who has its answer. `before`: who
+-- watched until now.
+local function callUp(topic, list, before, asker)
+  local at = 1
+  while at <= WATCHERS and list[at] do
+    local name = list[at].name
+    if name == asker or before[name] or ringOne(name, '', topic) then
+      at = at + 1
+    else
+      table.remove(list, at)
+    end
+  end
+  if #list == 0 then
+    ring(ARGV[2], '', topic)
+  end
+end
+
+local function watchersOf(list)
+  local names = {}
+  for index = 1, math.min(#list, WATCHERS) do
+    names[list[index].name] = true
+  end
+  return names
+end
+
+-- A worker that is not counted on any more leaves a topic's list.
+local function resign(topic, entry, name, hasHead)
+  local list = readWatch(entry)
+  local place = placeOf(list, name)
+  if not place then
+    return
+  end
+  local before = watchersOf(list)
+  table.remove(list, place)
+  if hasHead then
+    callUp(topic, list, before, name)
+  end
+  writeWatch(topic, list, hasHead)
+end
+
+-- Takes those out of the front that are late or dead, and where they left something lying, all but the asker. Returns
+-- whether there were any.
+local function dropLost(list, asker, isLying)
+  local size = #list
+  for index = math.min(size, WATCHERS), 1, -1 do
+    local worker = list[index]
+    if worker.name ~= asker then
+      local isAwaited = not isLying and worker.at + LATE_MS >= now
+      local heard = isAwaited and try('PUBSUB', 'NUMSUB', ARGV[2] .. ':' .. worker.name)
+      if not heard or heard.err or heard[2] == 0 then
+        table.remove(list, index)
+      end
+    end
+  end
+  return #list < size
+end
+
+-- The asker, and a topic that has a message or had one. Returns the list, whether it changed, and the place
+-- of the asker in it. `room`: 'enough' for what comes next, 'some', or 'none'. `isLying`: the asker was handed what the
+-- watchers had left lying.
+local function attend(topic, entry, asker, room, isLying, hasHead)
+  local list = readWatch(entry)
+  local before, isChanged = watchersOf(list), false
+  local isLeft = isLying and not (list.wokenAt and list.wokenAt > now - LYING_MS)
+  if not before[asker] and (isLeft or room ~= 'none') then
+    isChanged = dropLost(list, asker, isLeft)
+  end
+  local place = placeOf(list, asker)
+  if place and isLeft and before[asker] and list[WATCHERS + 1] then
+    -- It watches and is behind: the next in the list helps, and another one the next time.
+    local helper = table.remove(list, WATCHERS + 1)
+    if ringOne(helper.name, '', topic) then
+      list[#list + 1] = helper
+    end
+    isChanged = true
+  end
+  if place and (room == 'none' or (room == 'some' and #list > 1)) then
+    table.remove(list, place)
+    isChanged = true
+  elseif not place and (room == 'enough' or (room == 'some' and #list == 0)) and #list < KNOWN_MAX then
+    list[#list + 1] = { name = asker, at = 0 }
+    isChanged = true
+  end
+  if isChanged and hasHead then
+    callUp(topic, list, before, asker)
+  end
+  return list, isChanged, placeOf(list, asker)
+end
+
+-- When the asker looks again, by the store's clock, and whether that moment is a new one. A worker that asks before its
+-- moment keeps it, so that the looks of many stay spread however often they are woken.
+local function nextLook(set, asker, fallbackMs, isWatching)
+  local key = LOOKS_PREFIX .. set
+  local own = tonumber((call('ZSCORE', key, asker)))
+  local soonest = now + fallbackMs
+  if own and own > now + EARLY_MS and not (isWatching and own > soonest) then
+    return own, false
+  end
+  local at = soonest
+  if not isWatching and fallbackMs < LOOK_MS_MAX then
+    local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
+    if near >= NEAR_MIN then
+      local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+      at = own and now + LOOK_MS_MAX or math.max(soonest, math.min(last + APART_MS, now + LOOK_MS_MAX))
+    end
+  end
+  at = math.ceil(at)
+  try('ZADD', key, text(at), asker)
+  try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
+  return at, true
+end
+
+local function forgetLook(set, name)
+  if set ~= '' then
+    try('ZREM', LOOKS_PREFIX .. set, name)
+  end
+end

@@ -1,0 +1,340 @@
+/** The watch: of many workers that sleep, who is told of a topic's head, who is woken for it, and when the others look. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { ClaimReply, Store } from '../../../src/store/contract/store.ts'
+import { TOPIC, ack, claim, message, release } from '../../../src/testing/conformance/stand.ts'
+import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { RedisServer } from './server.ts'
+import { freshQueue, storeAt } from './stores.ts'
+import { until } from './until.ts'
+
+const FALLBACK_MS = 5_000
+const MINUTE_MS = 60_000
+const FENCE = 'fence'
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server?.stop())
+
+type Asked = {
+  readonly topics?: readonly string[]
+  readonly limit?: number
+  readonly busy?: readonly string[]
+}
+
+/** One worker as the store sees it: a connection that hears, and claims as a worker does that then sleeps. */
+class Sleeper {
+  readonly store: Store
+  readonly owner: string
+  wakes = 0
+
+  constructor(store: Store, owner: string) {
+    this.store = store
+    this.owner = owner
+  }
+
+  /** So often did it hear of the topic that nobody handles. */
+  fences = 0
+
+  async listen(): Promise<this> {
+    await claim(this.store, { owner: this.owner, topics: ['a', 'b', TOPIC] })
+    await claim(this.store, { owner: 'fence', topics: [FENCE] })
+    this.store.onWake(() => (this.wakes += 1), this.owner)
+    this.store.onWake(() => (this.fences += 1), 'fence')
+    await until('the subscription stands', () => this.wakes > 0)
+    return this
+  }
+
+  claim({ topics = [TOPIC], limit = 10, busy = [] }: Asked = {}): Promise<ClaimReply> {
+    return claim(this.store, { owner: this.owner, topics, limit, sleeper: { fallbackMs: FALLBACK_MS, busy } })
+  }
+
+  /** What it is told of the head: the moment, or nothing. */
+  async told(asked: Asked = {}): Promise<number | undefined> {
+    const { next } = await this.claim(asked)
+    return next.state === 'WAITING' ? Math.round(next.ms) : undefined
+  }
+}
+
+class Herd {
+  readonly queue = freshQueue()
+  now = 1_000_000
+
+  open(): Store {
+    const store = storeAt(server.url, this.queue, { now: () => this.now })
+    onTestFinished(() => store.close())
+    return store
+  }
+
+  /** Workers that have come one after the other. */
+  async sleepers(count: number): Promise<readonly Sleeper[]> {
+    const made = Array.from({ length: count }, (_, i) => new Sleeper(this.open(), `worker${i + 1}`))
+    return Promise.all(made.map((sleeper) => sleeper.listen()))
+  }
+}
+
+const inMs = (id: string, delayMs: number, topic = TOPIC) => message(id, { topic, when: { delayMs } })
+
+/** Who is woken by the cause. Channels keep the order: when the fence was heard, everything before it was. */
+async function heardBy(
+  herd: Herd,
+  sleepers: readonly Sleeper[],
+  cause: () => Promise<unknown>,
+): Promise<readonly string[]> {
+  const fence = async (): Promise<void> => {
+    const before = sleepers.map(({ fences }) => fences)
+    await server.admin(['PUBLISH', new QueueKeys(herd.queue).channel, `\n${FENCE}`])
+    await until('all heard the fence', () => sleepers.every(({ fences }, i) => fences > (before[i] ?? 0)))
+  }
+  await fence()
+  const before = sleepers.map(({ wakes }) => wakes)
+  await cause()
+  await fence()
+  return sleepers.filter(({ wakes }, i) => wakes > (before[i] ?? 0)).map(({ owner }) => owner)
+}
+
+async function subscriptionsOf(queue: string): Promise<number> {
+  const clients = String(await server.admin(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
+  return clients.split(`${queue}:wakeups`).length - 1
+}
+
+test('P9: two of many sleepers are told of the head, and woken for a new one', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(5)
+  const producer = herd.open()
+  // Nobody knows who wants the topic: all are woken.
+  expect(await heardBy(herd, all, () => producer.put([inMs('a', 9_000)]))).toHaveLength(5)
+  const told = []
+  for (const sleeper of all) told.push(await sleeper.told())
+  expect(told).toEqual([9_000, 9_000, undefined, undefined, undefined])
+  expect(await heardBy(herd, all, () => producer.put([inMs('b', 8_000)]))).toEqual(['worker1', 'worker2'])
+  expect(await heardBy(herd, all, () => producer.put([inMs('c', 8_500)]))).toEqual([])
+})
+
+test('P9: they stay so when the topic has been empty', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(4)
+  const [first] = all
+  await first?.store.put([inMs('a', 0)])
+  for (const { store, owner } of all) {
+    const { leases } = await new Sleeper(store, owner).claim()
+    await store.settle(leases.map(ack))
+  }
+  await all[2]?.claim()
+  expect(await heardBy(herd, all, () => herd.open().put([inMs('b', 0)]))).toContain('worker1')
+})
+
+test('P9: a watcher whose connection is gone is passed over: the next in line hears', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(4)
+  const producer = herd.open()
+  await producer.put([inMs('a', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  const [first, ...others] = all
+  await first?.store.close()
+  await until('the server noticed', async () => (await subscriptionsOf(herd.queue)) === others.length)
+  expect(await heardBy(herd, others, () => producer.put([inMs('b', 3_000)]))).toEqual(['worker2', 'worker3'])
+})
+
+test('P9: who looks takes the place of watchers that are dead', async () => {
+  const herd = new Herd()
+  const [first, second, third] = await herd.sleepers(3)
+  await herd.open().put([inMs('a', 9_000)])
+  for (const sleeper of [first, second]) await sleeper?.claim()
+  expect(await third?.told()).toBeUndefined()
+  await Promise.all([first?.store.close(), second?.store.close()])
+  await until('the third is told', async () => (await third?.told()) === 9_000)
+})
+
+test('P9: who finds what watchers left lying takes their place, though they are connected', async () => {
+  const herd = new Herd()
+  const [first, second, third] = await herd.sleepers(3)
+  await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
+  for (const sleeper of [first, second, third]) await sleeper?.claim()
+  herd.now += 1_000 // The first two stand still.
+  const reply = await third?.claim()
+  expect(reply?.leases.map(({ id }) => id)).toEqual(['a'])
+  expect(reply?.next).toMatchObject({ state: 'WAITING' })
+})
+
+test('P9: watchers that are late for their own look are not counted on', async () => {
+  const herd = new Herd()
+  const [first, second, third] = await herd.sleepers(3)
+  await herd.open().put([inMs('a', 90_000)])
+  for (const sleeper of [first, second, third]) await sleeper?.claim()
+  herd.now += FALLBACK_MS + 500
+  expect(await third?.told()).toBeUndefined()
+  herd.now += 1_000
+  expect(await third?.told()).toBe(90_000 - FALLBACK_MS - 1_500)
+})
+
+test('P12: a watcher without room leaves, and the next one is woken in its place', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(4)
+  const [first] = all
+  await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  herd.now += 100
+  expect(await heardBy(herd, all, async () => first?.claim({ limit: 1 }))).toEqual(['worker3'])
+  expect(await all[2]?.told()).toBe(8_900)
+  expect(await first?.told()).toBeUndefined()
+})
+
+test('P12: a watcher that is behind calls one more to help, each time another', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(5)
+  const [first] = all
+  await herd.open().put([inMs('a', 100), inMs('b', 1_100), inMs('c', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  herd.now += 1_000
+  expect(await heardBy(herd, all, async () => first?.claim())).toEqual(['worker3'])
+  herd.now += 1_000
+  expect(await heardBy(herd, all, async () => first?.claim())).toEqual(['worker4'])
+  expect(await first?.told()).toBe(7_000)
+})
+
+test('P12: one that has room left is still counted on', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(3)
+  await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  herd.now += 100
+  expect(await heardBy(herd, all, async () => all[0]?.claim({ limit: 10 }))).toEqual([])
+  expect(await all[0]?.told()).toBe(8_900)
+})
+
+test('P12: a worker that says it can take none of a topic is not counted on for it', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(3)
+  const topics = ['a', 'b']
+  await herd.open().put([inMs('1', 9_000, 'a'), inMs('2', 9_500, 'b')])
+  for (const sleeper of all) await sleeper.claim({ topics })
+  expect(await heardBy(herd, all, async () => all[0]?.claim({ topics: ['b'], busy: ['a'] }))).toEqual([
+    'worker3',
+  ])
+  expect(await all[2]?.told({ topics })).toBe(9_000)
+  expect(await all[0]?.told({ topics: ['b'] })).toBe(9_500)
+  // Nothing at all.
+  expect(await heardBy(herd, all, async () => all[0]?.claim({ topics: [], limit: 0, busy: topics }))).toEqual(
+    ['worker3'],
+  )
+})
+
+test('P12: when all have left, everybody is woken once', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(2)
+  await herd.open().put(Array.from({ length: 9 }, (_, i) => inMs(`m${i}`, 100)))
+  for (const sleeper of all) await sleeper.claim()
+  herd.now += 100
+  const take = (place: number) => async () => all[place]?.claim({ limit: 1 })
+  expect(await heardBy(herd, all, take(0))).toEqual([])
+  expect(await heardBy(herd, all, take(1))).toEqual(['worker1', 'worker2'])
+  expect(await heardBy(herd, all, take(0))).toEqual([])
+})
+
+test('P9: workers of other topics watch their own', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(5)
+  const [one, two, both, other] = all
+  await herd.open().put([inMs('1', 9_000, 'a'), inMs('2', 5_000, 'b')])
+  expect(await one?.told({ topics: ['a'] })).toBe(9_000)
+  expect(await two?.told({ topics: ['a'] })).toBe(9_000)
+  expect(await both?.told({ topics: ['a', 'b'] })).toBe(5_000)
+  expect(await other?.told({ topics: ['b'] })).toBe(5_000)
+  const put = (id: string, topic: string) => () => herd.open().put([inMs(id, 1_000, topic)])
+  expect(await heardBy(herd, all, put('3', 'b'))).toEqual(['worker3', 'worker4'])
+  expect(await heardBy(herd, all, put('4', 'a'))).toEqual(['worker1', 'worker2'])
+})
+
+test('P9: who gives back is not woken for it, and another watcher is', async () => {
+  const herd = new Herd()
+  const all = await herd.sleepers(3)
+  const [first] = all
+  await herd.open().put([inMs('a', 0), inMs('b', 9_000)])
+  const leases = (await first?.claim())?.leases ?? []
+  for (const sleeper of all.slice(1)) await sleeper.claim()
+  expect(await heardBy(herd, all, async () => first?.store.settle(leases.map(release)))).toEqual([
+    'worker2',
+    'worker3',
+  ])
+})
+
+test('P9: of many idle workers each looks within a minute, and some within every fallback interval', async () => {
+  const herd = new Herd()
+  const store = herd.open()
+  const names = Array.from({ length: 30 }, (_, i) => `worker${i}`)
+  // One name in the watch for each connection: the looks are counted by what each store is told.
+  const workers = names.map((owner) => new Sleeper(herd.open(), owner))
+  const looksAt = new Map<Sleeper, number>()
+  const looks: number[] = []
+  for (const worker of workers) looksAt.set(worker, herd.now + ((await worker.claim()).lookMs ?? 0))
+  const end = herd.now + 3 * MINUTE_MS
+  for (;;) {
+    const [next, at] = [...looksAt].reduce((a, b) => (a[1] <= b[1] ? a : b))
+    if (at > end) break
+    herd.now = at
+    looks.push(at)
+    const { lookMs = Infinity } = await next.claim()
+    expect(lookMs).toBeLessThanOrEqual(MINUTE_MS)
+    expect(lookMs).toBeGreaterThanOrEqual(FALLBACK_MS - 1)
+    looksAt.set(next, at + lookMs)
+  }
+  const gaps = looks.slice(1).map((at, i) => at - (looks[i] ?? 0))
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(FALLBACK_MS)
+  // On their own they would look 36 times each.
+  expect(looks.length).toBeLessThan(300)
+  await store.close()
+})
+
+test('P9: who is woken before its look keeps it, so that looks stay spread', async () => {
+  const herd = new Herd()
+  const workers = await herd.sleepers(8)
+  for (const worker of workers) await worker.claim()
+  const last = workers.at(-1)
+  const before = (await last?.claim())?.lookMs ?? 0
+  expect(before).toBeGreaterThan(FALLBACK_MS)
+  herd.now += 1_000
+  expect((await last?.claim())?.lookMs).toBe(before - 1_000)
+})
+
+test('P6: who looks within the fallback is told when a lease of another ends, all when it has', async () => {
+  const herd = new Herd()
+  const workers = await herd.sleepers(8)
+  for (const worker of workers) await worker.claim()
+  const [holder, near] = workers
+  const far = workers.at(-1)
+  await herd.open().put([inMs('a', 0)])
+  const { leases } = await claim(holder?.store ?? herd.open(), { owner: 'worker1', leaseMs: 4_000 })
+  expect(leases).toHaveLength(1)
+  expect((await holder?.claim())?.lapseMs).toBe(Infinity)
+  expect((await near?.claim())?.lapseMs).toBe(4_000)
+  expect((await far?.claim())?.lapseMs).toBe(Infinity)
+  herd.now += 4_000
+  expect((await far?.claim())?.lapseMs).toBe(0)
+})
+
+test('a server that is full still lets workers sleep', async () => {
+  const herd = new Herd()
+  const [worker] = await herd.sleepers(1)
+  await herd.open().put([inMs('a', 9_000)])
+  await server.admin(['CONFIG', 'SET', 'maxmemory', '1'])
+  onTestFinished(() => void server.admin(['CONFIG', 'SET', 'maxmemory', '0']))
+  expect(await worker?.told()).toBe(9_000)
+  await server.admin(['CONFIG', 'SET', 'maxmemory', '0'])
+})
+
+test('nothing is written for topics without a message, and nothing is left when workers leave', async () => {
+  const herd = new Herd()
+  const [worker] = await herd.sleepers(1)
+  const keys = async () => String(await server.admin(['KEYS', `*${herd.queue}}*`]))
+  await worker?.claim({ topics: ['a', 'b', 'c'] })
+  expect(await keys()).not.toContain(':watch')
+  await herd.open().put([inMs('1', 0, 'a')])
+  const leases = (await worker?.claim({ topics: ['a', 'b', 'c'] }))?.leases ?? []
+  expect(await keys()).toContain(':watch')
+  await worker?.store.settle(leases.map(ack))
+  await worker?.claim({ topics: [], limit: 0, busy: ['a', 'b', 'c'] })
+  await worker?.store.leave('worker1')
+  expect(await keys()).not.toMatch(/:watch|:looks/)
+})
