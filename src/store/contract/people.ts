@@ -3,7 +3,7 @@ import type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.t
 import type { TransactionHandle } from '../../core/input/transaction.ts'
 import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Capabilities } from './capabilities.ts'
-import type { DueTime, NewMessage, PutResult, TopicFigures } from './runtime.ts'
+import type { DueTime, NewMessage, PutResult, Settlement, SettleResult, TopicFigures } from './runtime.ts'
 
 export type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 
@@ -80,6 +80,11 @@ export interface JoinedVerbs {
   /** Of messages that wait. */
   remove(ids: readonly string[]): Promise<RemoveResult[]>
   reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
+  /**
+   * The fenced ack of one message, and what it carries. Until that transaction ends, the message is locked: `claim`,
+   * `extend` and `settle` pass it over instead of waiting.
+   */
+  complete(ack: Extract<Settlement, { kind: 'ack' }>): Promise<SettleResult>
 }
 
 export type RemoveOptions = { readonly isRunningToo?: boolean }

@@ -62,6 +62,8 @@ export type StoreLinkOptions<Command, Conn extends LinkConnection<Command>> = {
   /** What each new connection needs before it counts as ready. */
   readonly prepare?: (connection: Conn) => Promise<void>
   readonly ready?: () => void
+  /** What the caller hears when a call that was sent got no answer in time; STORE_UNAVAILABLE where it is not given. */
+  readonly expired?: (server: string, timeoutMs: number) => UnavailableError
 }
 
 type State<Conn> =
@@ -211,7 +213,8 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
       this.#fail(call, this.#inVain(`still not connected after ${timeoutMs} ms`))
       return
     }
-    const error = this.#unavailable(`no answer within ${timeoutMs} ms`)
+    const { expired, server } = this.#options
+    const error = expired?.(server, timeoutMs) ?? this.#unavailable(`no answer within ${timeoutMs} ms`)
     this.#fail(call, error)
     this.#lost(sentOn, error)
   }

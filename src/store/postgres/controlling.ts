@@ -3,7 +3,7 @@ import type { ControlChange, ControlsReply } from '../contract/store.ts'
 import { changeControls, describeControls } from '../shared/controls.ts'
 import { toMs } from '../sql/micros.ts'
 import type { FunctionCalls } from './calls.ts'
-import { controlsOf, type GateRow } from './gating.ts'
+import { controlsOf, type GateRow } from '../sql/gating.ts'
 
 /** The number of the queue, and the clock of a test. */
 type QueueAndClock = readonly [queue: number, at: string | null]

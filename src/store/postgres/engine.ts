@@ -20,6 +20,17 @@ export const postgres: Engine = {
   help: 'messages live in a PostgreSQL, shared by processes on many machines; produce inside your own transactions',
   reach: 'network',
   options: {
+    durability: {
+      help: 'what an acknowledged write has reached: primary (default), or replicated: a synchronous standby has it too',
+      parse: (value) => {
+        if (value === 'primary' || value === 'replicated') return value
+        throw new UsageError(
+          'OPTION_INVALID',
+          `durability is ${describe(value)}; with PostgreSQL give "primary" or "replicated": how many standbys that means is said by its synchronous_standby_names.`,
+          { value },
+        )
+      },
+    },
     migrate: {
       help: 'false: a schema that is missing or older is refused instead of migrated',
       parse: (value) => {
@@ -30,13 +41,12 @@ export const postgres: Engine = {
       },
     },
   },
-  open: async (target, context, { migrate }) => {
+  open: async (target, context, { migrate, durability }) => {
     const { openPostgresStore } = await import('./open.ts')
-    return openPostgresStore(
-      urlOf(target),
-      context,
-      migrate === undefined ? {} : { migrate: migrate === true },
-    )
+    return openPostgresStore(urlOf(target), context, {
+      ...(migrate === undefined ? {} : { migrate: migrate === true }),
+      ...(durability === undefined ? {} : { durability: durability as 'primary' | 'replicated' }),
+    })
   },
   exists: () => Promise.resolve(true),
   probe: async (url) => {

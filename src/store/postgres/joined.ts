@@ -7,7 +7,7 @@ import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
 import { replyOf } from '../sql/replies.ts'
-import { MODES, latestColumn, tagList } from './wire.ts'
+import { completeEntry, joinedEntry } from './wire.ts'
 
 export type JoinedOptions = {
   readonly schema: string
@@ -18,34 +18,19 @@ export type JoinedOptions = {
 
 export class PostgresJoined implements contract.JoinedVerbs {
   readonly capabilities: contract.Capabilities
-  readonly #send: SendStatement
+  readonly #client: SendStatement
   readonly #options: JoinedOptions
   /** Many clients take one statement at a time. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(send: SendStatement, options: JoinedOptions) {
-    this.#send = send
+  constructor(client: SendStatement, options: JoinedOptions) {
+    this.#client = client
     this.#options = options
     this.capabilities = options.capabilities
   }
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    const entries = messages.map((message) => {
-      const { id, topic, priority, when, meta, body, ifExists } = message
-      return {
-        id,
-        topic,
-        priority,
-        delay: delayOf(when),
-        moment: momentOf(when),
-        meta,
-        body,
-        tags: tagList(message),
-        latest: latestColumn(message),
-        mode: MODES[ifExists],
-      }
-    })
-    return this.#call('joined_put_1', [this.#options.channel], entries)
+    return this.#call('joined_put_1', [this.#options.channel], messages.map(joinedEntry))
   }
 
   remove(ids: readonly string[]): Promise<contract.RemoveResult[]> {
@@ -57,17 +42,25 @@ export class PostgresJoined implements contract.JoinedVerbs {
     return this.#call('joined_reschedule_1', [this.#options.channel], entries)
   }
 
+  async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
+    const values = [this.#options.channel, JSON.stringify(completeEntry(ack))]
+    const [answer] = await this.#send<contract.SettleResult>('joined_complete_1', values)
+    return answer ?? 'lost'
+  }
+
   async #call<R>(name: string, first: readonly string[], entries: readonly unknown[]): Promise<R[]> {
-    const { schema, queue, capabilities } = this.#options
-    admitEntries(entries.length, capabilities.batchMax)
-    if (entries.length === 0) return []
-    const values = [...first, JSON.stringify(entries)]
+    admitEntries(entries.length, this.#options.capabilities.batchMax)
+    return entries.length === 0 ? [] : this.#send(name, [...first, JSON.stringify(entries)])
+  }
+
+  async #send<R>(name: string, values: string[]): Promise<R[]> {
+    const { schema, queue } = this.#options
     const places = values.map((_, i) => `$${i + 1}::text`).join(', ')
     const text = `select "${schema}".${name}(${queue}, ${places}) as reply`
     const before = this.#last
     const sent = (async () => {
       await before.catch(() => undefined)
-      return replyOf(await this.#send(text, values))
+      return replyOf(await this.#client(text, values))
     })()
     this.#last = sent
     return JSON.parse(await sent) as R[]

@@ -10,9 +10,10 @@ import type { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { toLease } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
-import { GatedClaim, type GateRow } from './gating.ts'
-import { Presence } from './presence.ts'
-import { claimReply, makeToken, settleCall, tokenColumn, type ClaimRow, type RingReply } from './wire.ts'
+import { GatedClaim, type GateRow } from '../sql/gating.ts'
+import { Presence } from '../sql/presence.ts'
+import { makeToken, tokenColumn } from '../sql/tokens.ts'
+import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 /** A settlement that meets a lock is tried again so often, so many milliseconds apart. */

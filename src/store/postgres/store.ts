@@ -16,6 +16,7 @@ import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.
 import { unsupported } from '../shared/unsupported.ts'
 import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
+import { makeToken } from '../sql/tokens.ts'
 import { FunctionCalls } from './calls.ts'
 import { examine } from './doctor.ts'
 import { changeControl, readControls } from './controlling.ts'
@@ -24,9 +25,10 @@ import { Leasing } from './leasing.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { PostgresLooking } from './looking.ts'
 import { SCHEMA_VERSION, migrate, needsMigration, readSchema } from './migration.ts'
+import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
 import { PostgresWakeups } from './wakeups.ts'
-import { makeToken, moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
+import { moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
 
 const BATCH_MAX = 1000
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -82,7 +84,11 @@ export class PostgresStore implements contract.Store {
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)
     this.#claimsLink = new PostgresLink({ ...shared, name: `${name}:claims` })
-    this.#writesLink = new PostgresLink({ ...shared, name })
+    this.#writesLink = new PostgresLink({
+      ...shared,
+      name,
+      ...(options.isReplicated ? { expired: unreplicated } : {}),
+    })
     const calls = { schema, server, clock, random, isPrepared: !options.isPooled }
     this.#writes = new FunctionCalls(this.#writesLink, calls)
     this.#leasing = new Leasing({
@@ -127,7 +133,7 @@ export class PostgresStore implements contract.Store {
       }
       await migrate({ ...this.#options, logger: this.#context.logger })
     }
-    if (this.#options.isReplicated) await this.#assertStandbys()
+    if (this.#options.isReplicated) await assertStandbys(server, (query) => this.#writesLink.call(query))
   }
 
   async close(): Promise<void> {
@@ -300,19 +306,6 @@ export class PostgresStore implements contract.Store {
     this.#upkeep.wrote(ended)
     if (ring === null || ring.length === 0) return
     this.#wakeups.ring({ at: at ?? undefined, giver: giver ?? '', topics: ring })
-  }
-
-  async #assertStandbys(): Promise<void> {
-    const rows = (await this.#writesLink.call({
-      text: "select current_setting('synchronous_standby_names') as names, current_setting('synchronous_commit') as level",
-    })) as readonly { names: string; level: string }[]
-    const { names = '', level = '' } = rows[0] ?? {}
-    if (names !== '' && level !== 'off' && level !== 'local') return
-    throw new UsageError(
-      'STORE_REFUSED',
-      `${this.#options.server}: durability is replicated, but synchronous_standby_names is ${JSON.stringify(names)} and synchronous_commit is ${level}; configure a synchronous standby, or leave durability out.`,
-      { value: names },
-    )
   }
 
   /** The number of our queue; it gets one with the first write. */

@@ -77,11 +77,7 @@ export class Upkeep {
       await connection.open()
       const before = await deadRows(connection, schema)
       if (before.dead < DEAD_ROWS || !before.is_allowed) return
-      const [lock] = (await connection.send({
-        text: "select pg_try_advisory_lock(hashtext('punctual.vacuum'), hashtext($1)) as got",
-        values: [schema],
-      })) as readonly { got: boolean }[]
-      if (lock?.got !== true) return
+      // Where another one vacuums, the server or a process like us, it is skipped.
       await connection.send({
         text: `vacuum (skip_locked, truncate false) "${schema}".message, "${schema}".delta`,
       })
@@ -99,7 +95,9 @@ type DeadRows = { readonly dead: number; readonly is_allowed: boolean }
 async function deadRows(connection: PostgresConnection, schema: string): Promise<DeadRows> {
   const rows = await connection.send({
     text: `select pg_stat_get_dead_tuples(c.oid) as dead,
-        pg_has_role(c.relowner, 'USAGE') or pg_has_role(d.datdba, 'USAGE') as is_allowed
+        pg_has_role(c.relowner, 'USAGE') or pg_has_role(d.datdba, 'USAGE')
+          or case when current_setting('server_version_num')::int >= 170000
+            then has_table_privilege(c.oid, 'MAINTAIN') else false end as is_allowed
       from pg_class c, pg_database d where c.oid = to_regclass($1) and d.datname = current_database()`,
     values: [`"${schema}".message`],
   })

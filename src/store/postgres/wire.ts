@@ -1,11 +1,11 @@
 /** From the contract's entries to the columns of a call, and from its rows back. */
 import { assertNever } from '../../core/errors.ts'
-import type { Random } from '../../random.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { isOwnWord, nextAt } from '../shared/moments.ts'
 import { delayOf, momentOf, toMicros, toMs } from '../sql/micros.ts'
 import { toLease, type LeaseRow } from '../sql/rows.ts'
+import { tokenColumn } from '../sql/tokens.ts'
 
 export type RingReply = {
   readonly ring: readonly string[] | null
@@ -23,14 +23,14 @@ export function putColumns(messages: readonly contract.NewMessage[]): readonly u
   return [...messageColumns(messages), oldBodies, isPlain]
 }
 
-export const MODES = { keep: 0, replace: 1, seize: 2 } as const
+const MODES = { keep: 0, replace: 1, seize: 2 } as const
 
 /** No tag has a line feed in it. */
-export function tagList({ tags = [] }: contract.NewMessage): string | null {
+function tagList({ tags = [] }: contract.NewMessage): string | null {
   return tags.length === 0 ? null : tags.join('\n')
 }
 
-export function latestColumn({ latestMs }: contract.NewMessage): string | null {
+function latestColumn({ latestMs }: contract.NewMessage): string | null {
   return latestMs === undefined ? null : toMicros(latestMs)
 }
 
@@ -77,7 +77,7 @@ export function settleCall(
   const parents = carried.map(({ parent }) => parent)
   const messages = messageColumns(carried.map(({ message }) => message))
   const ownWords = settlements.map(isOwnWord)
-  return { name: 'settle_with_1', columns: [...columns, parents, ...messages, ownWords] }
+  return { name: 'settle_with_1', columns: [...columns, parents, ...messages, ownWords, false, null] }
 }
 
 function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {
@@ -95,6 +95,36 @@ function settleColumns(settlements: readonly contract.Settlement[]): readonly un
     ofAgain(({ content }) => content?.meta),
     ofAgain(({ content }) => content?.body),
   ]
+}
+
+/** As `joined_complete_1` reads it. */
+export function completeEntry(ack: Extract<contract.Settlement, { kind: 'ack' }>): object {
+  return {
+    id: ack.id,
+    token: tokenColumn(ack.token),
+    kind: kindOf(ack),
+    delay: delayColumn(ack),
+    error: errorColumn(ack),
+    reason: reasonColumn(ack),
+    carried: followUpsOf(ack).map(joinedEntry),
+  }
+}
+
+/** One message as `joined_put_1` reads it. */
+export function joinedEntry(message: contract.NewMessage): object {
+  const { id, topic, priority, when, meta, body, ifExists } = message
+  return {
+    id,
+    topic,
+    priority,
+    delay: delayOf(when),
+    moment: momentOf(when),
+    meta,
+    body,
+    tags: tagList(message),
+    latest: latestColumn(message),
+    mode: MODES[ifExists],
+  }
 }
 
 type Again = Extract<contract.Settlement, { kind: 'again' }>
@@ -138,21 +168,6 @@ function kindOf(settlement: contract.Settlement): number {
 /** PostgreSQL keeps no null character in a text. An error may have one; its sign stands for it. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\u2400')
-}
-
-/** What is no token of ours fits no lease. */
-export function tokenColumn(token: string): string | null {
-  return /^\d{1,19}$/.test(token) && BigInt(token) < 2n ** 63n ? token : null
-}
-
-/**
- * 63 random bits, new for each claim. Not a sequence: a failover to a standby that lags sets sequences back, and with
- * them the fence.
- */
-export function makeToken(random: Random): string {
-  const high = BigInt(Math.floor(random.next() * 2 ** 32))
-  const low = BigInt(Math.floor(random.next() * 2 ** 31))
-  return String((high << 31n) | low | 1n)
 }
 
 /** The last row has no id, and tells the rest. */

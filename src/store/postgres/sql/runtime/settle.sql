@@ -64,7 +64,7 @@ begin
       due_at = e.due_at,
       first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at)
         when e.kind <> 6 then m.first_due_at end,
-      attempt = m.attempt - (e.kind in (4, 6))::int,
+      attempt = case when e.kind in (4, 6) then greatest(m.attempt, 1) - 1 else m.attempt end,
       lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
         else m.lapses end,
       error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,

@@ -1,7 +1,8 @@
 -- settle_with_1: settle_1 for calls in which a settlement carries new messages, or ends a message that has a successor or is to
 -- be cancelled: one after the other, each whole or not at all.
 --
--- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending
+-- arguments  as settle_1; then the messages as in put_1, and of which settlement each is, ascending. is_joined: inside a
+--            transaction of a user's own, so that wake-ups go out with its commit
 -- reply      as settle_1; besides 'succeeded' (not done, its successor took its place) and 'cancelled'
 -- promises   P15: what a settlement carries is stored if and only if it is settled. The message itself leaves first, so that
 --            one of them may take its id; then its successor, if it has one.
@@ -10,7 +11,7 @@ create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[]
+  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -39,7 +40,7 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          false, null) p;
+          is_joined, channel) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
@@ -64,13 +65,14 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          false, null) p;
+          is_joined, channel) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
     end if;
     first := last + 1;
   end loop;
+  if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
   return next;
 end
 $$;

@@ -7,7 +7,7 @@ import { Meter, WHOLE_QUEUE, isOver, type TopicControl } from '../../core/contro
 import type * as contract from '../contract/store.ts'
 import { Gates, type Gate } from '../shared/gates.ts'
 import { nextOfBoth } from '../shared/moments.ts'
-import { toMicros, toMs } from '../sql/micros.ts'
+import { toMicros, toMs } from './micros.ts'
 
 export type GateRow = {
   readonly now_at: number
@@ -17,8 +17,27 @@ export type GateRow = {
   readonly running: readonly number[]
 }
 
+/** What cannot be read counts as not there: a row that somebody changed must not stop every topic. */
 export function controlsOf({ names, controls }: GateRow): Map<string, TopicControl> {
-  return new Map((names ?? []).map((name, i) => [name, JSON.parse(controls?.[i] ?? '{}') as TopicControl]))
+  const read = (names ?? []).map((name, i) => [name, JSON.parse(controls?.[i] ?? 'null') as unknown] as const)
+  return new Map(read.filter((entry): entry is readonly [string, TopicControl] => isTopicControl(entry[1])))
+}
+
+function isTopicControl(value: unknown): value is TopicControl {
+  if (!hasNumbers(value, ['pausedUntil', 'filledAt', 'overFilledAt'])) return false
+  const { limit, over } = value as { readonly limit?: unknown; readonly over?: unknown }
+  if (typeof limit !== 'object' || limit === null) return false
+  const { rate, concurrency } = limit as { readonly rate?: unknown; readonly concurrency?: unknown }
+  return (
+    (rate === undefined || hasNumbers(rate, ['intervalMs', 'burst'])) &&
+    (concurrency === undefined || typeof concurrency === 'number') &&
+    (over === undefined || hasNumbers(over, ['intervalMs', 'burst', 'endsAt']))
+  )
+}
+
+function hasNumbers(value: unknown, names: readonly string[]): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return names.every((name) => typeof (value as Readonly<Record<string, unknown>>)[name] === 'number')
 }
 
 /** What pauses and limits leave of one claim. */
