@@ -105,7 +105,9 @@ describe('migrations', () => {
     await store.workers()
     await store.leave('test')
     const findings = await store.doctor()
-    expect(findings.filter(({ level }) => level === 'problem' && false)).toEqual([])
+    const problems = findings.filter(({ level }) => level === 'problem').map(({ what }) => what)
+    expect(problems.filter((what) => !what.startsWith('fsync is off'))).toEqual([])
+    expect(findings.map(({ what }) => what).join('\n')).toContain('this user does not own the tables')
     await expect(storeIn(freshSchema(), '', url).open()).rejects.toMatchObject({
       code: 'STORE_REFUSED',
       message: expect.stringContaining('may not create') as string,
@@ -114,7 +116,7 @@ describe('migrations', () => {
 })
 
 describe('the doctor', () => {
-  it('sees a transaction that is open for long, and a schema of another version', async () => {
+  it('sees a schema of another version, and settings that lose messages', async () => {
     const schema = freshSchema()
     const store = storeIn(schema)
     await store.open()
