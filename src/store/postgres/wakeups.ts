@@ -13,7 +13,7 @@ import { callText } from './calls.ts'
 import type { PostgresLink } from './link/postgres-link.ts'
 import { PostgresListener, type Hearing, type ListenerOptions } from './link/listener.ts'
 
-export type PostgresWakeupsOptions = Omit<ListenerOptions, 'heardRing'> & {
+export type PostgresWakeupsOptions = Omit<ListenerOptions, 'heardRing' | 'notify'> & {
   readonly schema: string
   readonly floors: Floors
   /** For rings of a store that listens to nothing. */
@@ -31,7 +31,11 @@ export class PostgresWakeups {
 
   constructor(options: PostgresWakeupsOptions) {
     this.#options = options
-    this.#listener = new PostgresListener({ ...options, heardRing: (payload) => this.#hear(payload) })
+    this.#listener = new PostgresListener({
+      ...options,
+      heardRing: (payload) => this.#hear(payload),
+      notify: (channel) => options.writes.call({ text: 'select pg_notify($1, $2)', values: [channel, ''] }),
+    })
     this.#bell = new Bell((ring) => this.#send(ring))
   }
 

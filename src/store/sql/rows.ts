@@ -43,7 +43,7 @@ export type SeenRow = LeaseRow & {
   readonly leased_at: number | null
   readonly tags: readonly string[] | null
   readonly is_cancelling: boolean | null
-  readonly successor: SuccessorColumn | null
+  readonly successor: unknown
 }
 
 /** As JSON in a column of the message that runs. */
@@ -92,9 +92,18 @@ export function toStored(row: SeenRow, now: number): StoredMessage {
     owner: row.owner ?? '',
     leasedAt: toMs(row.leased_at ?? 0),
     ...(row.is_cancelling === true ? { isCancelling: true } : {}),
-    ...(row.successor === null ? {} : { successor: toSuccessor(row.successor) }),
+    ...(isSound(row.successor) ? { successor: toSuccessor(row.successor) } : {}),
     ...(isDone ? { outcome: (row.reason ?? '') as RememberedOutcome, result: row.error ?? '' } : {}),
   }
+}
+
+/** One that somebody changed by hand counts as not there. */
+function isSound(value: unknown): value is SuccessorColumn {
+  if (typeof value !== 'object' || value === null) return false
+  const { topic, body, meta, tags, priority, due_at, produced_at } = value as Partial<SuccessorColumn>
+  const texts = [topic, body, meta, ...(Array.isArray(tags) ? tags : [undefined])]
+  const numbers = [priority, due_at, produced_at]
+  return texts.every((one) => typeof one === 'string') && numbers.every((one) => typeof one === 'number')
 }
 
 function toSuccessor({ topic, body, meta, tags, priority, due_at, produced_at }: SuccessorColumn): Successor {

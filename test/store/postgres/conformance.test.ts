@@ -1,11 +1,16 @@
-/** The whole contract, on every version of PostgreSQL that is here: the newest and, where there is another, the oldest. */
+/**
+ * The whole contract on the newest PostgreSQL that is here. Where there is another, the oldest has it behind PgBouncer
+ * (`pgbouncer.test.ts`), or here where that is missing.
+ */
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { conformance } from '../../../src/testing/conformance/index.ts'
+import { isPgBouncerThere } from './pgbouncer.ts'
 import { GIVEN_URL, VERSIONS, startOrUse } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
-const versions = GIVEN_URL === undefined ? [...new Set([VERSIONS[0], VERSIONS.at(-1)])] : [undefined]
+const own = isPgBouncerThere ? [VERSIONS[0]] : [...new Set([VERSIONS[0], VERSIONS.at(-1)])]
+const versions = GIVEN_URL === undefined ? own : [undefined]
 
 describe.each(versions)('PostgreSQL %s', (version) => {
   let server: Awaited<ReturnType<typeof startOrUse>>

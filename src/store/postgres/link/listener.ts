@@ -1,10 +1,12 @@
 /**
  * Hears wake-ups, on a session of its own that is never inside a transaction. Such a session can fall silent without any
- * error: a half-open socket, a pooler that hands LISTEN to some other connection, a server behind a proxy. So it sends an
- * echo to itself: at the start, and every ten seconds.
+ * error: a half-open socket, a pooler that hands LISTEN to some other connection, a server behind a proxy. So an echo is
+ * sent to it, at the start and every ten seconds: through another connection, because a pooler may by chance hand what is said
+ * on its own back to it.
  *
  *   echo comes back     hears: wake-ups arrive
- *   no echo             deaf: everybody is called every 500 ms, and the echo is tried again
+ *   no echo             deaf: everybody is called every 500 ms, and the echo is tried again; its session is asked whether
+ *                       it is still there
  *   no session          the link connects again; then everybody is called, for what was said meanwhile went unheard
  */
 import type { Clock, Timer } from '../../../clock.ts'
@@ -24,6 +26,8 @@ export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'h
   readonly echoChannel: string
   /** Undefined: anything may have happened. */
   readonly heardRing: (payload: string | undefined) => void
+  /** Sends a notification through another connection. */
+  readonly notify: (channel: string) => Promise<unknown>
   /** No session can hear, so none is made. */
   readonly isDeaf: boolean
 }
@@ -40,6 +44,8 @@ export class PostgresListener {
   #echo: Timer | undefined
   #tick: Timer | undefined
   #echoed: (() => void) | undefined
+  /** Only the answer to the last question counts: a new session is asked at once. */
+  #asked = 0
   #isClosed = false
 
   constructor(options: ListenerOptions) {
@@ -49,7 +55,10 @@ export class PostgresListener {
     this.#link = new PostgresLink({
       ...options,
       prepare: (connection) => this.#listen(connection),
-      ready: () => options.heardRing(undefined),
+      ready: () => {
+        options.heardRing(undefined)
+        this.#askEcho()
+      },
       heard: (heard) => this.#hear(heard),
     })
   }
@@ -68,7 +77,6 @@ export class PostgresListener {
     this.#hearing = 'unknown'
     if (this.#options.isDeaf) return this.#becomeDeaf()
     this.#link.start()
-    this.#askEcho()
   }
 
   close(): void {
@@ -94,6 +102,9 @@ export class PostgresListener {
   }
 
   #askEcho(): void {
+    this.#echo?.cancel()
+    this.#asked += 1
+    const asked = this.#asked
     const heard = new Promise<boolean>((resolve) => {
       const timer = this.#clock.schedule(ECHO_TIMEOUT_MS, () => resolve(false))
       this.#echoed = () => {
@@ -101,18 +112,18 @@ export class PostgresListener {
         resolve(true)
       }
     })
-    const asked = this.#link.call({
-      text: 'select pg_notify($1, $2)',
-      values: [this.#options.echoChannel, ''],
-    })
-    void asked
+    void this.#options
+      .notify(this.#options.echoChannel)
       .then(() => heard)
-      // A call that failed has ended its connection; the link makes another.
+      // Nobody was asked.
       .catch(() => undefined)
       .then((isHeard) => {
-        if (this.#isClosed) return
+        if (this.#isClosed || asked !== this.#asked) return
         if (isHeard === true) this.#hears()
         if (isHeard === false) this.#becomeDeaf()
+        // A session that does not answer is replaced by its link.
+        if (isHeard === false && !this.#options.isDeaf)
+          this.#link.call({ text: 'select 1' }).catch(() => undefined)
         this.#echo = this.#clock.schedule(ECHO_EVERY_MS, () => this.#askEcho())
       })
   }

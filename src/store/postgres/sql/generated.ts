@@ -198,11 +198,11 @@ begin
     if mode = 0 then return 'duplicate'; end if;
     select m.state, m.topic, m.produced_at, m.successor into old from punctual.message m where m.queue = q and m.id = new_id for update;
     if not found then continue; end if; -- It left meanwhile.
-    if old.successor is not null then
+    if punctual.sound_1(old.successor) then
       insert into punctual.delta values (q, old.successor->>'topic', -1, 0, 0);
     end if;
     if old.state = 1 and mode = 1 then
-      if latest is not null and old.successor is not null then made := (old.successor->>'produced_at')::bigint; end if;
+      if latest is not null and punctual.sound_1(old.successor) then made := (old.successor->>'produced_at')::bigint; end if;
       update punctual.message m set successor = jsonb_build_object('topic', new_topic, 'priority', rank,
           'due_at', least(due, made + latest), 'produced_at', made, 'meta', new_meta, 'body', new_body,
           'tags', coalesce(to_jsonb(new_tags), '[]'))
@@ -273,6 +273,17 @@ begin
       where s.queue = q and greatest(s.last_seen_at, coalesce(s.gone_at, 0)) < t - 3600000000
       limit 100 for update skip locked));
 end
+$$;
+`,
+  },
+  {
+    name: 'sound',
+    text: `-- sound_1: whether a successor can be read. One that somebody changed by hand counts as not there, so that the message that it
+-- waits for can still be settled.
+create or replace function punctual.sound_1(s jsonb) returns boolean language sql immutable as $$
+  select coalesce(jsonb_typeof(s->'topic') = 'string' and jsonb_typeof(s->'body') = 'string' and jsonb_typeof(s->'meta') = 'string'
+    and jsonb_typeof(s->'due_at') = 'number' and jsonb_typeof(s->'produced_at') = 'number'
+    and jsonb_typeof(s->'tags') = 'array' and s->>'priority' in ('0', '1', '2'), false)
 $$;
 `,
   },
@@ -761,6 +772,7 @@ begin
       leased_at = null,
       is_taken = null,
       is_cancelling = null,
+      successor = null,
       token = null,
       owner = null,
       due_at = e.due_at,
@@ -826,6 +838,7 @@ declare
   last int;
   done record;
   held record;
+  is_held boolean;
   is_cancelled boolean;
 begin
   answers := '{}';
@@ -835,8 +848,10 @@ begin
     while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
     select m.topic, m.is_cancelling, m.successor into held from punctual.message m
       where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
-    is_cancelled := found and held.is_cancelling is true and not own_words[n];
-    if is_cancelled or found and held.successor is not null then
+    is_held := found;
+    is_cancelled := is_held and held.is_cancelling is true and not own_words[n];
+    if is_held and not punctual.sound_1(held.successor) then held.successor := null; end if;
+    if is_cancelled or is_held and held.successor is not null then
       delete from punctual.message m where m.queue = q and m.id = ids[n];
       insert into punctual.delta values (q, held.topic, 0, -1, 0);
       ring := ring || held.topic;
@@ -1315,7 +1330,7 @@ begin
   perform 1 from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
     and (is_running_too or m.successor is not null) order by m.id for update;
   insert into punctual.delta select q, m.successor->>'topic', -1, 0, 0 from punctual.message m
-    where m.queue = q and m.id = any (ids) and m.state = 1 and m.successor is not null;
+    where m.queue = q and m.id = any (ids) and m.state = 1 and punctual.sound_1(m.successor);
   update punctual.message m set successor = null, is_cancelling = case when is_running_too then true else m.is_cancelling end
     where m.queue = q and m.id = any (ids) and m.state = 1 and (is_running_too or m.successor is not null);
   with free as materialized (
@@ -1366,7 +1381,7 @@ begin
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
       order by m.id for update) l;
   next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
-    and m.successor is not null order by m.id for update);
+    and punctual.sound_1(m.successor) order by m.id for update);
   if cardinality(next_ids) > 0 then
     update punctual.message m set successor = jsonb_set(m.successor, '{due_at}', to_jsonb(e.due_at)) from (
         select distinct on (u.id) u.id, coalesce(u.moment, t + u.delay) as due_at

@@ -30,11 +30,11 @@ begin
     if mode = 0 then return 'duplicate'; end if;
     select m.state, m.topic, m.produced_at, m.successor into old from punctual.message m where m.queue = q and m.id = new_id for update;
     if not found then continue; end if; -- It left meanwhile.
-    if old.successor is not null then
+    if punctual.sound_1(old.successor) then
       insert into punctual.delta values (q, old.successor->>'topic', -1, 0, 0);
     end if;
     if old.state = 1 and mode = 1 then
-      if latest is not null and old.successor is not null then made := (old.successor->>'produced_at')::bigint; end if;
+      if latest is not null and punctual.sound_1(old.successor) then made := (old.successor->>'produced_at')::bigint; end if;
       update punctual.message m set successor = jsonb_build_object('topic', new_topic, 'priority', rank,
           'due_at', least(due, made + latest), 'produced_at', made, 'meta', new_meta, 'body', new_body,
           'tags', coalesce(to_jsonb(new_tags), '[]'))

@@ -25,7 +25,7 @@ begin
   perform 1 from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
     and (is_running_too or m.successor is not null) order by m.id for update;
   insert into punctual.delta select q, m.successor->>'topic', -1, 0, 0 from punctual.message m
-    where m.queue = q and m.id = any (ids) and m.state = 1 and m.successor is not null;
+    where m.queue = q and m.id = any (ids) and m.state = 1 and punctual.sound_1(m.successor);
   update punctual.message m set successor = null, is_cancelling = case when is_running_too then true else m.is_cancelling end
     where m.queue = q and m.id = any (ids) and m.state = 1 and (is_running_too or m.successor is not null);
   with free as materialized (

@@ -21,7 +21,7 @@ begin
     select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
       order by m.id for update) l;
   next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
-    and m.successor is not null order by m.id for update);
+    and punctual.sound_1(m.successor) order by m.id for update);
   if cardinality(next_ids) > 0 then
     update punctual.message m set successor = jsonb_set(m.successor, '{due_at}', to_jsonb(e.due_at)) from (
         select distinct on (u.id) u.id, coalesce(u.moment, t + u.delay) as due_at

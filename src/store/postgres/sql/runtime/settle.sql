@@ -59,6 +59,7 @@ begin
       leased_at = null,
       is_taken = null,
       is_cancelling = null,
+      successor = null,
       token = null,
       owner = null,
       due_at = e.due_at,

@@ -21,6 +21,7 @@ declare
   last int;
   done record;
   held record;
+  is_held boolean;
   is_cancelled boolean;
 begin
   answers := '{}';
@@ -30,8 +31,10 @@ begin
     while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
     select m.topic, m.is_cancelling, m.successor into held from punctual.message m
       where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
-    is_cancelled := found and held.is_cancelling is true and not own_words[n];
-    if is_cancelled or found and held.successor is not null then
+    is_held := found;
+    is_cancelled := is_held and held.is_cancelling is true and not own_words[n];
+    if is_held and not punctual.sound_1(held.successor) then held.successor := null; end if;
+    if is_cancelled or is_held and held.successor is not null then
       delete from punctual.message m where m.queue = q and m.id = ids[n];
       insert into punctual.delta values (q, held.topic, 0, -1, 0);
       ring := ring || held.topic;
