@@ -16,7 +16,7 @@ const FILES = {
   'raw-redis-lease': './raw-redis.mjs',
   'raw-postgres': './raw-postgres.mjs',
   'graphile-worker': './graphile-worker.mjs',
-  'graphile-worker-10ms': './graphile-worker.mjs',
+  'graphile-worker-fastest': './graphile-worker.mjs',
   'pg-boss': './pg-boss.mjs',
   'timer-floor': './timer-floor.mjs',
 }
