@@ -103,6 +103,7 @@ class RunSettlement implements SettleEntry {
     const run = this.#run
     if (answer === 'refused' && 'followUps' in this.settlement) return this.#settlements.refuse(run)
     onAnswered(run)
+    run.onAnswered?.(answer)
     switch (answer) {
       case 'settled':
         if (this.settlement.kind === 'release') onReturned(run.lane)
