@@ -11,26 +11,33 @@ export type ModelClaim = {
   readonly limited: readonly string[]
   /** Until when the claimer may sleep, by topic. */
   readonly told: ReadonlyMap<string, number>
+  readonly outlooks: ReadonlyMap<string, TopicOutlook>
   /** Controls whose rates were used. */
   readonly charged: Iterable<readonly [topic: string, control: TopicControl]>
+}
+
+/** Of one wanted topic, after the claim. */
+export type TopicOutlook = {
+  /** When its first message can be handed out by the clock alone to whoever has room; Infinity: not by the clock. */
+  readonly opensAt: number
+  readonly isGated: boolean
+  /** How many more the asker could take, and how many it could before. */
+  readonly room: number
+  readonly asked: number
 }
 
 export function modelClaim(
   entries: Iterable<ModelEntry>,
   controls: ReadonlyMap<string, TopicControl>,
-  { wants, limit, free, bytesMax, leadMs, ...request }: contract.ClaimDue,
+  { wants, limit, free, bytesMax, leadMs }: contract.ClaimDue,
   now: number,
 ): ModelClaim {
   const all = [...entries]
-  const gates = new Gates(controls, { ...request, wants, limit, bytesMax, leadMs, free: free ?? limit }, now)
+  const gates = new Gates(controls, { limit, free: free ?? limit }, now)
   const gateOf = new Map<string, Gate | undefined>(
-    wants.map((want) => [
-      want.topic,
-      gates.before(want.topic, {
-        running: all.filter(({ place, message }) => place === 'running' && message.topic === want.topic)
-          .length,
-        free: want.free ?? want.limit,
-      }),
+    wants.map(({ topic, limit: most, free: its = most }) => [
+      topic,
+      gates.before(topic, { running: runningOf(all, topic), free: its }),
     ]),
   )
   const left = new Map(wants.map((want) => [want.topic, want.limit]))
@@ -51,7 +58,49 @@ export function modelClaim(
   }
   const rest = wanted.filter((entry) => !taken.includes(entry))
   const limited = [...gateOf].filter(([, gate]) => gate?.isLimited === true).map(([topic]) => topic)
-  return { taken, limited, charged: gates.charged(), ...outlook(rest, gateOf, leadMs, now) }
+  const outlooks = new Map<string, TopicOutlook>()
+  for (const want of wants) {
+    const gate = gateOf.get(want.topic)
+    const head = headOf(rest, want.topic)
+    const opensAt =
+      gate === undefined ? (head ?? Infinity) - leadMs : (gate.opensAt(head, leadMs) ?? Infinity)
+    const room = left.get(want.topic) ?? 0
+    const isGated = gate !== undefined
+    if (gate?.isLimited === true)
+      outlooks.set(want.topic, {
+        opensAt,
+        isGated,
+        room: Math.min(room, gate.free),
+        asked: want.free ?? want.limit,
+      })
+    else outlooks.set(want.topic, { opensAt, isGated, room, asked: want.limit })
+  }
+  return { taken, limited, outlooks, charged: gates.charged(), ...outlook(rest, gateOf, leadMs, now) }
+}
+
+/** Whether a topic has a message that whoever has room can be handed, now or later, by the clock alone. */
+export function canBeHad(
+  entries: Iterable<ModelEntry>,
+  controls: ReadonlyMap<string, TopicControl>,
+  topic: string,
+  now: number,
+): boolean {
+  const all = [...entries]
+  const waiting = all.filter(({ place }) => place === 'waiting')
+  const gate = new Gates(controls, { limit: 0 }, now).before(topic, {
+    running: runningOf(all, topic),
+    free: 0,
+  })
+  return headOf(waiting, topic) !== undefined && gate?.isShutOff !== true
+}
+
+function runningOf(entries: readonly ModelEntry[], topic: string): number {
+  return entries.filter(({ place, message }) => place === 'running' && message.topic === topic).length
+}
+
+function headOf(waiting: readonly ModelEntry[], topic: string): number | undefined {
+  const moments = waiting.filter(({ message }) => message.topic === topic).map(({ dueAt }) => dueAt)
+  return moments.length === 0 ? undefined : Math.min(...moments)
 }
 
 function outlook(
@@ -60,16 +109,14 @@ function outlook(
   leadMs: number,
   now: number,
 ): Pick<ModelClaim, 'next' | 'told'> {
-  const headOf = (topic: string): number =>
-    Math.min(Infinity, ...rest.filter(({ message }) => message.topic === topic).map(({ dueAt }) => dueAt))
   let at = Infinity
   let gatedAt = Infinity
   const told = new Map<string, number>()
   for (const [topic, gate] of gateOf) {
-    const head = headOf(topic)
-    if (gate === undefined) at = Math.min(at, head)
+    const head = headOf(rest, topic)
+    if (gate === undefined) at = Math.min(at, head ?? Infinity)
     else if (!gate.isClosed) {
-      const opensAt = gate.againAt(head === Infinity ? undefined : head, leadMs) ?? Infinity
+      const opensAt = gate.againAt(head, leadMs) ?? Infinity
       told.set(topic, opensAt)
       gatedAt = Math.min(gatedAt, opensAt)
     }

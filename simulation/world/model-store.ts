@@ -10,12 +10,12 @@ import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shar
 import { FiguresBook } from '../../src/store/shared/figures.ts'
 import { changeControls, describeControls } from '../../src/store/shared/controls.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
-import { dueAtOf, isStorable, nextAt } from '../../src/store/shared/moments.ts'
+import { dueAtOf, isStorable, nextAt, nextOfBoth } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { modelClaim } from './model-claim.ts'
+import { canBeHad, modelClaim, type ModelClaim } from './model-claim.ts'
 import { freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 import { ModelWatch, type RoomLeft } from './model-watch.ts'
@@ -305,49 +305,43 @@ export class ModelStore implements contract.Store {
     })
     for (const [topic, control] of claim.charged) this.#controls.set(topic, control)
     for (const [topic, at] of claim.told) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    const limited = claim.limited.length === 0 ? {} : { limited: claim.limited }
-    const told =
-      request.sleeper === undefined ? {} : this.#stand(request, request.sleeper, leases, claim.next)
-    return { leases, next: claim.next, ...told, ...limited }
+    const reply = { leases, ...(claim.limited.length === 0 ? {} : { limited: claim.limited }) }
+    if (request.sleeper === undefined) return { ...reply, next: claim.next }
+    return { ...reply, ...this.#stand(request, request.sleeper, leases, claim) }
   }
 
   /** A worker that sleeps takes its places, and is told what it watches. */
   #stand(
-    { owner, wants, limit, leadMs }: contract.ClaimDue,
+    { owner, wants, limit }: contract.ClaimDue,
     { fallbackMs, busy }: contract.SleepingAsker,
     leases: readonly contract.Lease[],
-    known: contract.Next,
+    { outlooks, next: nextOfAll }: ModelClaim,
   ): Omit<contract.ClaimReply, 'leases'> {
     const now = this.#now()
-    const set = wants
-      .map(({ topic }) => topic)
-      .toSorted()
-      .join('\n')
+    const topics = wants.map(({ topic }) => topic)
+    const set = topics.toSorted().join('\n')
     this.#watch.forgetLooks(owner, set)
-    for (const topic of busy) this.#watch.resign(topic, owner, this.#headOf(topic) < Infinity)
-    let at = Infinity
-    for (const want of wants) {
-      const taken = leases.filter(({ topic }) => topic === want.topic)
-      const head = this.#headOf(want.topic)
-      if (taken.length === 0 && head === Infinity && !this.#watch.knows(want.topic)) continue
-      const room = roomLeft(want.limit - taken.length, want.limit, limit - leases.length, limit)
-      const lateMs = Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
-      const attendance = { topic: want.topic, owner, room, lateMs, hasHead: head < Infinity }
-      if (this.#watch.attend(attendance)) at = Math.min(at, head)
+    for (const topic of busy) this.#watch.resign(topic, owner, this.#canBeHad(topic))
+    let [at, gatedAt] = [Infinity, Infinity]
+    for (const [topic, { opensAt, isGated, room: its, asked }] of outlooks) {
+      const taken = leases.filter((lease) => lease.topic === topic)
+      const hasHead = opensAt < Infinity
+      if (taken.length === 0 && !hasHead && !this.#watch.knows(topic)) continue
+      const room = roomLeft(its, asked, limit - leases.length, limit)
+      // A gate may just have opened: what lay behind it, nobody left lying.
+      const lateMs = isGated ? 0 : Math.max(0, ...taken.map(({ latenessMs }) => latenessMs))
+      if (!this.#watch.attend({ topic, owner, room, lateMs, hasHead })) continue
+      if (isGated) gatedAt = Math.min(gatedAt, opensAt)
+      else at = Math.min(at, opensAt)
     }
-    if (known.state === 'EXPIRED') return { next: known }
-    // All are told when a pause or a limit lets something through.
-    const horizon = now + Math.min(leadMs, this.capabilities.leadMs)
-    const next = this.#controls.size > 0 ? known : nextAt(at, horizon)
+    if (nextOfAll.state === 'EXPIRED') return { next: nextOfAll }
+    const next = nextOfBoth(at, gatedAt, now)
     if (wants.length === 0) return { next }
     const isFull = leases.length === limit
     if (isFull) this.#watch.forgetLooks(owner)
-    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, at < Infinity)
-    this.#watch.expect(
-      owner,
-      wants.map(({ topic }) => topic),
-      lookAt,
-    )
+    const isTold = next.state !== 'NO_TASK'
+    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, isTold)
+    this.#watch.expect(owner, topics, lookAt)
     return { next, lookMs: lookAt - now, lapseMs: this.#lapseMs(owner, lookAt, fallbackMs) }
   }
 
@@ -360,11 +354,8 @@ export class ModelStore implements contract.Store {
     return first <= lookAt && lookAt <= now + fallbackMs ? first - now : Infinity
   }
 
-  #headOf(topic: string): number {
-    const waiting = [...this.#entries.values()].filter(
-      ({ place, message }) => place === 'waiting' && message.topic === topic,
-    )
-    return Math.min(Infinity, ...waiting.map(({ dueAt }) => dueAt))
+  #canBeHad(topic: string): boolean {
+    return canBeHad(this.#entries.values(), this.#controls, topic, this.#now())
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -452,8 +443,7 @@ export class ModelStore implements contract.Store {
   /** One that runs ends. At its limit, that lets another one start. */
   #noteFreed(topic: string, releasedBy: string | undefined): void {
     const running = this.#running().filter(({ entry }) => entry.message.topic === topic).length
-    if (running !== this.#controls.get(topic)?.limit.concurrency) return
-    this.#wakesFor.set(topic, { dueAt: this.#now(), giver: releasedBy })
+    if (running === this.#controls.get(topic)?.limit.concurrency) this.#wakeFor(topic, -Infinity, releasedBy)
   }
 
   #setMoment(entry: ModelEntry, dueAt: number): void {
@@ -466,11 +456,15 @@ export class ModelStore implements contract.Store {
     entry.dueAt = dueAt
     const { topic } = entry.message
     if (dueAt >= this.#promised(topic)) return
+    this.#wakeFor(topic, dueAt, releasedBy)
+    // One that released is not woken, and still sleeps as long as it was told.
+    if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
+  }
+
+  #wakeFor(topic: string, dueAt: number, releasedBy: string | undefined): void {
     const known = this.#wakesFor.get(topic)
     const giver = known === undefined || known.giver === releasedBy ? releasedBy : undefined
     this.#wakesFor.set(topic, { dueAt: Math.min(dueAt, known?.dueAt ?? Infinity), giver })
-    // One that released is not woken, and still sleeps as long as it was told.
-    if (releasedBy === undefined) this.#promisedAt.set(topic, dueAt)
   }
 
   #promised(topic: string): number {

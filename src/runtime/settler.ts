@@ -167,7 +167,7 @@ function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
   return result === 'lost' && entry.tries > 0 ? 'maybe' : result
 }
 
-/** `carried`: what the store keeps with it, where an ack or an `again` has any. */
+/** `carried`: what the store keeps with it, where an ack or an `again` has any. Spreads are slow: nearly all are plain acks. */
 export function settlementFor(
   { id, token, topic }: LeaseRef,
   outcome: Outcome,
@@ -175,6 +175,7 @@ export function settlementFor(
 ): Settlement {
   switch (outcome.kind) {
     case 'ack':
+      if (isPlain(outcome) && carried === undefined) return { kind: 'ack', id, token, topic }
       return {
         ...outcome,
         id,
@@ -195,4 +196,8 @@ export function settlementFor(
     default:
       return assertNever(outcome)
   }
+}
+
+function isPlain({ remember, isOwnWord }: Extract<Outcome, { kind: 'ack' }>): boolean {
+  return remember === undefined && isOwnWord === undefined
 }

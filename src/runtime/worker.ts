@@ -183,6 +183,7 @@ export class Runtime {
     // Which message is to be cancelled, the store says with the next extension.
     if (kind !== 'due') this.#keeper.renewAll()
     if (kind !== 'cancelling') this.#scheduler.wake()
+    // The other kinds reach everybody: nobody counts on us alone.
     if (kind === 'due') this.#dispatcher.noteWake()
   }
 

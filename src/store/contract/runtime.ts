@@ -161,8 +161,8 @@ export type ClaimReply = {
 /**
  * When it is worth asking the same again: something is there now, in `ms`, or not before a wake-up. It speaks only of
  * what this request could be handed: what is due for other topics, or lapsed leases of the asker's own, do not count. Nor
- * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`. To a
- * sleeper it need not speak of topics that others watch.
+ * does what is paused until somebody resumes it, at its limit of concurrency, or beyond `free`. To a sleeper it need not
+ * speak of topics that others watch.
  */
 export type Next = NextAnswer
 

@@ -187,8 +187,7 @@ export class RedisStore implements contract.Store {
     admitClaim(request, this.capabilities)
     const token = this.#newToken(request)
     if (request.from === 'due') {
-      const standing = this.#wanted.stand(this.#nonce, request)
-      const call = claimDueCall(this.#keys, request, token, standing)
+      const call = claimDueCall(this.#keys, request, token, this.#wanted.note(request, this.#nonce))
       const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
       this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
       return this.#claimed(reply)
@@ -230,8 +229,7 @@ export class RedisStore implements contract.Store {
   }
 
   async leave(owner: string): Promise<void> {
-    const { before } = this.#wanted.nameSet(owner, [])
-    this.#wanted.forget(owner)
+    const before = this.#wanted.forget(owner)
     await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, before] })
   }
 

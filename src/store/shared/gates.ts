@@ -4,7 +4,8 @@
  *
  *   open      so many may be handed out now (`left`)
  *   shut      for a while: `againAt` says until when, by the clock alone
- *   closed    until something else happens, which wakes: a resume, a settlement at the limit, a free slot of the asker's
+ *   shut off  until something else happens, which wakes: a resume, or a settlement at the limit
+ *   closed    to the asker: shut off, or until it has a free slot
  */
 import { FOREVER, Meter, WHOLE_QUEUE, isOver, type TopicControl } from '../../core/controls.ts'
 import { isControl } from '../../core/control.ts'
@@ -78,10 +79,19 @@ export class Gate {
     return Math.max(0, Math.min(this.#places, this.#free, this.#freeSlots.left, ...rates))
   }
 
-  /** No clock opens it. */
+  /** No clock opens it, to nobody. */
+  get isShutOff(): boolean {
+    return this.#pausedUntil === FOREVER || this.#places <= 0
+  }
+
+  /** No clock opens it to the asker. */
   get isClosed(): boolean {
-    if (this.#pausedUntil === FOREVER) return true
-    return this.isLimited && Math.min(this.#places, this.#free, this.#freeSlots.left) <= 0
+    return this.isShutOff || (this.isLimited && this.free <= 0)
+  }
+
+  /** How many the asker can start at once. */
+  get free(): number {
+    return this.#freeSlots.left <= 0 ? 0 : this.#free
   }
 
   take(count: number): void {
@@ -101,9 +111,14 @@ export class Gate {
     return this.isLimited ? 0 : leadMs
   }
 
-  /** When the first that waits can be handed out, if it is due at `headAt`; undefined: not by the clock. */
+  /** When the first that waits can be handed out to the asker, if it is due at `headAt`; undefined: not by the clock. */
   againAt(headAt: number | undefined, leadMs: number): number | undefined {
-    if (headAt === undefined || this.isClosed) return undefined
+    return this.isClosed ? undefined : this.opensAt(headAt, leadMs)
+  }
+
+  /** The same for whoever has a free slot. */
+  opensAt(headAt: number | undefined, leadMs: number): number | undefined {
+    if (headAt === undefined || this.isShutOff) return undefined
     const moments = this.#meters.map(({ againAt }) => Math.ceil(againAt))
     return Math.max(headAt - this.leadMs(leadMs), this.#pausedUntil, ...moments)
   }
@@ -116,7 +131,11 @@ export class Gates {
   readonly #freeSlots: FreeSlots
   readonly #meters = new Map<string, Meters>()
 
-  constructor(controls: ReadonlyMap<string, TopicControl>, { free, limit }: ClaimDue, now: number) {
+  constructor(
+    controls: ReadonlyMap<string, TopicControl>,
+    { free, limit }: Pick<ClaimDue, 'free' | 'limit'>,
+    now: number,
+  ) {
     this.#controls = controls
     this.#now = now
     this.#freeSlots = { left: free ?? limit }

@@ -1,6 +1,6 @@
 /** From what the contract says about time to an engine's own clock, and back. */
 import { DELAY_MS_MAX } from '../../core/input/duration.ts'
-import { FOLLOW_UPS_MAX, followUpsOf } from '../contract/sizes.ts'
+import { FOLLOW_UPS_MAX } from '../contract/sizes.ts'
 import type { DueTime, NewMessage, Next, Settlement } from '../contract/store.ts'
 
 export function dueAtOf(when: DueTime, now: number): number {
@@ -46,9 +46,12 @@ export function isStorable(settlement: Settlement): boolean {
   if (kind !== 'ack' && kind !== 'again') return true
   if (kind === 'ack' && settlement.remember !== undefined && !isMoment({ delayMs: settlement.remember.ms }))
     return false
-  const followUps = followUpsOf(settlement)
-  const isFit = ({ when, ifExists }: NewMessage): boolean => isMoment(when) && ifExists !== 'seize'
-  return followUps.length <= FOLLOW_UPS_MAX && followUps.every(isFit)
+  const { followUps } = settlement
+  return followUps === undefined || (followUps.length <= FOLLOW_UPS_MAX && followUps.every(canFollow))
+}
+
+function canFollow({ when, ifExists }: NewMessage): boolean {
+  return isMoment(when) && ifExists !== 'seize'
 }
 
 /** Whether the handler itself said that it has completed. */

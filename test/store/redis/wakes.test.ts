@@ -160,7 +160,7 @@ test('P9: a worker that named no topic yet is concerned by all', () => {
   const wanted = new WantedTopics()
   const due = { kind: 'due' }
   expect(wanted.hear('a', '\nt')).toEqual(due)
-  wanted.note('b', [{ topic: 'u', limit: 1 }])
+  wanted.note({ owner: 'b', wants: [{ topic: 'u', limit: 1 }] }, 'store')
   expect(wanted.hear('a', '\nt')).toEqual(due)
   expect(wanted.hear('b', '\nt')).toBeUndefined()
   expect(wanted.hear('b', '\nt\nu')).toEqual(due)
@@ -173,7 +173,7 @@ test('P9: a worker that named no topic yet is concerned by all', () => {
 
 test('P9: a wake-up of another kind names it, and concerns the workers of its topic', () => {
   const wanted = new WantedTopics()
-  wanted.note('b', [{ topic: 'u', limit: 1 }])
+  wanted.note({ owner: 'b', wants: [{ topic: 'u', limit: 1 }] }, 'store')
   expect(wanted.hear('b', ' controls\nu')).toEqual({ kind: 'controls' })
   expect(wanted.hear('b', ' controls\n')).toEqual({ kind: 'controls' })
   expect(wanted.hear('b', ' controls\nt')).toBeUndefined()

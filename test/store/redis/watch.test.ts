@@ -1,15 +1,11 @@
 /** The watch: of many workers that sleep, who is told of a topic's head, who is woken for it, and when the others look. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { ClaimReply, Store } from '../../../src/store/contract/store.ts'
-import { TOPIC, ack, claim, message, release } from '../../../src/testing/conformance/stand.ts'
-import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { ack, claim, release } from '../../../src/testing/conformance/stand.ts'
+import { FALLBACK_MS, Herd, Sleeper, heardBy, inMs } from './herd.ts'
 import { RedisServer } from './server.ts'
-import { freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
 
-const FALLBACK_MS = 5_000
 const MINUTE_MS = 60_000
-const FENCE = 'fence'
 
 let server: RedisServer
 beforeAll(async () => {
@@ -17,90 +13,13 @@ beforeAll(async () => {
 })
 afterAll(() => server?.stop())
 
-type Asked = {
-  readonly topics?: readonly string[]
-  readonly limit?: number
-  readonly busy?: readonly string[]
-}
-
-/** One worker as the store sees it: a connection that hears, and claims as a worker does that then sleeps. */
-class Sleeper {
-  readonly store: Store
-  readonly owner: string
-  wakes = 0
-
-  constructor(store: Store, owner: string) {
-    this.store = store
-    this.owner = owner
-  }
-
-  /** So often did it hear of the topic that nobody handles. */
-  fences = 0
-
-  async listen(): Promise<this> {
-    await claim(this.store, { owner: this.owner, topics: ['a', 'b', TOPIC] })
-    await claim(this.store, { owner: 'fence', topics: [FENCE] })
-    this.store.onWake(() => (this.wakes += 1), this.owner)
-    this.store.onWake(() => (this.fences += 1), 'fence')
-    await until('the subscription stands', () => this.wakes > 0)
-    return this
-  }
-
-  claim({ topics = [TOPIC], limit = 10, busy = [] }: Asked = {}): Promise<ClaimReply> {
-    return claim(this.store, { owner: this.owner, topics, limit, sleeper: { fallbackMs: FALLBACK_MS, busy } })
-  }
-
-  /** What it is told of the head: the moment, or nothing. */
-  async told(asked: Asked = {}): Promise<number | undefined> {
-    const { next } = await this.claim(asked)
-    return next.state === 'WAITING' ? Math.round(next.ms) : undefined
-  }
-}
-
-class Herd {
-  readonly queue = freshQueue()
-  now = 1_000_000
-
-  open(): Store {
-    const store = storeAt(server.url, this.queue, { now: () => this.now })
-    onTestFinished(() => store.close())
-    return store
-  }
-
-  /** Workers that have come one after the other. */
-  async sleepers(count: number): Promise<readonly Sleeper[]> {
-    const made = Array.from({ length: count }, (_, i) => new Sleeper(this.open(), `worker${i + 1}`))
-    return Promise.all(made.map((sleeper) => sleeper.listen()))
-  }
-}
-
-const inMs = (id: string, delayMs: number, topic = TOPIC) => message(id, { topic, when: { delayMs } })
-
-/** Who is woken by the cause. Channels keep the order: when the fence was heard, everything before it was. */
-async function heardBy(
-  herd: Herd,
-  sleepers: readonly Sleeper[],
-  cause: () => Promise<unknown>,
-): Promise<readonly string[]> {
-  const fence = async (): Promise<void> => {
-    const before = sleepers.map(({ fences }) => fences)
-    await server.admin(['PUBLISH', new QueueKeys(herd.queue).channel, `\n${FENCE}`])
-    await until('all heard the fence', () => sleepers.every(({ fences }, i) => fences > (before[i] ?? 0)))
-  }
-  await fence()
-  const before = sleepers.map(({ wakes }) => wakes)
-  await cause()
-  await fence()
-  return sleepers.filter(({ wakes }, i) => wakes > (before[i] ?? 0)).map(({ owner }) => owner)
-}
-
 async function subscriptionsOf(queue: string): Promise<number> {
   const clients = String(await server.admin(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
   return clients.split(`${queue}:wakeups`).length - 1
 }
 
 test('P9: two of many sleepers are told of the head, and woken for a new one', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(5)
   const producer = herd.open()
   // Nobody knows who wants the topic: all are woken.
@@ -113,7 +32,7 @@ test('P9: two of many sleepers are told of the head, and woken for a new one', a
 })
 
 test('P9: they stay so when the topic has been empty', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(4)
   const [first] = all
   await first?.store.put([inMs('a', 0)])
@@ -126,7 +45,7 @@ test('P9: they stay so when the topic has been empty', async () => {
 })
 
 test('P9: a watcher whose connection is gone is passed over: the next in line hears', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(4)
   const producer = herd.open()
   await producer.put([inMs('a', 9_000)])
@@ -138,7 +57,7 @@ test('P9: a watcher whose connection is gone is passed over: the next in line he
 })
 
 test('P9: who looks takes the place of watchers that are dead', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const [first, second, third] = await herd.sleepers(3)
   await herd.open().put([inMs('a', 9_000)])
   for (const sleeper of [first, second]) await sleeper?.claim()
@@ -148,7 +67,7 @@ test('P9: who looks takes the place of watchers that are dead', async () => {
 })
 
 test('P9: who finds what watchers left lying takes their place, though they are connected', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const [first, second, third] = await herd.sleepers(3)
   await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
   for (const sleeper of [first, second, third]) await sleeper?.claim()
@@ -159,7 +78,7 @@ test('P9: who finds what watchers left lying takes their place, though they are 
 })
 
 test('P9: watchers that are late for their own look are not counted on', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const [first, second, third] = await herd.sleepers(3)
   await herd.open().put([inMs('a', 90_000)])
   for (const sleeper of [first, second, third]) await sleeper?.claim()
@@ -170,7 +89,7 @@ test('P9: watchers that are late for their own look are not counted on', async (
 })
 
 test('P12: a watcher without room leaves, and the next one is woken in its place', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(4)
   const [first] = all
   await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
@@ -182,7 +101,7 @@ test('P12: a watcher without room leaves, and the next one is woken in its place
 })
 
 test('P12: a watcher that is behind calls one more to help, each time another', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(5)
   const [first] = all
   await herd.open().put([inMs('a', 100), inMs('b', 1_100), inMs('c', 9_000)])
@@ -195,7 +114,7 @@ test('P12: a watcher that is behind calls one more to help, each time another', 
 })
 
 test('P12: one that has room left is still counted on', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(3)
   await herd.open().put([inMs('a', 100), inMs('b', 9_000)])
   for (const sleeper of all) await sleeper.claim()
@@ -205,7 +124,7 @@ test('P12: one that has room left is still counted on', async () => {
 })
 
 test('P12: a worker that says it can take none of a topic is not counted on for it', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(3)
   const topics = ['a', 'b']
   await herd.open().put([inMs('1', 9_000, 'a'), inMs('2', 9_500, 'b')])
@@ -222,7 +141,7 @@ test('P12: a worker that says it can take none of a topic is not counted on for 
 })
 
 test('P12: when all have left, everybody is woken once', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(2)
   await herd.open().put(Array.from({ length: 9 }, (_, i) => inMs(`m${i}`, 100)))
   for (const sleeper of all) await sleeper.claim()
@@ -234,7 +153,7 @@ test('P12: when all have left, everybody is woken once', async () => {
 })
 
 test('P9: workers of other topics watch their own', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(5)
   const [one, two, both, other] = all
   await herd.open().put([inMs('1', 9_000, 'a'), inMs('2', 5_000, 'b')])
@@ -248,7 +167,7 @@ test('P9: workers of other topics watch their own', async () => {
 })
 
 test('P9: who gives back is not woken for it, and another watcher is', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const all = await herd.sleepers(3)
   const [first] = all
   await herd.open().put([inMs('a', 0), inMs('b', 9_000)])
@@ -261,7 +180,7 @@ test('P9: who gives back is not woken for it, and another watcher is', async () 
 })
 
 test('P9: of many idle workers each looks within a minute, and some within every fallback interval', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const store = herd.open()
   const names = Array.from({ length: 30 }, (_, i) => `worker${i}`)
   // One name in the watch for each connection: the looks are counted by what each store is told.
@@ -288,7 +207,7 @@ test('P9: of many idle workers each looks within a minute, and some within every
 })
 
 test('P9: who is woken before its look keeps it, so that looks stay spread', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const workers = await herd.sleepers(8)
   for (const worker of workers) await worker.claim()
   const last = workers.at(-1)
@@ -299,7 +218,7 @@ test('P9: who is woken before its look keeps it, so that looks stay spread', asy
 })
 
 test('P6: who looks within the fallback is told when a lease of another ends, all when it has', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const workers = await herd.sleepers(8)
   for (const worker of workers) await worker.claim()
   const [holder, near] = workers
@@ -315,7 +234,7 @@ test('P6: who looks within the fallback is told when a lease of another ends, al
 })
 
 test('a server that is full still lets workers sleep', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const [worker] = await herd.sleepers(1)
   await herd.open().put([inMs('a', 9_000)])
   await server.admin(['CONFIG', 'SET', 'maxmemory', '1'])
@@ -325,7 +244,7 @@ test('a server that is full still lets workers sleep', async () => {
 })
 
 test('nothing is written for topics without a message, and nothing is left when workers leave', async () => {
-  const herd = new Herd()
+  const herd = new Herd(server)
   const [worker] = await herd.sleepers(1)
   const keys = async () => String(await server.admin(['KEYS', `*${herd.queue}}*`]))
   await worker?.claim({ topics: ['a', 'b', 'c'] })

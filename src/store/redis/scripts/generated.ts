@@ -140,7 +140,7 @@ local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
 local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
 local function controlTools()
-  local LEEWAY = 0.5
+  local LEEWAY, DISBELIEF_MS = 0.5, 1000
   local tools = {}
   local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
   local function number(word)
@@ -161,7 +161,8 @@ local function controlTools()
   end
   local function filledUntil(control, rate)
     local most = now + control[rate] * (control[rate + 1] + LEEWAY)
-    return math.max(now, math.min(control[rate + 2], most))
+    local filled = control[rate + 2]
+    return filled > most + DISBELIEF_MS and now or math.max(now, math.min(filled, most))
   end
   function tools.nextStart(control, rate)
     return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
@@ -330,9 +331,9 @@ local function openGates(topics, frees, leadMs)
       for free in string.gmatch(frees, '%S+') do
         freeOf[#freeOf + 1] = tonumber(free)
       end
-      freeSlots = freeOf[1]
+      freeSlots = freeOf[1] or 0
     end
-    return freeOf[want + 1]
+    return freeOf[want + 1] or 0
   end
   local function addRates(rates, control)
     if control[RATE] > 0 then
@@ -359,6 +360,7 @@ local function openGates(topics, frees, leadMs)
     if gate.limited then
       limitedWants[#limitedWants + 1] = want - 1
       gate.free = freeFor(want)
+      gate.offered = gate.free
     end
     if gate.limited or gate.pausedUntil > now then
       byWant[want] = gate
@@ -396,13 +398,18 @@ local function openGates(topics, frees, leadMs)
       end
     end
   end
-  local function opensAt(gate)
+  function gates.isShut(gate)
+    return gate.pausedUntil == MOMENT_MAX or gate.places <= 0
+  end
+  function gates.isBeyond(gate)
+    return gate.limited and math.min(gate.free, freeSlots) <= 0
+  end
+  function gates.opensAt(gate)
     local at = math.huge
     for _, head in pairs(gate.heads) do
       at = math.min(at, head)
     end
-    local isFull = gate.limited and math.min(gate.places, gate.free, freeSlots) <= 0
-    if at == math.huge or isFull or gate.pausedUntil == MOMENT_MAX then
+    if at == math.huge or gates.isShut(gate) then
       return math.huge
     end
     at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
@@ -418,7 +425,9 @@ local function openGates(topics, frees, leadMs)
     local at = math.huge
     for want, gate in pairs(byWant) do
       if gate ~= CLOSED then
-        at = math.min(at, opensAt(gate))
+        if not gates.isBeyond(gate) then
+          at = math.min(at, gates.opensAt(gate))
+        end
         for index = 1, #gate.rates, 2 do
           local control = gate.rates[index]
           if control.isCharged then
@@ -510,7 +519,10 @@ local function waitingPlace(id, value)
 end
 local woken, wokenFor = {}, {}
 local function rouse(topic, dueAt)
-  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+  if not wokenFor[topic] then
+    woken[#woken + 1] = topic
+  end
+  wokenFor[topic] = math.min(wokenFor[topic] or dueAt, dueAt)
 end
 local function entered(line, dueAt)
   local head = call('ZSCORE', HEADS, line)
@@ -760,6 +772,7 @@ local function enterAgain()
   end
 end
 local giver, giverName
+local givenBack = {}
 local linesOf = {}
 local function lineIn(claim, number)
   linesOf[claim] = linesOf[claim] or linesIn(call('HGET', claim, ''))
@@ -843,6 +856,7 @@ local function settle(claim, kind, id, operand)
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     giverName = nameOf(claim)
+    givenBack[line] = (givenBack[line] or 0) + 1
     await(line, due, memberOf(id, stamp))
     return true
   end
@@ -918,17 +932,19 @@ local function acknowledge(claim, first, count)
   place = place + count
 end
 local function wakeFreed()
-  local ended, tools = {}, controlTools()
+  local ended, done, tools = {}, {}, controlTools()
   for line, by in pairs(ranHere) do
     local topic = topicOf(line)
     ended[topic] = (ended[topic] or 0) - by
+    done[topic] = (done[topic] or 0) - by - (givenBack[line] or 0)
   end
   for topic, count in pairs(ended) do
     local record = call('HGET', CONTROLS, topic)
     local most = record and tools.read(record)[CONCURRENCY] or 0
     local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
     if running < most and running + count >= most then
-      rouse(topic, now)
+      rouse(topic, 0)
+      giver = done[topic] > 0 and '' or giver
     end
   end
 end
@@ -1227,7 +1243,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: '0d29edd11af2162e55a14ee1626b7090f476f94f',
+  sha: 'f6548217a9ecb4e1b6b46a692e07eca8f123b9ab',
   source: [base, lines, extras, remembered, successors, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -1268,7 +1284,7 @@ return {
 
 export const CONTROL_SCRIPT: Script = {
   name: 'control',
-  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
+  sha: '4b542a20ce0b39e9f176a9c3afc43e821b3ac5f9',
   source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local tools = controlTools()
 local control = tools.read(call('HGET', CONTROLS, topic) or '')
@@ -1326,7 +1342,7 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '5a2076394ea7542a01ff157da57b10a86fb90b14',
+  sha: '350f67e276b475bfbb6b8d4bec3c8c7b4a07cc34',
   source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -1356,7 +1372,7 @@ return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'af6f38e0f4bc0cc66fcca66ac728697c59518500',
+  sha: '6dbc39354c9a6fa717bf7a090b24922de2e9b1f1',
   source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
 local function succeeding(topic)
@@ -1446,8 +1462,8 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '0cffdf599637c22d51ae07e7b371c820a7fb2b96',
-  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 1200, 250
+  sha: 'e25a5cdd3e9f3e017002cb28202eda2df735a459',
+  source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 500, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
@@ -1512,7 +1528,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: '707dbb9ca79a03372af63e57a8eb348dfe48f45c',
+  sha: 'ce71728a42e9a3e3a61b0159a8fc1ceeb22a0c75',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -1524,7 +1540,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'c50e66d97b5f3211d37c83c6a3daec373bc22e05',
+  sha: '5df9357ce45d5352c92a281a1da0948b54dbf14b',
   source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1721,7 +1737,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '1b53948e1fe280dc2bf18251c9d377da37550e14',
+  sha: '7d08156b49d1ba2e0bbdff10cd84bedf4dab3f27',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1740,7 +1756,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'b16721ae386ef4b2c7707a5bc653c1e4cdf5be8d',
+  sha: 'ec6e26e33c36b4c15ed21306b97cc71e4a602072',
   source: [base, lines, failures, extras, remembered, successors, `local from, isRunningToo = ARGV[3], ARGV[4] == '1'
 local cancelling = {}
 local function remove(id)
@@ -1790,7 +1806,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'afcb291b2948b7c1a0b8d63faa3fbddbcc93dff7',
+  sha: '4f65e0ded1d663f429818a747a68a06d9b146714',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1826,7 +1842,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '7cee06c7dac7e00c5fb932d351c33c86fa5df0e6',
+  sha: '10a4bc3f0e85dd633f87211c3882f0c8fa4a60e9',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1872,7 +1888,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '67a89a50314e852cb9544c064b2e9450ff813df2',
+  sha: '88e8687b3746a3662b9b2a2302db1f6d95dd744f',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -1882,7 +1898,6 @@ local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
 local wants = tonumber(ARGV[13])
 local limit = leftOver
-local FREES_AT = 14
 local horizon = now + leadMs
 local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
@@ -1953,12 +1968,10 @@ local function askByMoment()
   for _, line in ipairs(due) do
     local number = numberOf(line)
     local gate = number and gateOf(number)
-    if gate and gate == gates.CLOSED then
-      number = nil
-    elseif gate then
-      noteGated(gate, number, call('ZSCORE', HEADS, line))
-    else
+    if not gate then
       dueLines[#dueLines + 1] = number
+    elseif gate ~= gates.CLOSED then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
     end
   end
   table.sort(dueLines)
@@ -1969,7 +1982,7 @@ if hasControls and wants > 0 then
   for want = 1, wants do
     topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
   end
-  gates = openGates(topics, ARGV[FREES_AT], leadMs)
+  gates = openGates(topics, ARGV[WANTS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -2057,7 +2070,7 @@ local function take(number, line, size, untilText)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
-    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    local want, first = (number - 1) % wants + 1, gateOf(number) and now or tonumber(sharedDue)
     tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
@@ -2067,7 +2080,7 @@ end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
   room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
-  local gate = gates and gates.byWant[want]
+  local gate = gateOf(number)
   local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
@@ -2094,11 +2107,12 @@ for number, count in pairs(removals) do
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
   local first, gate = left(lines[number]), gateOf(number)
+  local head = first and tonumber(first)
   if gate then
-    gate.heads[number] = first and tonumber(first)
+    gate.heads[number] = head
   else
-    heads[number] = first and tonumber(first)
-    isMore = isMore or (first and heads[number] <= horizon)
+    heads[number] = head
+    isMore = isMore or (head and head <= horizon)
   end
 end
 writeRunning()
@@ -2116,26 +2130,36 @@ local function attendable()
   end
   for number, head in pairs(heads) do
     local want = (number - 1) % wants + 1
-    firsts[want] = math.min(firsts[want] or math.huge, head)
+    firsts[want] = math.min(firsts[want] or math.huge, head - leadMs)
+  end
+  for want, gate in pairs(gates and gates.byWant or {}) do
+    if firsts[want] or next(gate.heads) and gate ~= gates.CLOSED then
+      firsts[want] = gates.opensAt(gate)
+    end
   end
   return firsts
 end
 local function roomLeft(want)
   local asked = tonumber(ARGV[WANTS_AT + want])
   local its = room[want] or asked
-  if its == 0 or leftOver == 0 then
+  local gate = gates and gates.byWant[want]
+  if its == 0 or leftOver == 0 or (gate and gates.isBeyond(gate)) then
     return 'none'
+  elseif gate and gate.limited then
+    its, asked = gate.free, gate.offered
   end
   return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
 end
 local function resignBusy()
   local topics = { unpack(ARGV, BUSY_AT + 1) }
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local shut = hasControls and #topics > 0 and openGates(topics, '', leadMs)
   for index, topic in ipairs(topics) do
     if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
-      local stem = lineOf(topic, '')
+      local stem, gate = lineOf(topic, ''), shut and shut.byWant[index]
       local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
-      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+      local hasHead = its[1] or its[2] or its[3]
+      resign(topic, entries[index], sleeper, hasHead and not (gate and shut.isShut(gate)))
     end
   end
 end
@@ -2146,7 +2170,8 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
+  local lists, places, changed, fronts = {}, {}, {}, {}
+  local nextAt, gatedAt = math.huge, math.huge
   for index, topic in ipairs(topics) do
     local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
@@ -2160,14 +2185,19 @@ local function stand()
       end
     end
     if hasHead and places[index] and places[index] <= WATCHERS then
-      nextAt = math.min(nextAt, firsts[want], seenUntil)
+      if gates and gates.byWant[want] then
+        gatedAt = math.min(gatedAt, firsts[want])
+      else
+        nextAt = math.min(nextAt, firsts[want])
+      end
+      nextAt = math.min(nextAt, seenUntil - leadMs)
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
   if leftOver == 0 then
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
-    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge)
   end
   for _, index in ipairs(fronts) do
     if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\\n', 1, true) then
@@ -2184,7 +2214,7 @@ local function stand()
       writeWatch(topics[index], list, firsts[order[index]] < math.huge)
     end
   end
-  return nextAt, lookAt
+  return nextAt, gatedAt, lookAt
 end
 local function lapseWithin(lookAt)
   local first = call('ZRANGE', CLAIMS, 0, LAPSES_MAX - 1, 'WITHSCORES')
@@ -2200,12 +2230,11 @@ local function lapseWithin(lookAt)
   end
   return ''
 end
-local gatedAt = gates and gates.close() or math.huge
-isMore = isMore or gatedAt <= now
-local nextAt, look, lapse = seenUntil, '', ''
+local nextAt, gatedAt, look, lapse = seenUntil - leadMs, gates and gates.close() or math.huge, '', ''
 for _, head in pairs(heads) do
-  nextAt = math.min(nextAt, head)
+  nextAt = math.min(nextAt, head - leadMs)
 end
+isMore = isMore or gatedAt <= now
 if sleeper ~= '' then
   try('HDEL', PAYLOAD, '')
   if ARGV[12] ~= ARGV[11] then
@@ -2214,7 +2243,7 @@ if sleeper ~= '' then
   resignBusy()
   if wants > 0 then
     local lookAt
-    nextAt, lookAt = stand()
+    nextAt, gatedAt, lookAt = stand()
     if not isMore then
       look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
     end
@@ -2223,10 +2252,10 @@ end
 local nextTime = 'NO_TASK'
 if isMore then
   nextTime = 'EXPIRED'
-elseif gatedAt < nextAt - leadMs then
+elseif gatedAt < nextAt then
   nextTime = '=' .. waiting(gatedAt - now)
 elseif nextAt < math.huge then
-  nextTime = waiting(nextAt - leadMs - now)
+  nextTime = waiting(nextAt - now)
 end
 local limited = gates and gates.limitedWants or {}
 return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }
@@ -2235,7 +2264,7 @@ return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '84108fe1a2fef4a060ab2a491b4982a71392344f',
+  sha: '3c559f11bf0a902b0257a5d855637b41b952b152',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -2414,7 +2443,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '279a206e677902323460bf5cae940cb9e7c9a8d7',
+  sha: '4741e6e4fe6c2d4125d630bad0700cb204adc372',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2430,7 +2459,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'b19893e691719d0c7cab6fbcb61e8ac3905d84e3',
+  sha: 'bb62a684b343147e6c900636665bce550b0494c7',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -2471,7 +2500,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '3e7ae4ca203b32d0d0e2a43d4752fb3eaa63b9f4',
+  sha: '1e85e2d5f229f839191461899981c90f19fe694c',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2648,14 +2677,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'be9e20cd89f188254509be5464a3b6994d72ae86',
+  sha: '81d259acaea2378ffb47fc3a3510f33a7680c9ee',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: 'e7989e78ce2851910902cf8dddd7534f667d6d29',
+  sha: 'f7e2be7109fbb258c9fed72d4205730e5059193a',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

@@ -53,7 +53,7 @@ export class QueueKeys {
     ])
   }
 
-  /** Where a store of this name hears wake-ups: with all others, and alone. */
+  /** Where a store hears wake-ups: with all, and under its name in the watch. */
   channelsOf(name: string): readonly string[] {
     return [this.channel, `${this.channel}:${name}`]
   }

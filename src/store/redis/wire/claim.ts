@@ -22,10 +22,9 @@ export function claimDueCall(
   const args = [limit, leaseMs, leadMs, bytesMax, owner, facts].map(String)
   if (sleeper === undefined) args.push('', '', '', '')
   else args.push(name, String(sleeper.fallbackMs), topics, topicsBefore)
-  args.push(String(wants.length))
   let frees = String(free)
   for (const want of wants) frees += ` ${want.free ?? want.limit}`
-  args.push(frees)
+  args.push(String(wants.length), frees)
   for (const want of wants) args.push(String(want.limit))
   const places = [keys.claim(token)]
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)

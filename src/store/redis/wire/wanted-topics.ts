@@ -10,12 +10,17 @@ import { createHash } from 'node:crypto'
 import { WAKE_KINDS, type WakeUp } from '../../../core/schedule.ts'
 import type { ClaimDue, Want } from '../../contract/store.ts'
 
-/** As the watch knows the asker: see `scripts/parts/watch.lua`. */
-export type Standing = { readonly name: string; readonly topics: string; readonly topicsBefore: string }
-
 /** A worker with more topics than these is concerned by all. */
 const TOPICS_MAX = 20_000
 const HASH_BYTES = 6
+
+/**
+ * As the watch knows the asker (`scripts/parts/watch.lua`): its name, its set of topics and the one that it asked for
+ * before; '' for none.
+ */
+export type Standing = { readonly name: string; readonly topics: string; readonly topicsBefore: string }
+
+const NOWHERE: Standing = { name: '', topics: '', topicsBefore: '' }
 
 export class WantedTopics {
   readonly #byOwner = new Map<string, Set<string>>()
@@ -23,36 +28,26 @@ export class WantedTopics {
   readonly #lastSets = new Map<string, string>()
   readonly #hashes = new Map<string, number>()
 
-  note(owner: string, wants: readonly Want[]): void {
+  note({ owner, wants, sleeper }: Pick<ClaimDue, 'owner' | 'wants' | 'sleeper'>, name: string): Standing {
     let topics = this.#byOwner.get(owner)
     if (topics === undefined) {
       topics = new Set()
       this.#byOwner.set(owner, topics)
     }
     if (topics.size <= TOPICS_MAX) for (const { topic } of wants) topics.add(topic)
+    if (sleeper === undefined) return NOWHERE
+    const topicsBefore = this.#lastSets.get(owner) ?? ''
+    const set = this.#nameSet(wants)
+    this.#lastSets.set(owner, set)
+    return { name, topics: set, topicsBefore }
   }
 
-  /** What the watch is told of a claim by the store of this name; nothing where the asker does not sleep. */
-  stand(name: string, { owner, wants, sleeper }: ClaimDue): Standing {
-    this.note(owner, wants)
-    if (sleeper === undefined) return { name: '', topics: '', topicsBefore: '' }
-    const { now, before } = this.nameSet(owner, wants)
-    return { name, topics: now, topicsBefore: before }
-  }
-
-  /** The name of the set that the owner asks for now, '' for none, and of the one that it asked for before. */
-  nameSet(owner: string, wants: readonly Want[]): { readonly now: string; readonly before: string } {
-    let sum = 0
-    for (const { topic } of wants) sum = (sum + this.#hash(topic)) % 2 ** (8 * HASH_BYTES)
-    const now = wants.length === 0 ? '' : `${wants.length}-${sum.toString(36)}`
-    const before = this.#lastSets.get(owner) ?? ''
-    this.#lastSets.set(owner, now)
-    return { now, before }
-  }
-
-  forget(owner: string): void {
+  /** Returns the set that it asked for last. */
+  forget(owner: string): string {
+    const last = this.#lastSets.get(owner) ?? ''
     this.#byOwner.delete(owner)
     this.#lastSets.delete(owner)
+    return last
   }
 
   /**
@@ -75,6 +70,12 @@ export class WantedTopics {
         (its) => its === undefined || its.size > TOPICS_MAX || topics.some((topic) => its.has(topic)),
       )
     )
+  }
+
+  #nameSet(wants: readonly Want[]): string {
+    let sum = 0
+    for (const { topic } of wants) sum = (sum + this.#hash(topic)) % 2 ** (8 * HASH_BYTES)
+    return wants.length === 0 ? '' : `${wants.length}-${sum.toString(36)}`
   }
 
   #hash(topic: string): number {

@@ -4,12 +4,13 @@
 --   pausedUntil   nothing is handed out before
 --   limited       it has a limit: nothing is handed out ahead of its moment, and no more than can start at once
 --   places, free  how many its concurrency leaves, how many the asker can start; freeSlots: over all topics
+--   offered       `free` as it was in the beginning
 --   rates         its own and those of the whole queue, which are charged: control, place of the interval, and so on
 
 -- Above so many wants, a short list of controls is read whole.
 local HMGET_MAX = 100
 
--- `topics`: of each want; `frees`: how many can start at once, in all and of each want. Returns the gates by want, the numbers
+-- `topics`: of each want; `frees`: how many can start at once, in all and of each want, or none. Returns the gates by want, the numbers
 -- (from 0) of wants that have a limit, and what can be done with a gate.
 local function openGates(topics, frees, leadMs)
   local tools = controlTools()
@@ -42,9 +43,9 @@ local function openGates(topics, frees, leadMs)
       for free in string.gmatch(frees, '%S+') do
         freeOf[#freeOf + 1] = tonumber(free)
       end
-      freeSlots = freeOf[1]
+      freeSlots = freeOf[1] or 0
     end
-    return freeOf[want + 1]
+    return freeOf[want + 1] or 0
   end
 
   -- The rates of a control that hold now, each as the control and the place of its interval.
@@ -75,6 +76,7 @@ local function openGates(topics, frees, leadMs)
     if gate.limited then
       limitedWants[#limitedWants + 1] = want - 1
       gate.free = freeFor(want)
+      gate.offered = gate.free
     end
     if gate.limited or gate.pausedUntil > now then
       byWant[want] = gate
@@ -118,14 +120,23 @@ local function openGates(topics, frees, leadMs)
     end
   end
 
-  -- When its first message may start by the clock alone; never where something else must happen first, which wakes.
-  local function opensAt(gate)
+  -- Something else than the clock must open it: a resume, or a settlement at the limit, both of which wake.
+  function gates.isShut(gate)
+    return gate.pausedUntil == MOMENT_MAX or gate.places <= 0
+  end
+
+  -- The asker itself can start none of it now; others may.
+  function gates.isBeyond(gate)
+    return gate.limited and math.min(gate.free, freeSlots) <= 0
+  end
+
+  -- When its first message may start, for whoever has a free slot; never where it is shut.
+  function gates.opensAt(gate)
     local at = math.huge
     for _, head in pairs(gate.heads) do
       at = math.min(at, head)
     end
-    local isFull = gate.limited and math.min(gate.places, gate.free, freeSlots) <= 0
-    if at == math.huge or isFull or gate.pausedUntil == MOMENT_MAX then
+    if at == math.huge or gates.isShut(gate) then
       return math.huge
     end
     at = math.max(gate.limited and at or at - leadMs, gate.pausedUntil)
@@ -138,12 +149,14 @@ local function openGates(topics, frees, leadMs)
     return at
   end
 
-  -- Keeps what was charged. Returns when the first of all gates opens.
+  -- Keeps what was charged. Returns when the first of all gates opens to the asker.
   function gates.close()
     local at = math.huge
     for want, gate in pairs(byWant) do
       if gate ~= CLOSED then
-        at = math.min(at, opensAt(gate))
+        if not gates.isBeyond(gate) then
+          at = math.min(at, gates.opensAt(gate))
+        end
         for index = 1, #gate.rates, 2 do
           local control = gate.rates[index]
           if control.isCharged then

@@ -32,7 +32,10 @@ local woken, wokenFor = {}, {}
 
 -- Those who watch a topic should ask again, for what is due then. `wake` tells them, once for all topics of a call.
 local function rouse(topic, dueAt)
-  woken[#woken + 1], wokenFor[topic] = topic, dueAt
+  if not wokenFor[topic] then
+    woken[#woken + 1] = topic
+  end
+  wokenFor[topic] = math.min(wokenFor[topic] or dueAt, dueAt)
 end
 
 -- A message that is due then entered a line: does `heads` follow, and who is woken?

@@ -30,6 +30,8 @@ end
 
 -- The owner that gave everything back which others are woken for; '' where the owners should hear it too.
 local giver, giverName
+-- By line, how many were given back.
+local givenBack = {}
 
 local linesOf = {}
 local function lineIn(claim, number)
@@ -125,6 +127,7 @@ local function settle(claim, kind, id, operand)
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     giverName = nameOf(claim)
+    givenBack[line] = (givenBack[line] or 0) + 1
     await(line, due, memberOf(id, stamp))
     return true
   end
@@ -202,19 +205,22 @@ local function acknowledge(claim, first, count)
   place = place + count
 end
 
--- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them.
+-- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them. Where one of them is
+-- done, its owner may have room for the next, and hears it too.
 local function wakeFreed()
-  local ended, tools = {}, controlTools()
+  local ended, done, tools = {}, {}, controlTools()
   for line, by in pairs(ranHere) do
     local topic = topicOf(line)
     ended[topic] = (ended[topic] or 0) - by
+    done[topic] = (done[topic] or 0) - by - (givenBack[line] or 0)
   end
   for topic, count in pairs(ended) do
     local record = call('HGET', CONTROLS, topic)
     local most = record and tools.read(record)[CONCURRENCY] or 0
     local running = most > 0 and tonumber(call('HGET', RUNNING, topic)) or 0
     if running < most and running + count >= most then
-      rouse(topic, now)
+      rouse(topic, 0)
+      giver = done[topic] > 0 and '' or giver
     end
   end
 end

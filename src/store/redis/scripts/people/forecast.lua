@@ -8,9 +8,9 @@
 -- Idea: a line is sorted by moment, so that a bar of it costs one ZCOUNT. Where lines times edges are too many, the
 -- longest lines are counted, and the rest is taken to be spread as they are.
 --
--- cost      at most COUNTS_MAX ranges of O(log n), and O(1) for each of at most LINES_MAX lines
+-- cost      at most COUNTS_MAX ranges of O(log n), some 4 us each, and O(1) for each of at most LINES_MAX lines
 
-local COUNTS_MAX, LINES_MAX = 1200, 250
+local COUNTS_MAX, LINES_MAX = 500, 250
 
 local topic = ARGV[3]
 local bars = #ARGV - 4

@@ -6,7 +6,8 @@
 --           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms, its set of topics and the set
 --           of its claim before; how many wants, how many can start at once: in all and of each want, one text; the limits
 --           of the wants, for more wants than BY_NAME_MAX their topics; then the topics of which the worker can take none now
--- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many messages had no body and were dropped,
+-- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many
+--           messages had no body and were dropped,
 --           rows of three for each line: its number (priority * wants + want, from 0), how many messages came before,
 --           how many values of the dues belong to the lines up to this one;
 --           ids, payloads; dues: place (from 0) from which on it holds, dueAt;
@@ -15,9 +16,9 @@
 --           for a worker that sleeps: in how many ms it looks again; in how many it sees to a lease that ends, or ''
 --
 -- Idea: `heads` tells which of the wanted lines have something due. From those, priority by priority and in the order of
--- wants, the first messages go into one claim. Everything is read before anything is written. Of many workers that sleep
--- two are told of a topic's head, and wake for it: see `watch`. A topic that
--- is paused or has a limit has a gate.
+-- wants, the first messages go into one claim. Everything is read before anything is written. A topic that is paused or
+-- has a limit has a gate. Of many workers that sleep two are told when a topic's first message can be had, and wake for it:
+-- see `watch`.
 --
 -- upholds   P1 nothing beyond now + lead     P3 out of its line and into a claim in one step
 --           P6 the attempt is counted here   P7 the order of a line is that of its members, higher priorities first
@@ -39,7 +40,6 @@ local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
 local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
 local wants = tonumber(ARGV[13])
 local limit = leftOver
-local FREES_AT = 14
 local horizon = now + leadMs
 local nowText, horizonText = string.format('%.3f', now), string.format('%.3f', horizon)
 local CLAIM = KEYS[PLACES_AT]
@@ -48,7 +48,8 @@ local WANTS_AT = 14
 local TOPICS_AT = WANTS_AT + wants
 local BUSY_AT = wants > BY_NAME_MAX and TOPICS_AT + wants or TOPICS_AT
 
--- The wanted lines by number (from 1), those of them that are due, and the first moments that are not.
+-- The wanted lines by number (from 1), those of them that are due, and the first moments that are not; of lines that have
+-- a gate, the gate keeps those.
 local lines, dueLines, heads, isMore = {}, {}, {}, false
 -- By moment: beyond this one nothing was looked at.
 local seenUntil = math.huge
@@ -123,12 +124,10 @@ local function askByMoment()
   for _, line in ipairs(due) do
     local number = numberOf(line)
     local gate = number and gateOf(number)
-    if gate and gate == gates.CLOSED then
-      number = nil
-    elseif gate then
-      noteGated(gate, number, call('ZSCORE', HEADS, line))
-    else
+    if not gate then
       dueLines[#dueLines + 1] = number
+    elseif gate ~= gates.CLOSED then
+      noteGated(gate, number, call('ZSCORE', HEADS, line))
     end
   end
   table.sort(dueLines)
@@ -140,7 +139,7 @@ if hasControls and wants > 0 then
   for want = 1, wants do
     topics[want] = wants <= BY_NAME_MAX and topicOf(KEYS[PLACES_AT + want]) or ARGV[TOPICS_AT + want]
   end
-  gates = openGates(topics, ARGV[FREES_AT], leadMs)
+  gates = openGates(topics, ARGV[WANTS_AT], leadMs)
 end
 if wants <= BY_NAME_MAX then
   for number = 1, 3 * wants do
@@ -160,7 +159,7 @@ local groups, ids, values, dues, facts = {}, {}, {}, {}, {}
 local taken, orphans = 0, 0
 local held, heldLines = {}, {}
 local room, removals = {}, {}
--- By want: the first moment of what was taken.
+-- By want: since when the first that was taken could be had.
 local tookFrom = {}
 
 -- Whether a payload belongs to the stamped member that led to it. Not after somebody deleted a payload and its id was
@@ -238,7 +237,8 @@ local function take(number, line, size, untilText)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
-    local want, first = (number - 1) % wants + 1, tonumber(sharedDue)
+    -- A gate may just have opened: what lay behind it, nobody left lying.
+    local want, first = (number - 1) % wants + 1, gateOf(number) and now or tonumber(sharedDue)
     tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
     groups[row + 1], groups[row + 2], groups[row + 3] = number - 1, before, #dues
@@ -249,7 +249,7 @@ end
 for _, number in ipairs(dueLines) do
   local want = (number - 1) % wants + 1
   room[want] = room[want] or tonumber(ARGV[WANTS_AT + want])
-  local gate = gates and gates.byWant[want]
+  local gate = gateOf(number)
   local size = math.min(leftOver, room[want], gate and gates.left(gate) or math.huge)
   if size > 0 and bytes > 0 then
     local before = taken
@@ -277,11 +277,12 @@ for number, count in pairs(removals) do
     call('ZREMRANGEBYRANK', lines[number], 0, count - 1)
   end
   local first, gate = left(lines[number]), gateOf(number)
+  local head = first and tonumber(first)
   if gate then
-    gate.heads[number] = first and tonumber(first)
+    gate.heads[number] = head
   else
-    heads[number] = first and tonumber(first)
-    isMore = isMore or (first and heads[number] <= horizon)
+    heads[number] = head
+    isMore = isMore or (head and head <= horizon)
   end
 end
 writeRunning()
@@ -290,7 +291,8 @@ if ARGV[8] ~= '' then
   pruneRemembered()
 end
 
--- The first moments of topics, by want; math.huge where none is left. Of many topics, those that were looked at.
+-- By want, when a topic's first message can be had by the clock alone; math.huge where none is left, or something else must
+-- happen first, which wakes. Of many topics, those that were looked at.
 local function attendable()
   local firsts = {}
   for want = 1, wants <= BY_NAME_MAX and wants or 0 do
@@ -301,16 +303,25 @@ local function attendable()
   end
   for number, head in pairs(heads) do
     local want = (number - 1) % wants + 1
-    firsts[want] = math.min(firsts[want] or math.huge, head)
+    firsts[want] = math.min(firsts[want] or math.huge, head - leadMs)
+  end
+  for want, gate in pairs(gates and gates.byWant or {}) do
+    if firsts[want] or next(gate.heads) and gate ~= gates.CLOSED then
+      firsts[want] = gates.opensAt(gate)
+    end
   end
   return firsts
 end
 
+-- Of a topic with a limit the asker can take what it can start at once.
 local function roomLeft(want)
   local asked = tonumber(ARGV[WANTS_AT + want])
   local its = room[want] or asked
-  if its == 0 or leftOver == 0 then
+  local gate = gates and gates.byWant[want]
+  if its == 0 or leftOver == 0 or (gate and gates.isBeyond(gate)) then
     return 'none'
+  elseif gate and gate.limited then
+    its, asked = gate.free, gate.offered
   end
   return (2 * its >= asked and 2 * leftOver >= limit) and 'enough' or 'some'
 end
@@ -319,16 +330,19 @@ end
 local function resignBusy()
   local topics = { unpack(ARGV, BUSY_AT + 1) }
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
+  local shut = hasControls and #topics > 0 and openGates(topics, '', leadMs)
   for index, topic in ipairs(topics) do
     if entries[index] and string.find(entries[index], sleeper .. ' ', 1, true) then
-      local stem = lineOf(topic, '')
+      local stem, gate = lineOf(topic, ''), shut and shut.byWant[index]
       local its = call('ZMSCORE', HEADS, stem .. '0', stem .. '1', stem .. '2')
-      resign(topic, entries[index], sleeper, its[1] or its[2] or its[3])
+      local hasHead = its[1] or its[2] or its[3]
+      resign(topic, entries[index], sleeper, hasHead and not (gate and shut.isShut(gate)))
     end
   end
 end
 
--- Takes its place in the lists of all that it wants. Returns the first moment that it watches, and when it looks again.
+-- Takes its place in the lists of all that it wants. Returns when the first can be had that it watches, of topics without
+-- a gate and of others, and when it looks again.
 local function stand()
   local firsts, topics, order = attendable(), {}, {}
   for want in pairs(firsts) do
@@ -336,7 +350,8 @@ local function stand()
     topics[#topics + 1] = topicOf(lines[want] or lines[want + wants] or lines[want + 2 * wants])
   end
   local entries = #topics > 0 and call('HMGET', WATCH, unpack(topics)) or {}
-  local lists, places, changed, fronts, nextAt = {}, {}, {}, {}, math.huge
+  local lists, places, changed, fronts = {}, {}, {}, {}
+  local nextAt, gatedAt = math.huge, math.huge
   for index, topic in ipairs(topics) do
     local want, entry = order[index], entries[index]
     local hasHead = firsts[want] < math.huge
@@ -351,14 +366,19 @@ local function stand()
       end
     end
     if hasHead and places[index] and places[index] <= WATCHERS then
-      nextAt = math.min(nextAt, firsts[want], seenUntil)
+      if gates and gates.byWant[want] then
+        gatedAt = math.min(gatedAt, firsts[want])
+      else
+        nextAt = math.min(nextAt, firsts[want])
+      end
+      nextAt = math.min(nextAt, seenUntil - leadMs)
     end
   end
   local lookAt = math.ceil(now + fallbackMs)
   if leftOver == 0 then
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
-    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, nextAt < math.huge)
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge)
   end
   for _, index in ipairs(fronts) do
     if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\n', 1, true) then
@@ -375,7 +395,7 @@ local function stand()
       writeWatch(topics[index], list, firsts[order[index]] < math.huge)
     end
   end
-  return nextAt, lookAt
+  return nextAt, gatedAt, lookAt
 end
 
 -- Those who look within the fallback see to the leases of others that end before their next look, all to those that have.
@@ -394,12 +414,11 @@ local function lapseWithin(lookAt)
   return ''
 end
 
-local gatedAt = gates and gates.close() or math.huge
-isMore = isMore or gatedAt <= now
-local nextAt, look, lapse = seenUntil, '', ''
+local nextAt, gatedAt, look, lapse = seenUntil - leadMs, gates and gates.close() or math.huge, '', ''
 for _, head in pairs(heads) do
-  nextAt = math.min(nextAt, head)
+  nextAt = math.min(nextAt, head - leadMs)
 end
+isMore = isMore or gatedAt <= now
 if sleeper ~= '' then
   try('HDEL', PAYLOAD, '')
   if ARGV[12] ~= ARGV[11] then
@@ -408,7 +427,7 @@ if sleeper ~= '' then
   resignBusy()
   if wants > 0 then
     local lookAt
-    nextAt, lookAt = stand()
+    nextAt, gatedAt, lookAt = stand()
     if not isMore then
       look, lapse = waiting(lookAt - now), lapseWithin(lookAt)
     end
@@ -417,10 +436,10 @@ end
 local nextTime = 'NO_TASK'
 if isMore then
   nextTime = 'EXPIRED'
-elseif gatedAt < nextAt - leadMs then
+elseif gatedAt < nextAt then
   nextTime = '=' .. waiting(gatedAt - now)
 elseif nextAt < math.huge then
-  nextTime = waiting(nextAt - leadMs - now)
+  nextTime = waiting(nextAt - now)
 end
 local limited = gates and gates.limitedWants or {}
 return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, look, lapse }
