@@ -104,7 +104,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['controls'],
+      features: ['controls', 'limits'],
     }
     const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
     const name = clientName(context.queue)
