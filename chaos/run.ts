@@ -18,6 +18,7 @@ import type { Finding } from './audit.ts'
 import { Place, type Role } from './cast.ts'
 import { Log } from './children/log.mjs'
 import type { Engine, EngineName } from './engines/engine.ts'
+import { ClusterEngine } from './engines/cluster.ts'
 import { FileEngine } from './engines/file.ts'
 import { PostgresEngine } from './engines/postgres.ts'
 import { RedisEngine } from './engines/redis.ts'
@@ -83,6 +84,8 @@ async function openEngine(name: EngineName, directory: string): Promise<Engine> 
   switch (name) {
     case 'redis':
       return RedisEngine.open(directory)
+    case 'cluster':
+      return ClusterEngine.open()
     case 'postgres':
       return PostgresEngine.open(directory)
     case 'file':
@@ -126,6 +129,7 @@ class Production {
       leaseMs: LEASE_MS,
       lease: LEASE_MS,
       stopTimeout: STOP_TIMEOUT_MS,
+      hasLimits: engine.hasLimits,
     }
     const casting = {
       directory: this.#logs,

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { buildIfStale } from './setup.mjs'
 
-const [name = ''] = process.argv.slice(2)
+const [name = '', ...words] = process.argv.slice(2)
 const file = `examples/${name}/main.ts`
 if (name === '' || !existsSync(file)) {
   console.error(`usage: npm run example NAME, which is one of: ${readdirSync('examples').join(', ')}`)
@@ -11,4 +11,6 @@ if (name === '' || !existsSync(file)) {
 }
 buildIfStale()
 const env = { ...process.env, TSX_TSCONFIG_PATH: 'tsconfig.examples.json' }
-process.exit(spawnSync(process.execPath, ['--import', 'tsx', file], { stdio: 'inherit', env }).status ?? 1)
+process.exit(
+  spawnSync(process.execPath, ['--import', 'tsx', file, ...words], { stdio: 'inherit', env }).status ?? 1,
+)

@@ -45,7 +45,7 @@ const paused = new Set()
 /** One change of a topic; a pause is written down when the store has it, and before it ends. */
 async function steer() {
   const topic = options.topics[Math.floor(random.next() * options.topics.length)]
-  const kind = Math.floor(random.next() * 5)
+  const kind = Math.floor(random.next() * (options.hasLimits ? 5 : 3))
   if (kind === 0 && !paused.has(topic)) {
     paused.add(topic)
     await queue.pause(topic)
@@ -54,7 +54,7 @@ async function steer() {
   } else if (kind <= 2 && paused.has(topic)) {
     log.write({ what: 'resuming', topic })
     paused.delete(topic)
-    await queue.resume(topic, random.next() < 0.5 ? {} : { over: '2s' })
+    await queue.resume(topic, random.next() < 0.5 || !options.hasLimits ? {} : { over: '2s' })
   } else if (kind === 3) await queue.limit(topic, { concurrency: 10 + Math.floor(random.next() * 30) })
   else if (kind === 4) await queue.limit(topic, random.next() < 0.5 ? null : { rate: '200/1s', burst: 50 })
 }
@@ -63,7 +63,7 @@ async function lift() {
   for (const topic of options.topics) {
     log.write({ what: 'resuming', topic })
     await queue.resume(topic)
-    await queue.limit(topic, null)
+    if (options.hasLimits) await queue.limit(topic, null)
   }
   paused.clear()
 }

@@ -2,7 +2,7 @@
 import type { Log } from '../children/log.mjs'
 import type { EngineFaults } from '../plan.ts'
 
-export const ENGINE_NAMES = ['redis', 'postgres', 'file'] as const
+export const ENGINE_NAMES = ['redis', 'cluster', 'postgres', 'file'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
 
 export interface Engine {
@@ -15,6 +15,8 @@ export interface Engine {
   readonly faultGapMs: number
   /** A process that is frozen in a transaction keeps everybody from the store. */
   readonly isFreezeForAll: boolean
+  /** Whether topics can have limits. */
+  readonly hasLimits: boolean
   /** The store as the process of this place sees it; '' for the line that is never cut. */
   urlFor(place: string): Promise<string>
   /** Does it to the store or to the line of one place, for so long, and undoes it. */

@@ -18,6 +18,7 @@ export class FileEngine implements Engine {
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 15_000
   readonly isFreezeForAll = true
+  readonly hasLimits = true
   readonly #volume: Volume
 
   constructor(directory: string) {

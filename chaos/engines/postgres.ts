@@ -26,6 +26,7 @@ export class PostgresEngine implements Engine {
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 4_500
   readonly isFreezeForAll = false
+  readonly hasLimits = true
   readonly #server: PostgresServer
   readonly #volume: Volume
   readonly #proxies = new Map<string, Proxy>()

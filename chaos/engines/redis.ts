@@ -17,6 +17,7 @@ export class RedisEngine implements Engine {
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 4_500
   readonly isFreezeForAll = false
+  readonly hasLimits = true
   readonly #server: RedisServer
   readonly #volume: Volume
   readonly #proxies = new Map<string, Proxy>()

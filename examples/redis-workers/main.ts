@@ -3,15 +3,16 @@
  * in its hands, and no message is lost.
  *
  *   npm run example redis-workers
+ *   npm run example redis-workers cluster      the same over the three masters of a cluster
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Punctual } from 'punctual'
-import { startRedis } from './redis-server.ts'
+import { startCluster, startRedis } from './redis-server.ts'
 
 const MESSAGES = 200
-const redis = await startRedis()
+const redis = await (process.argv[2] === 'cluster' ? startCluster() : startRedis())
 if (redis === undefined) {
   console.log('skipped: redis-server is not installed')
   process.exit(0)

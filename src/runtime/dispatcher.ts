@@ -49,6 +49,7 @@ export type DispatcherParts = {
   readonly onFailure: (error: unknown) => void
   /** What was held back for want of room can be asked for. */
   readonly onRoom: () => void
+  readonly onLook: () => void
 }
 
 const FULL: ClaimReading = { next: { state: 'NO_TASK' }, got: 0, room: false }
@@ -65,6 +66,8 @@ export class Dispatcher implements RotaMember {
   #isFull = false
   #roomPlanned = false
   #isStopped = false
+  /** Others look within the fallback, and we need not. */
+  #isSpared = false
   /** The store was told that there is room for nothing here. */
   #isResigned = true
 
@@ -121,6 +124,11 @@ export class Dispatcher implements RotaMember {
     if (this.#isFull && !this.#isStopped && rota.promised(this).total === 0) this.resign().catch(onFailure)
   }
 
+  /** Asks although nothing was told. */
+  look(): void {
+    this.#parts.onLook()
+  }
+
   /** No claim begins after this, not even the next one of several. */
   stop(): void {
     this.#isStopped = true
@@ -159,7 +167,10 @@ export class Dispatcher implements RotaMember {
     }
     if (request.facts !== undefined) identity.told()
     const { leases, next, lookMs, lapseMs } = reply
-    if (lookMs !== undefined && lapseMs !== undefined) this.#parts.onTold(lapseMs, lookMs)
+    if (lookMs !== undefined && lapseMs !== undefined) {
+      this.#parts.onTold(lapseMs, lookMs)
+      this.#noteLook(lookMs)
+    }
     if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
@@ -170,8 +181,16 @@ export class Dispatcher implements RotaMember {
     return reply
   }
 
+  #noteLook(lookMs: number): void {
+    const { fallbackMs, rota } = this.#parts
+    const wasSpared = this.#isSpared
+    this.#isSpared = lookMs > fallbackMs + 1
+    if (wasSpared && !this.#isSpared) rota.alarm(this)
+  }
+
   #request(wants: readonly Want[], limit: number, busy: readonly Lane[]): ClaimDue {
-    const { fallbackMs, identity, lanes, leaseMs, store } = this.#parts
+    const { fallbackMs, identity, lanes, leaseMs, rota, store } = this.#parts
+    const lookMsMax = rota.lookMsMax(this)
     const { batchBytesMax, leadMs, wakes, wantsMax } = store.capabilities
     const facts = identity.facts()
     return {
@@ -185,7 +204,13 @@ export class Dispatcher implements RotaMember {
       leaseMs,
       leadMs,
       ...(wakes === 'some'
-        ? { sleeper: { fallbackMs, busy: busy.slice(0, wantsMax).map(({ topic }) => topic) } }
+        ? {
+            sleeper: {
+              fallbackMs,
+              ...(lookMsMax === undefined ? {} : { lookMsMax }),
+              busy: busy.slice(0, wantsMax).map(({ topic }) => topic),
+            },
+          }
         : {}),
     }
   }

@@ -115,6 +115,7 @@ export class Feed implements RunSource {
       onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
       onFailure: report('resigning failed'),
       onRoom: () => this.#scheduler.room(),
+      onLook: () => this.#scheduler.wake(),
     })
     this.#controls = new Controls({
       clock,

@@ -10,6 +10,10 @@
  *
  * A claim that has no answer for a while holds nothing back: its partition is slow or away, and must not stop the others
  * (if it brings something after all, what finds no slot goes back, P12). With a single partition all of this is nothing.
+ *
+ * A store that counts on its sleepers lets most of them sleep, and has each look once a minute, for the case that all others
+ * died (P9). Of many partitions a worker looks at one in each minute, in turn. Where one of them tells it to look sooner than
+ * before, workers have gone, and it looks at all of them.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { Want } from '../store/contract/store.ts'
@@ -21,7 +25,14 @@ const PATIENCE_MS = 100
 export interface RotaMember {
   /** There may be room: it looks, and asks its partition if there is. */
   noteRoom(): void
+  /** Something may be due that nobody else sees to. */
+  look(): void
 }
+
+/** How often a worker looks on its own, at one partition or another. */
+const LOOK_MS = 60_000
+/** Looks at all of them come no oftener than this. */
+const ALARM_MS = 5_000
 
 /** What others have asked for and may yet be handed. */
 export type Promised = { readonly total: number; readonly of: (topic: string) => number }
@@ -38,8 +49,10 @@ export class Rota {
   readonly #clock: Clock
   /** Who asked least lately comes first. */
   #members: RotaMember[] = []
+  readonly #places = new Map<RotaMember, number>()
   readonly #underWay = new Map<RotaMember, ClaimUnderWay>()
   #timer: Timer | undefined
+  #alarmedAt = -Infinity
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -47,11 +60,29 @@ export class Rota {
 
   join(member: RotaMember): void {
     this.#members.push(member)
+    this.#places.set(member, this.#places.size)
   }
 
   /** Whether there is anybody to share with. */
   get isShared(): boolean {
     return this.#members.length > 1
+  }
+
+  /** Until this one's next turn to be looked at, a minute at least; undefined for the only one. */
+  lookMsMax(member: RotaMember): number | undefined {
+    if (!this.isShared) return undefined
+    const roundMs = this.#places.size * LOOK_MS
+    const turnAt = (this.#places.get(member) ?? 0) * LOOK_MS
+    const ms = (turnAt - (this.#clock.monotonic() % roundMs) + roundMs) % roundMs
+    return ms < LOOK_MS ? ms + roundMs : ms
+  }
+
+  /** One of them wants to be looked at sooner than before. */
+  alarm(from: RotaMember): void {
+    const now = this.#clock.monotonic()
+    if (!this.isShared || now - this.#alarmedAt < ALARM_MS) return
+    this.#alarmedAt = now
+    for (const member of this.#members) if (member !== from) member.look()
   }
 
   promised(asker: RotaMember): Promised {

@@ -34,8 +34,14 @@ it('each is listed here', () => {
   expect(Object.keys(SHOWS).toSorted()).toEqual(readdirSync(join(ROOT, 'examples')).toSorted())
 })
 
-it.each(Object.entries(SHOWS))('%s', async (name, shows) => {
-  const { stdout, stderr } = await run(process.execPath, ['scripts/example.mjs', name], { cwd: ROOT })
+/** With words behind its name. */
+const VARIANTS: readonly (readonly [call: string, shows: RegExp | undefined])[] = [
+  ['redis-workers cluster', SHOWS['redis-workers']],
+]
+
+it.each([...Object.entries(SHOWS), ...VARIANTS])('%s', async (call, shows = /^$/) => {
+  const words = ['scripts/example.mjs', ...call.split(' ')]
+  const { stdout, stderr } = await run(process.execPath, words, { cwd: ROOT })
   expect(stdout).toMatch(shows)
   expect(stderr.replaceAll(TELLS_OF_THE_CRASH, '')).toBe('')
 })

@@ -127,6 +127,8 @@ export type ClaimDue = {
 export type SleepingAsker = {
   /** How long it would sleep at most on its own. */
   readonly fallbackMs: number
+  /** How long it may be told to sleep at most, where others look meanwhile; absent: about a minute. */
+  readonly lookMsMax?: number
   /** Topics that it handles and can take none of now. At most `wantsMax`. */
   readonly busy: readonly string[]
 }

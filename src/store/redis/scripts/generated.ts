@@ -1192,7 +1192,7 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
   end
   return list, isChanged, placeOf(list, asker)
 end
-local function nextLook(set, asker, fallbackMs, isWatching)
+local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   local key = LOOKS_PREFIX .. set
   local own = tonumber((call('ZSCORE', key, asker)))
   local soonest = now + fallbackMs
@@ -1200,17 +1200,17 @@ local function nextLook(set, asker, fallbackMs, isWatching)
     return own, false
   end
   local at = soonest
-  if not isWatching and fallbackMs < LOOK_MS_MAX then
+  if not isWatching and fallbackMs < lookMsMax then
     local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
     if near >= NEAR_MIN then
       local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      at = own and now + LOOK_MS_MAX or math.max(soonest, math.min(last + APART_MS, now + LOOK_MS_MAX))
+      at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
     end
   end
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, lookMsMax) / 500)))
   return at, true
 end
 local function forgetLook(set, name)
@@ -1808,7 +1808,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '5ac80c31d54eb9344b74d89b2b1fc509cca4c87b',
+  sha: 'c818a034870ddbae5d496c359a2d0786868c0a23',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1844,7 +1844,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'e80479a4b678c05836d8cdb3767afd65760856c4',
+  sha: '3e4adbb6e46c7e943819164006f03498c97b55e9',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1890,14 +1890,18 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '53be4fc64ec7070ebb5d8f95b8dca0150dd3522d',
+  sha: '1c7a94d7b526565b5debb78a912cf46dbaa747cd',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
 local LAPSES_MAX = 20
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local sleeper, fallbackMs, lookMsMax = ARGV[9], tonumber(ARGV[10]), LOOK_MS_MAX
+if sleeper ~= '' and not fallbackMs then
+  fallbackMs, lookMsMax = string.match(ARGV[10], '^(%S+) (%S+)$')
+  fallbackMs, lookMsMax = tonumber(fallbackMs), tonumber(lookMsMax)
+end
 local wants = tonumber(ARGV[13])
 local limit = leftOver
 local horizon = now + leadMs
@@ -2199,7 +2203,7 @@ local function stand()
   if leftOver == 0 then
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
-    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge)
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge, lookMsMax)
   end
   for _, index in ipairs(fronts) do
     if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\\n', 1, true) then
@@ -2445,7 +2449,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'd1ae17ddf5c78c985c6152cf732bcd51e218be14',
+  sha: 'ca89e21e5086a9f3937217ad855d089757d70873',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2502,7 +2506,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'd000d0fe9a2fba9f9c025efc01af08cca036085f',
+  sha: 'dc0503d71928153db9390e7d5156e7dbc05f1eb3',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2679,14 +2683,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '04a2e92bbe004456d51a40013a92b20ba311c864',
+  sha: '6ed51ae859283fa26626adb05be54bcb54afa7c4',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: 'ebe86ab7ebee7804d2df485ea8cad246c4569ef0',
+  sha: '2c1575afc07329805e82a58512ea53775bf2e422',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

@@ -1,6 +1,6 @@
 /** Claims as their scripts want them, and what they bring. */
 import type { PriorityRank } from '../../../core/message.ts'
-import type { ClaimDue, ClaimReply, Lease, OwnedLease, Next } from '../../contract/store.ts'
+import type { ClaimDue, ClaimReply, Lease, OwnedLease, Next, SleepingAsker } from '../../contract/store.ts'
 import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { momentOf } from './moments.ts'
@@ -21,7 +21,7 @@ export function claimDueCall(
   const { wants, limit, free = limit, leaseMs, leadMs, bytesMax, owner, facts = '', sleeper } = request
   const args = [limit, leaseMs, leadMs, bytesMax, owner, facts].map(String)
   if (sleeper === undefined) args.push('', '', '', '')
-  else args.push(name, String(sleeper.fallbackMs), topics, topicsBefore)
+  else args.push(name, sleepOf(sleeper), topics, topicsBefore)
   let frees = String(free)
   for (const want of wants) frees += ` ${want.free ?? want.limit}`
   args.push(String(wants.length), frees)
@@ -32,6 +32,11 @@ export function claimDueCall(
     for (const priority of PRIORITIES) for (const { topic } of wants) places.push(keys.line(topic, priority))
   if (sleeper !== undefined) args.push(...sleeper.busy)
   return { keys: places, args }
+}
+
+/** The fallback, and where the asker says so, its longest sleep. */
+function sleepOf({ fallbackMs, lookMsMax }: SleepingAsker): string {
+  return lookMsMax === undefined ? String(fallbackMs) : `${fallbackMs} ${Math.ceil(lookMsMax)}`
 }
 
 export type Claimed = ClaimReply & { readonly orphans: number; readonly now: number }

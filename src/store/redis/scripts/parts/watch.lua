@@ -16,7 +16,8 @@ local WATCHERS, KNOWN_MAX = 2, 16
 local LATE_MS = 1000
 -- What lies so long after its moment, its watchers have left lying.
 local LYING_MS = 20
--- Where fewer than these look within the fallback, who asks does. The others look once a minute, spread over it.
+-- Where fewer than these look within the fallback, who asks does. The others look once a minute, spread over it, or when they
+-- say: a worker of a queue with many partitions looks at each of them less often.
 local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
 -- A look that comes a little early keeps no other.
 local EARLY_MS = 50
@@ -210,7 +211,7 @@ end
 
 -- When the asker looks again, by the store's clock, and whether that moment is a new one. A worker that asks before its
 -- moment keeps it, so that the looks of many stay spread however often they are woken.
-local function nextLook(set, asker, fallbackMs, isWatching)
+local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   local key = LOOKS_PREFIX .. set
   local own = tonumber((call('ZSCORE', key, asker)))
   local soonest = now + fallbackMs
@@ -218,17 +219,17 @@ local function nextLook(set, asker, fallbackMs, isWatching)
     return own, false
   end
   local at = soonest
-  if not isWatching and fallbackMs < LOOK_MS_MAX then
+  if not isWatching and fallbackMs < lookMsMax then
     local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
     if near >= NEAR_MIN then
       local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      at = own and now + LOOK_MS_MAX or math.max(soonest, math.min(last + APART_MS, now + LOOK_MS_MAX))
+      at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
     end
   end
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, LOOK_MS_MAX) / 500)))
+  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, lookMsMax) / 500)))
   return at, true
 end
 

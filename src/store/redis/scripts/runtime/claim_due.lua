@@ -3,7 +3,7 @@
 --
 -- KEYS      those of `base`, the new claim, then for up to BY_NAME_MAX wants their lines: of priority 0, of 1, of 2
 -- ARGV      now, channel, limit, lease in ms, lead in ms, bytes, owner, facts or '',
---           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms, its set of topics and the set
+--           of a worker that sleeps and hears wake-ups its name, else '', its fallback in ms (and, after a blank, its longest sleep), its set of topics and the set
 --           of its claim before; how many wants, how many can start at once: in all and of each want, one text; the limits
 --           of the wants, for more wants than BY_NAME_MAX their topics; then the topics of which the worker can take none now
 -- reply     now, when to ask again ('NO_TASK', 'EXPIRED' or ms, with '=' before it if nothing comes ahead of it), how many
@@ -37,7 +37,11 @@ local LAPSES_MAX = 20
 
 local leftOver, leaseMs, leadMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes = math.min(tonumber(ARGV[6]), READ_BYTES_MAX)
-local sleeper, fallbackMs = ARGV[9], tonumber(ARGV[10])
+local sleeper, fallbackMs, lookMsMax = ARGV[9], tonumber(ARGV[10]), LOOK_MS_MAX
+if sleeper ~= '' and not fallbackMs then
+  fallbackMs, lookMsMax = string.match(ARGV[10], '^(%S+) (%S+)$')
+  fallbackMs, lookMsMax = tonumber(fallbackMs), tonumber(lookMsMax)
+end
 local wants = tonumber(ARGV[13])
 local limit = leftOver
 local horizon = now + leadMs
@@ -378,7 +382,7 @@ local function stand()
   if leftOver == 0 then
     forgetLook(ARGV[11], sleeper)
   elseif not isMore then
-    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge)
+    lookAt = nextLook(ARGV[11], sleeper, fallbackMs, math.min(nextAt, gatedAt) < math.huge, lookMsMax)
   end
   for _, index in ipairs(fronts) do
     if not string.find(entries[index], sleeper .. ' ' .. text(lookAt) .. '\n', 1, true) then
