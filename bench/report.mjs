@@ -8,7 +8,7 @@ export function figuresOf(figures) {
     .join(', ')
 }
 
-function median(values) {
+export function median(values) {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]
 }

@@ -8,6 +8,7 @@ import { cpus, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
 import { NAMES, load } from './contestants/index.mjs'
 import { figuresOf, medianRows, table } from './report.mjs'
+import { hasPostgres } from './postgres-server.mjs'
 import { isThere } from './servers.mjs'
 import { SIZES, WORKLOADS } from './workloads.mjs'
 
@@ -29,6 +30,10 @@ if (values.help) {
 }
 
 const names = pick(values.contestants, NAMES, 'contestant').filter((name) => {
+  if (/postgres|graphile|pg-boss/.test(name) && !hasPostgres()) {
+    console.error(`(${name} is left out: there is no PostgreSQL on this machine)`)
+    return false
+  }
   const program = { beanstalkd: 'beanstalkd' }[name]
   if (program === undefined || isThere(program)) return true
   console.error(`(${name} is left out: there is no ${program} on this machine)`)
@@ -84,7 +89,7 @@ const machine = {
     ? execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).match(/v=(\S+)/)[1]
     : 'none',
   settings:
-    'payload about 200 bytes of JSON, no-op handler, concurrency 100, Redis without persistence, file with fsync',
+    'payload about 200 bytes of JSON, no-op handler, concurrency 100, Redis without persistence, file and PostgreSQL with fsync',
   sizes,
   repeat,
 }

@@ -11,7 +11,7 @@ export function isThere(program) {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

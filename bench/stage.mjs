@@ -1,7 +1,8 @@
 // A stage for one contestant and one workload: its server, its processes, and the account of every message.
 import { randomBytes } from 'node:crypto'
 import { startChild } from './bench-process.mjs'
-import { scratchDirectory, startBeanstalkd, startRedis } from './servers.mjs'
+import { startPostgres } from './postgres-server.mjs'
+import { freePort, scratchDirectory, startBeanstalkd, startRedis } from './servers.mjs'
 
 const CONCURRENCY = 100
 const PATIENCE_MS = 120_000
@@ -64,6 +65,7 @@ export function pause(ms) {
 
 async function startServer(kind) {
   if (kind === 'redis') return startRedis()
+  if (kind === 'postgres') return startPostgres(freePort)
   if (kind === 'beanstalkd') return startBeanstalkd()
   if (kind === 'file') return scratchDirectory()
   return { stop: async () => {} }

@@ -57,7 +57,7 @@ function punctuality(contestant, sizes) {
   })
 }
 
-async function burst(stage, size) {
+export async function burst(stage, size) {
   const at = Math.ceil(Date.now() / 1000) * 1000 + HEADSTART_MS + size / 20
   await stage.producer.ask('produceBulk', { from: 0, size, due: { kind: 'at', at } })
   const { lastAt } = await stage.account(size)

@@ -1,14 +1,14 @@
 /** The command: `npm run chaos -- --engine redis --minutes 5`. Exit code 0: clean, 1: a promise broke, 2: bad options. */
 import { parseArgs } from 'node:util'
-import type { EngineName } from './engines/engine.ts'
+import { ENGINE_NAMES, type EngineName } from './engines/engine.ts'
 import { renderFindings, renderSummary } from './report.ts'
 import { Interrupted, removeLogs, run } from './run.ts'
 
 const HELP = `Real processes, a real store, and everything that can happen to them; then an audit of what they wrote down.
 
-  npm run chaos -- --engine redis|file [--minutes 2] [--seed 4711] [--rate 150] [--json] [--keep]
+  npm run chaos -- --engine redis|postgres|file [--minutes 2] [--seed 4711] [--rate 150] [--json] [--keep]
 
-  --engine   redis: a redis-server of its own, behind proxies. file: one directory, shared.
+  --engine   redis, postgres: a server of its own, behind proxies. file: one directory, shared.
   --minutes  how long the storm lasts; a calm follows. From 5 on, growth of memory and handles is judged too.
   --seed     repeats the plan of the faults and of the load. Times are real, so the history differs all the same.
   --rate     messages per second, all producers together.
@@ -82,12 +82,12 @@ function parseOptions(args: readonly string[]): Options | string {
       },
     })
     if (values.help) return 'help'
-    const { engine } = values
+    const engine = ENGINE_NAMES.find((name) => name === values.engine)
     const minutes = Number(values.minutes)
     const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed)
     const rate = Number(values.rate)
-    if (engine !== 'redis' && engine !== 'file')
-      return `--engine is ${engine === undefined ? 'missing' : `"${engine}"`}; give redis or file.`
+    if (engine === undefined)
+      return `--engine is ${values.engine === undefined ? 'missing' : `"${values.engine}"`}; give ${ENGINE_NAMES.join(', ')}.`
     if (!(minutes > 0 && minutes <= MINUTES_MAX))
       return `--minutes is "${values.minutes}"; give a number above 0, at most ${MINUTES_MAX}.`
     if (!Number.isSafeInteger(seed) || seed < 0)

@@ -13,11 +13,13 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Chance } from '../simulation/world/chance.ts'
+import { assertNever } from '../src/core/errors.ts'
 import type { Finding } from './audit.ts'
 import { Place, type Role } from './cast.ts'
 import { Log } from './children/log.mjs'
 import type { Engine, EngineName } from './engines/engine.ts'
 import { FileEngine } from './engines/file.ts'
+import { PostgresEngine } from './engines/postgres.ts'
 import { RedisEngine } from './engines/redis.ts'
 import { Faults } from './faults.ts'
 import type { Line } from './lines.ts'
@@ -77,6 +79,19 @@ export async function run(options: RunOptions): Promise<Result> {
   }
 }
 
+async function openEngine(name: EngineName, directory: string): Promise<Engine> {
+  switch (name) {
+    case 'redis':
+      return RedisEngine.open(directory)
+    case 'postgres':
+      return PostgresEngine.open(directory)
+    case 'file':
+      return new FileEngine(directory)
+    default:
+      return assertNever(name)
+  }
+}
+
 class Production {
   readonly #options: RunOptions
   readonly #directory: string
@@ -100,8 +115,7 @@ class Production {
 
   async open(): Promise<void> {
     const { engine: name, seed, say, rate } = this.#options
-    const engine =
-      name === 'redis' ? await RedisEngine.open(this.#directory) : new FileEngine(this.#directory)
+    const engine = await openEngine(name, this.#directory)
     this.#engine = engine
     for (const remark of engine.remarks) say(remark)
     const chance = new Chance(seed, 'cast')

@@ -53,6 +53,10 @@ export function installPeers() {
   installPackage('bench', 'the peers of the benchmark')
 }
 
+export function installRecipes() {
+  installPackage('recipes', 'the clients of the recipes')
+}
+
 /** Builds dist/ when a source is newer than it. */
 export function buildIfStale() {
   const built = join(ROOT, 'dist', 'index.js')
@@ -78,6 +82,7 @@ function newest(directory) {
 const PROGRAMS = [
   { program: 'redis-server', from: 'redis-server', without: 'stop' },
   { program: 'strace', from: 'strace', without: 'skip' },
+  { program: 'pgbouncer', from: 'pgbouncer', without: 'skip' },
   { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]
 

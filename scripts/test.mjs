@@ -5,12 +5,21 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ROOT, buildIfStale, installDependencies, installPeers, installPrograms, run } from './setup.mjs'
+import {
+  ROOT,
+  buildIfStale,
+  installDependencies,
+  installPeers,
+  installPrograms,
+  installRecipes,
+  run,
+} from './setup.mjs'
 
 const only = process.argv.slice(2)
 installDependencies()
 installPrograms()
 installPeers()
+installRecipes()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])

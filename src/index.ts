@@ -11,6 +11,7 @@ export type { Schedules, SetResult } from './queue/schedules.ts'
 export type { FoundWorker } from './queue/workers.ts'
 export type { TopicHandlers, Why, WhyAbout, WhyBy, WhyPaused } from './queue/why.ts'
 export type { AnyTopics, ProduceEntry } from './queue/topics.ts'
+export type { InTransaction, TransactionOption } from './queue/transactions.ts'
 
 export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODES } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
@@ -31,6 +32,7 @@ export type {
   When,
 } from './core/input/request.ts'
 export type { Cadence, CatchUp, Overlap, SchedulePlan, ScheduleSpec } from './core/recurrence/spec.ts'
+export type { TransactionHandle } from './core/input/transaction.ts'
 export type { StandardSchema } from './core/input/schema.ts'
 export type { LatenessPercentiles } from './core/lateness.ts'
 export type { Logger } from './core/log.ts'

@@ -1,11 +1,12 @@
 // Who takes part. Each contestant is a file that exports:
-//   name, server ('redis' | 'beanstalkd' | 'file' | 'none'), isInProcess (producer and worker must share a process),
+//   name, server ('redis' | 'postgres' | 'beanstalkd' | 'file' | 'none'), isInProcess (producer and worker must share a process),
 //   isCoarse (delays in whole seconds), note
 //   openProducer(context) -> { one(message), many(messages), close() }
 //   openWorker(context, handle) -> { close() }        context: { port, directory, queue, concurrency }
 // A message is { n, dueAt, pad }; dueAt is epoch milliseconds, 0 for now. `handle(message)` returns a promise.
 const FILES = {
   'punctual-redis': './punctual.mjs',
+  'punctual-postgres': './punctual.mjs',
   'punctual-file': './punctual.mjs',
   'punctual-memory': './punctual.mjs',
   bullmq: './bullmq.mjs',
@@ -13,6 +14,10 @@ const FILES = {
   beanstalkd: './beanstalkd.mjs',
   'raw-redis': './raw-redis.mjs',
   'raw-redis-lease': './raw-redis.mjs',
+  'raw-postgres': './raw-postgres.mjs',
+  'graphile-worker': './graphile-worker.mjs',
+  'graphile-worker-fastest': './graphile-worker.mjs',
+  'pg-boss': './pg-boss.mjs',
   'timer-floor': './timer-floor.mjs',
 }
 

@@ -2,7 +2,8 @@
 import type { Log } from '../children/log.mjs'
 import type { EngineFaults } from '../plan.ts'
 
-export type EngineName = 'redis' | 'file'
+export const ENGINE_NAMES = ['redis', 'postgres', 'file'] as const
+export type EngineName = (typeof ENGINE_NAMES)[number]
 
 export interface Engine {
   readonly name: EngineName

@@ -246,6 +246,10 @@ export class ModelStore implements contract.Store {
     return [{ level: 'fine', what: `a model; it knows ${MESSAGE_STATES.length} states` }]
   }
 
+  join(): Promise<never> {
+    return unsupported('model', 'transactions', 'a model has none')
+  }
+
   backup(): Promise<void> {
     return unsupported('model', 'backup', 'a model lives as long as its test')
   }

@@ -5,9 +5,9 @@ import { systemClock } from '../clock.ts'
 import { systemRandom } from '../random.ts'
 import type { QueueList } from '../store/engine.ts'
 import { DEFAULT_STORE, type EngineClient } from '../store/engines.ts'
-import { Queue } from './queue.ts'
 import { chooseStore, parseSettings, silentLogger, type PunctualOptions } from './settings.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
+import { TransactingQueue } from './transactions.ts'
 
 /**
  * A delayed-message queue.
@@ -15,7 +15,10 @@ import type { AnyTopics, NoSchemas } from './topics.ts'
  *   const queue = new Punctual<{ 'order.close': { orderId: number } }>()
  *   await queue.produce('order.close', { orderId: 42 }, { delay: '30m' })
  */
-export class Punctual<T extends object = AnyTopics, S extends TopicSchemas = NoSchemas> extends Queue<T, S> {
+export class Punctual<
+  T extends object = AnyTopics,
+  S extends TopicSchemas = NoSchemas,
+> extends TransactingQueue<T, S> {
   /** Fails at once when no engine understands the options. */
   constructor(options?: string | PunctualOptions<S>) {
     const settings = parseSettings(options)

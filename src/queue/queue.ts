@@ -1,7 +1,4 @@
-/**
- * The queue as users hold it: checks what they say, and hands it on. Opens its store on first use, so that a producer
- * needs no `start()`.
- */
+/** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
 import type { Duration } from '../core/input/duration.ts'
 import { UsageError, invariant } from '../core/errors.ts'
 import { LatenessGauge } from '../core/lateness.ts'
@@ -296,6 +293,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     this.#assertNotClosed()
     return this.#opening.open()
   }
+
+  protected readonly openStore = (): Promise<Store> => this.#open()
 
   async #openProducer(): Promise<Producer> {
     await this.#open()

@@ -150,12 +150,11 @@ export function chooseStore(value: unknown, given: EngineOptionValues = {}): Sto
   const choice = readStore(value)
   const engine = choice.kind === 'made' ? choice.engine : undefined
   const options: Record<string, unknown> = {}
-  for (const { name, options: specs } of ENGINES) {
-    for (const [option, spec] of Object.entries(specs)) {
-      if (given[option] === undefined) continue
-      if (name !== engine?.name) throw foreignOption(option, given[option], name, engine)
-      options[option] = spec.parse(given[option])
-    }
+  for (const option of new Set(ENGINES.flatMap((one) => Object.keys(one.options)))) {
+    if (given[option] === undefined) continue
+    const spec = engine?.options[option]
+    if (spec === undefined) throw foreignOption(option, given[option], engine)
+    options[option] = spec.parse(given[option])
   }
   return choice.kind === 'made' ? { ...choice, options } : choice
 }
@@ -177,13 +176,11 @@ function readStore(value: unknown): StoreChoice {
   )
 }
 
-function foreignOption(
-  option: string,
-  value: unknown,
-  owner: string,
-  engine: Engine | undefined,
-): UsageError {
+function foreignOption(option: string, value: unknown, engine: Engine | undefined): UsageError {
   const where = engine === undefined ? 'a store object' : `a ${engine.name} store`
+  const owner = ENGINES.filter(({ options }) => option in options)
+    .map(({ name }) => name)
+    .join(' or ')
   return new UsageError(
     'OPTION_INVALID',
     `${option} is given with ${where}; only a ${owner} store has this option, so leave it out.`,

@@ -14,11 +14,10 @@ import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/outc
 import { hasSlot, HELD, QUEUED, type AbortCause, type RunEffect, type RunEvent } from '../core/run.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
-import { abortError, attempt, type AttemptParts } from './runs/attempt.ts'
+import { abortError, attempt, type AttemptParts, type HandlerParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
 import type { Events } from './events.ts'
 import type { Reports } from './reports.ts'
-import { attachFollowUp, type FollowUpParts } from './runs/follow-ups.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
@@ -37,7 +36,7 @@ const HOLD_MS_MAX = 250
 const START: RunEvent = { kind: 'start' }
 const ANSWERED: RunEvent = { kind: 'answered' }
 
-export type ConsumersParts = FollowUpParts & {
+export type ConsumersParts = HandlerParts & {
   readonly clock: Clock
   readonly random: Random
   readonly events: Events
@@ -73,9 +72,9 @@ export class Consumers {
   constructor(parts: ConsumersParts) {
     this.#parts = parts
     this.#attemptParts = {
+      ...parts,
       extend: this.#extend,
       complete: (run) => this.#feed(run, { kind: 'complete' }),
-      followUp: (run, ...asked) => attachFollowUp(run, parts, asked),
       isLeased: this.#isLeased,
       ended: this.#ended,
     }

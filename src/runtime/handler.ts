@@ -2,6 +2,7 @@
 import type { Duration } from '../core/input/duration.ts'
 import type { HandleOptions } from '../core/input/handle-options.ts'
 import type { FollowUpOptions } from '../core/input/request.ts'
+import type { TransactionHandle } from '../core/input/transaction.ts'
 
 /** `Topics`: what may be attached as follow-up, by topic. */
 export type Message<Payload = unknown, Topics extends object = Record<string, unknown>> = {
@@ -24,8 +25,15 @@ export type Message<Payload = unknown, Topics extends object = Record<string, un
   /**
    * Says that the work is done: from now on this attempt completes however it ends, be it with an error, after its
    * timeout, or during a stop. For a handler whose last steps may be cut off without harm.
+   *
+   * With your own transaction (SQL engines only): the message, and what was attached until now, completes with its commit,
+   * so that what the handler wrote in it happens once. Rejects with LEASE_LOST: then roll back. Afterwards only the commit
+   * counts: an attempt that ends without it has failed.
    */
-  readonly complete: () => void
+  readonly complete: {
+    (): void
+    (options: { readonly transaction: TransactionHandle }): Promise<void>
+  }
   /**
    * Produces a message if and only if this attempt completes, in the same step (P15). Resolves to its id once it was
    * checked; one that is refused fails the attempt. At most 100, and as many bytes as the store takes at once.

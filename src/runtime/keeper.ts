@@ -141,8 +141,9 @@ export class Keeper {
         run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
         if (results[i] === 'cancelling') onCancelling(run)
       }
-      // One that is just being settled is gone because of that, most likely; the settler hears what is true.
-      else if (run.state.name !== 'settling') onLost(run)
+      // One that is just being settled, or was completed in a transaction, is gone because of that, most likely; the
+      // settler hears what is true.
+      else if (run.state.name !== 'settling' && !run.isJoined) onLost(run)
     }
   }
 

@@ -33,7 +33,8 @@ export interface SettleEntry {
   tries: number
   /** Monotonic: from when on it is no longer worth trying, unless the store is away. */
   givesUpAt(): number
-  answered(answer: SettleAnswer): void
+  /** A promise where more has to be asked. Never rejects. */
+  answered(answer: SettleAnswer): void | Promise<void>
 }
 
 export type SettlerParts = {
@@ -128,7 +129,10 @@ export class Settler {
     for (let failures = 0; left.length > 0;) {
       try {
         const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
-        left.forEach((entry, i) => entry.answered(answerFor(entry, results[i] ?? 'lost')))
+        for (const [i, entry] of left.entries()) {
+          const asking = entry.answered(answerFor(entry, results[i] ?? 'lost'))
+          if (asking !== undefined) this.#track(asking)
+        }
         left = []
       } catch (error) {
         failures += 1
@@ -157,7 +161,7 @@ export class Settler {
     return batch.filter((entry) => {
       entry.tries += 1
       const isWorthIt = !this.#ending.signal.aborted && (isOutage || now < entry.givesUpAt())
-      if (!isWorthIt) entry.answered('gave up')
+      if (!isWorthIt) void entry.answered('gave up')
       return isWorthIt
     })
   }

@@ -91,6 +91,8 @@ export class Runtime {
       leaseMs,
       lateAfterMs,
       makeFollowUp: parts.makeFollowUp,
+      join: (transaction) => store.join(transaction),
+      find: async (id) => (await store.inspect({ ids: [id] })).items[0],
       followUpBytesMax: store.capabilities.batchBytesMax,
       settler: this.#settler,
       renew: (run) => this.#keeper.renew(run),

@@ -47,6 +47,8 @@ export interface Engine<Client extends object = object> {
   queues(target: string | Client, context: QueuesContext): Promise<QueueList>
   /** Brings what the store keeps to the form that this version reads. */
   migrate(target: string | Client, context: QueuesContext): Promise<void>
+  /** What `migrate` sends to the server, for someone who runs it himself; undefined where there are no statements. */
+  migrationText?(url: string): Promise<string>
 }
 
 export type QueuesContext = Omit<StoreContext, 'queue'>

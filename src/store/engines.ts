@@ -7,21 +7,24 @@ import type { Store } from './contract/store.ts'
 import type { Engine } from './engine.ts'
 import { file } from './file/engine.ts'
 import { memory } from './memory/engine.ts'
+import { postgres, type PostgresOptions } from './postgres/engine.ts'
 import { redis, type ExistingClient, type RedisOptions } from './redis/engine.ts'
 
-export const ENGINES: readonly Engine[] = [file, redis, memory]
+export const ENGINES: readonly Engine[] = [file, redis, postgres, memory]
 
 /** Where the messages are kept, and the options that single engines add. */
-export type EngineOptions = RedisOptions & {
-  /**
-   * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `memory:`), a client of the package `redis`, or a store
-   * object, which its maker closes. Default `file:.punctual`.
-   */
-  store?: string | EngineClient | Store
-}
+export type EngineOptions = RedisOptions &
+  PostgresOptions & {
+    /**
+     * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `postgres://...`, `memory:`), a client of the package `redis`, or a store
+     * object, which its maker closes. Default `file:.punctual`.
+     */
+    store?: string | EngineClient | Store
+  }
 /** What a user may give instead of a URL. */
 export type EngineClient = ExistingClient
 
+export type { PostgresOptions } from './postgres/engine.ts'
 export type { DurabilityOption, ExistingClient, RedisOptions } from './redis/engine.ts'
 
 export const DEFAULT_STORE = file.example

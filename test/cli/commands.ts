@@ -306,15 +306,26 @@ export function describeCommands(engine: Engine): void {
       const shell = await place(context)
       await shell.run(on('copied', 'produce', 't', '1', '--delay', '1h'))
       const { code, stderr } = await shell.run(on('copied', 'backup', 'copy'))
-      if (engine.name === 'redis') {
+      if (engine.name !== 'file') {
         expect(code).toBe(2)
-        expect(stderr).toMatch(/redis engine has no backup of its own; .*redis-cli --rdb FILE/)
+        expect(stderr).toMatch(
+          /(redis|postgres) engine has no backup of its own; .*(redis-cli --rdb FILE|pg_dump)/,
+        )
         return
       }
       expect(code).toBe(0)
       const stats = (await shell.json(on('copied', 'stats', '--store', 'file:copy'))) as Stats
       expect(stats.counts.delayed).toBe(1)
       expect(await shell.run(on('copied', 'backup', 'copy'))).toMatchObject({ code: 2 })
+    })
+
+    it('migrate: twice is fine; what it would send can be shown where there is something', async (context) => {
+      const shell = await place(context)
+      for (let i = 0; i < 2; i += 1)
+        expect(await shell.run(on('migrated', 'migrate'))).toMatchObject({ code: 0, stderr: '' })
+      const { code, stdout } = await shell.run(on('migrated', 'migrate', '--print'))
+      expect(code).toBe(engine.name === 'postgres' ? 0 : 1)
+      expect(stdout.includes('create table')).toBe(engine.name === 'postgres')
     })
 
     it('many from standard input, as payloads or as whole messages', async (context) => {

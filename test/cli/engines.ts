@@ -1,9 +1,10 @@
 /** The engines that every command is tried on. */
 import { execFileSync } from 'node:child_process'
+import { PostgresServer, VERSIONS } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type Engine = {
-  readonly name: 'file' | 'redis'
+  readonly name: 'file' | 'redis' | 'postgres'
   readonly isMissing: boolean
   /** Undefined: the default, a directory beside the test. */
   readonly store: () => Promise<string | undefined>
@@ -22,6 +23,19 @@ export function redisEngine(): Engine {
     isMissing: !hasRedis(),
     store: async () => {
       server ??= RedisServer.start()
+      return (await server).url
+    },
+    stop: async () => (await server)?.stop(),
+  }
+}
+
+export function postgresEngine(): Engine {
+  let server: Promise<PostgresServer> | undefined
+  return {
+    name: 'postgres',
+    isMissing: VERSIONS.length === 0,
+    store: async () => {
+      server ??= PostgresServer.start()
       return (await server).url
     },
     stop: async () => (await server)?.stop(),

@@ -7,27 +7,29 @@ const ROOT = resolve(import.meta.dirname, '../..')
 
 type Locked = { readonly optionalDependencies?: Record<string, string>; readonly resolved?: string }
 
-describe.each(['package-lock.json', 'bench/package-lock.json', 'mutation/package-lock.json'])(
-  '%s',
-  (file) => {
-    const { packages } = JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as {
-      packages: Record<string, Locked>
-    }
+describe.each([
+  'package-lock.json',
+  'bench/package-lock.json',
+  'mutation/package-lock.json',
+  'recipes/package-lock.json',
+])('%s', (file) => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as {
+    packages: Record<string, Locked>
+  }
 
-    it('holds the optional packages of every platform', () => {
-      const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-        Object.keys(optionalDependencies).filter(
-          (name) =>
-            packages[`node_modules/${name}`] === undefined &&
-            packages[`${path}/node_modules/${name}`] === undefined,
-        ),
-      )
-      expect(missing, 'pin a version that is offered for every platform').toEqual([])
-    })
+  it('holds the optional packages of every platform', () => {
+    const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter(
+        (name) =>
+          packages[`node_modules/${name}`] === undefined &&
+          packages[`${path}/node_modules/${name}`] === undefined,
+      ),
+    )
+    expect(missing, 'pin a version that is offered for every platform').toEqual([])
+  })
 
-    it('names no registry', () => {
-      const named = Object.entries(packages).filter(([, { resolved }]) => resolved?.includes('://') === true)
-      expect(named.map(([path]) => path)).toEqual([])
-    })
-  },
-)
+  it('names no registry', () => {
+    const named = Object.entries(packages).filter(([, { resolved }]) => resolved?.includes('://') === true)
+    expect(named.map(([path]) => path)).toEqual([])
+  })
+})

@@ -22,11 +22,23 @@ const MAY_USE: Record<string, readonly string[]> = {
   'store/contract': ['core', 'clock.ts', 'random.ts'],
   'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
   'store/thread': ['core', 'clock.ts', 'random.ts'],
+  'store/link': ['core', 'clock.ts', 'random.ts'],
+  'store/sql': ['store/contract', 'store/shared', 'core', 'clock.ts', 'random.ts'],
   'store/shared': ['store/contract', 'core', 'clock.ts'],
   ...Object.fromEntries(
     ENGINES.map((engine) => [
       `store/${engine}`,
-      ['store/contract', 'store/engine.ts', 'store/shared', 'store/thread', 'core', 'clock.ts', 'random.ts'],
+      [
+        'store/contract',
+        'store/engine.ts',
+        'store/shared',
+        'store/thread',
+        'store/link',
+        'store/sql',
+        'core',
+        'clock.ts',
+        'random.ts',
+      ],
     ]),
   ),
   'store/engines.ts': [
@@ -151,7 +163,11 @@ describe('house rules', () => {
   })
 
   it('nothing outside its folder names the server or the library of an engine', () => {
-    const names: Readonly<Record<string, RegExp>> = { redis: /redis|valkey/i, file: /lmdb|sqlite/i }
+    const names: Readonly<Record<string, RegExp>> = {
+      redis: /redis|valkey/i,
+      file: /lmdb|sqlite/i,
+      postgres: /postgres|'pg'/i,
+    }
     const wrong = Object.entries(names).flatMap(([engine, name]) =>
       files
         .filter(({ path }) => path !== 'store/engines.ts' && !path.startsWith(`store/${engine}/`))

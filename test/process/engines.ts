@@ -3,15 +3,27 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { PostgresServer } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
-export type SharedEngine = { readonly name: 'redis' | 'file'; readonly open: () => Promise<string> }
+export type SharedEngine = {
+  readonly name: 'redis' | 'postgres' | 'file'
+  readonly open: () => Promise<string>
+}
 
 export const SHARED_ENGINES: readonly SharedEngine[] = [
   {
     name: 'redis',
     open: async () => {
       const server = await RedisServer.start()
+      onTestFinished(() => server.stop())
+      return server.url
+    },
+  },
+  {
+    name: 'postgres',
+    open: async () => {
+      const server = await PostgresServer.start()
       onTestFinished(() => server.stop())
       return server.url
     },

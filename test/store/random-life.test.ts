@@ -17,17 +17,22 @@ import type { Lease, NewMessage, Settlement, Store, StoredMessage } from '../../
 import { takeCensus } from '../../src/testing/census.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { makeStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
+import { PostgresServer } from './postgres/server.ts'
+import { storeAt as postgresAt } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
 
 let server: RedisServer
+let postgres: PostgresServer
 let place: TemporaryDirectory
 beforeAll(async () => {
   server = await RedisServer.start()
+  postgres = await PostgresServer.start()
   place = await temporaryDirectory()
 })
 afterAll(async () => {
   await server?.stop()
+  await postgres?.stop()
   await place?.remove()
 })
 
@@ -41,6 +46,7 @@ const ENGINES: readonly [name: string, runs: number, open: (now: () => number) =
     Math.ceil(RUNS / 4),
     (now) => makeStore(place.directory, { clock: { ...systemClock, now }, queue: freshQueue(), sync: 'off' }),
   ],
+  ['postgres', Math.ceil(RUNS / 3), (now) => postgresAt(postgres.url, freshQueue(), { now })],
   ['redis', RUNS, (now) => storeAt(server.url, freshQueue(), { now })],
 ]
 

@@ -25,6 +25,7 @@ export const COMMANDS = {
   purge: async () => (await import('./commands/purge.ts')).purge,
   upcoming: async () => (await import('./commands/upcoming.ts')).upcoming,
   doctor: async () => (await import('./commands/doctor.ts')).doctor,
+  migrate: async () => (await import('./commands/migrate.ts')).migrate,
   backup: async () => (await import('./commands/backup.ts')).backup,
 } as const satisfies Readonly<Record<string, () => Promise<Command>>>
 

@@ -6,18 +6,21 @@ import { DeadLetter, type Ending } from '../../core/outcome.ts'
 import { validate } from '../../core/input/schema.ts'
 import type { AbortCause } from '../../core/run.ts'
 import type { Message } from '../handler.ts'
+import { attachFollowUp, type FollowUpParts } from './follow-ups.ts'
+import { completeIn, type JoiningParts } from './joining.ts'
 import type { Run } from './run.ts'
 
 const RETURNED: Ending = { kind: 'returned' }
 /** Given back as it was: the handler has seen nothing of it. */
 const UNSTARTED: Ending = { kind: 'stopped' }
 
-export type AttemptParts = {
+/** What a handler's own words need. */
+export type HandlerParts = FollowUpParts & JoiningParts
+
+export type AttemptParts = HandlerParts & {
   readonly extend: (run: Run, by: Duration | undefined) => Promise<boolean>
   /** The handler says that it has completed. */
   readonly complete: (run: Run) => void
-  /** The handler attaches a message to this attempt; rejects if it cannot be. */
-  readonly followUp: (run: Run, topic: unknown, payload: unknown, options: unknown) => Promise<string>
   /** Whether the lease still lives, as far as can be known here. */
   readonly isLeased: (run: Run) => boolean
   readonly ended: (run: Run, ending: Ending) => void
@@ -154,11 +157,13 @@ class RunMessage implements Message {
     return (by) => this.#parts.extend(this.#run, by)
   }
 
-  get complete(): () => void {
-    return () => this.#parts.complete(this.#run)
+  get complete(): Message['complete'] {
+    const [run, parts] = [this.#run, this.#parts]
+    return ((options?: unknown) =>
+      options === undefined ? parts.complete(run) : completeIn(run, parts, options)) as Message['complete']
   }
 
   get followUp(): Message['followUp'] {
-    return (topic, payload, options) => this.#parts.followUp(this.#run, topic, payload, options)
+    return (topic, payload, options) => attachFollowUp(this.#run, this.#parts, [topic, payload, options])
   }
 }

@@ -37,6 +37,8 @@ export class Run {
   timeoutMs = 0
   /** What its handler attached: undefined until it does. */
   followUps: FollowUpList | undefined
+  /** Its handler completes it in a transaction of its own: only the store knows whether that was committed. */
+  isJoined = false
   /** What is stored with its end, whatever that is: of our own messages only. */
   carried: Carried | undefined
   /** Who runs it elsewhere hears what the store said to its end. */

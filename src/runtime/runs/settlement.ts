@@ -6,11 +6,12 @@ import type { Random } from '../../random.ts'
 import type { LeaseRef, Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
+import { uncommitted, wasCommitted, type JoiningParts } from './joining.ts'
 import type { Lane } from './lanes.ts'
 import { aboutRun, retryOf, type Carried, type Run } from './run.ts'
 import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from '../settler.ts'
 
-export type SettlementsParts = {
+export type SettlementsParts = JoiningParts & {
   readonly random: Random
   readonly events: Events
   readonly reports: Reports
@@ -24,6 +25,7 @@ export type SettlementsParts = {
 
 const ACK: Outcome = { kind: 'ack' }
 const OWN_WORD: Outcome = { kind: 'ack', isOwnWord: true }
+const UNCOMMITTED: Ending = { kind: 'threw', error: uncommitted() }
 
 export class Settlements {
   readonly #parts: SettlementsParts
@@ -33,17 +35,24 @@ export class Settlements {
   }
 
   /** Decides what becomes of the message, and sends it. */
-  conclude(run: Run, ending: Ending): void {
+  conclude(run: Run, given: Ending): void {
+    const ending = run.isJoined && given.kind === 'returned' && given.isOwnWord !== true ? UNCOMMITTED : given
     const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
     const chance = isFailure ? this.#parts.random.next() : 0
     const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)
-    if (isFailure && outcome.kind !== 'again') this.#reportFailed(run, ending)
-    this.settle(run, outcome.kind === 'ack' ? this.#ack(run, ending) : outcome)
+    const hasFailed = isFailure && outcome.kind !== 'again'
+    if (hasFailed && !run.isJoined) this.reportFailed(run, ending)
+    const ended = outcome.kind === 'ack' ? this.#ack(run, ending) : outcome
+    this.#send(run, ended, hasFailed && run.isJoined ? ending : undefined)
   }
 
   settle(run: Run, outcome: Outcome): void {
-    const whole = outcome.kind === 'skip' ? skipOf(run) : outcome
-    this.#parts.settler.add(new RunSettlement(run, whole, this.#parts, this))
+    this.#send(run, outcome.kind === 'skip' ? skipOf(run) : outcome, undefined)
+  }
+
+  /** `failure`: to be told only if the store says that the attempt has failed. */
+  #send(run: Run, outcome: Outcome, failure: Ending | undefined): void {
+    this.#parts.settler.add(new RunSettlement({ run, outcome, failure }, this.#parts, this))
   }
 
   /** The store has no room for what the run carries: nothing was stored, and the attempt has failed. */
@@ -69,7 +78,7 @@ export class Settlements {
     }
   }
 
-  #reportFailed(run: Run, ending: Ending): void {
+  reportFailed(run: Run, ending: Ending): void {
     const { events } = this.#parts
     if (!events.hears('failed')) return
     const error = ending.kind === 'threw' ? ending.error : new Error(`the attempt ${ending.kind}`)
@@ -77,44 +86,67 @@ export class Settlements {
   }
 }
 
+type EndedRun = { readonly run: Run; readonly outcome: Outcome; readonly failure: Ending | undefined }
+
 class RunSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
-  readonly #run: Run
-  readonly #outcome: Outcome
+  readonly #ended: EndedRun
   readonly #parts: SettlementsParts
   readonly #settlements: Settlements
 
-  constructor(run: Run, outcome: Outcome, parts: SettlementsParts, settlements: Settlements) {
+  constructor(ended: EndedRun, parts: SettlementsParts, settlements: Settlements) {
+    const { run, outcome } = ended
     this.settlement = settlementFor(run.lease, outcome, carriedBy(run, outcome))
-    this.#run = run
-    this.#outcome = outcome
+    this.#ended = ended
     this.#parts = parts
     this.#settlements = settlements
   }
 
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
   givesUpAt(): number {
-    return this.#run.leaseEndsAt + this.#parts.leaseMs
+    return this.#ended.run.leaseEndsAt + this.#parts.leaseMs
   }
 
-  answered(answer: SettleAnswer): void {
-    const { events, onAnswered, onReturned, reports } = this.#parts
-    const run = this.#run
+  answered(answer: SettleAnswer): void | Promise<void> {
+    const { run } = this.#ended
     if (answer === 'refused' && 'followUps' in this.settlement) return this.#settlements.refuse(run)
+    if (run.isJoined && (answer === 'lost' || answer === 'maybe')) return this.#learn(answer)
+    this.#parts.onAnswered(run)
+    this.#report(answer)
+  }
+
+  /** Completed by the handler's own transaction, or another worker has it. */
+  async #learn(answer: 'lost' | 'maybe'): Promise<void> {
+    const { run, failure } = this.#ended
+    const { events, onAnswered, reports } = this.#parts
+    const isCommitted = await wasCommitted(run, this.#parts).catch(() => undefined)
     onAnswered(run)
+    if (isCommitted !== true) return this.#report(isCommitted === false ? answer : 'maybe')
+    if (failure !== undefined && failure !== UNCOMMITTED && failure.kind === 'threw')
+      events.report(`the handler of "${run.lease.topic}" threw after complete()`, failure.error)
+    reports.settled(ACK, run.lease, run)
+  }
+
+  #report(answer: SettleAnswer): void {
+    const { events, onReturned, reports } = this.#parts
+    const { run, outcome, failure } = this.#ended
     run.onAnswered?.(answer)
     switch (answer) {
       case 'settled':
+        if (failure !== undefined) this.#settlements.reportFailed(run, failure)
         if (this.settlement.kind === 'release') onReturned(run.lane)
-        return reports.settled(this.#outcome, run.lease, run)
+        return reports.settled(outcome, run.lease, run)
       case 'succeeded':
         return reports.succeeded(this.settlement, run.lease, run.isStarted ? run : undefined)
       case 'cancelled':
         return reports.cancelled(run.lease)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
-        return events.report('settling failed', refusal(this.settlement))
+        return events.report(
+          'settling failed',
+          run.isJoined ? stillOpen(run.lease) : refusal(this.settlement),
+        )
       case 'lost':
       case 'maybe':
       case 'gave up':
@@ -127,6 +159,12 @@ class RunSettlement implements SettleEntry {
 
 function refusal({ kind, topic, id }: Settlement): Error {
   return new InvariantError(`the store cannot keep the outcome "${kind}" of ${topic} ${id}`)
+}
+
+function stillOpen({ topic, id }: LeaseRef): Error {
+  return new Error(
+    `the transaction in which the handler of ${topic} ${id} completes it is still open; end it before the handler does`,
+  )
 }
 
 /** Follow-ups are stored if the attempt completes; messages of our own say for themselves what is. */

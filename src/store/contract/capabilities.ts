@@ -30,7 +30,8 @@ export type Capabilities = {
 }
 
 /**
- *   controls  `control`, `controls`; a claim obeys them
- *   backup    `backup`
+ *   controls      `control`, `controls`; a claim obeys them
+ *   backup        `backup`
+ *   transactions  `join`
  */
-export type Feature = 'controls' | 'backup'
+export type Feature = 'controls' | 'backup' | 'transactions'

@@ -1,11 +1,19 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
 import type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
+import type { TransactionHandle } from '../../core/input/transaction.ts'
 import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
-import type { DueTime, TopicFigures } from './runtime.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { DueTime, NewMessage, PutResult, Settlement, SettleResult, TopicFigures } from './runtime.ts'
 
 export type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
 
 export interface PeopleVerbs {
+  /**
+   * Verbs inside a transaction of the caller's own, in the same database: they take effect with its commit, and wake
+   * with it. The caller checks entries before, because a failed statement ends that transaction.
+   */
+  join(transaction: TransactionHandle): Promise<JoinedVerbs>
+
   /**
    * `waiting`: takes delayed and ready ones (cancel); `dead`: takes dead ones (purge). Both free a remembered id; only for
    * `dead` is that a removal. Both take the successor of one that runs, which itself stays: `running`. With
@@ -64,6 +72,19 @@ export type ControlState = {
   readonly pausedUntil?: number
   readonly limit?: TopicLimit
   readonly over?: TemporaryRate
+}
+
+export interface JoinedVerbs {
+  readonly capabilities: Capabilities
+  put(messages: readonly NewMessage[]): Promise<PutResult[]>
+  /** Of messages that wait. */
+  remove(ids: readonly string[]): Promise<RemoveResult[]>
+  reschedule(moves: readonly Move[]): Promise<RescheduleResult[]>
+  /**
+   * The fenced ack of one message, and what it carries. Until that transaction ends, the message is locked: `claim`,
+   * `extend` and `settle` pass it over instead of waiting.
+   */
+  complete(ack: Extract<Settlement, { kind: 'ack' }>): Promise<SettleResult>
 }
 
 export type RemoveOptions = { readonly isRunningToo?: boolean }

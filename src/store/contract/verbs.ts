@@ -23,6 +23,7 @@ export const STORE_VERBS = [
   'forecast',
   'figures',
   'workers',
+  'join',
   'control',
   'controls',
   'doctor',

@@ -10,6 +10,7 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
+import { unsupported } from '../shared/unsupported.ts'
 import type { CallRequest } from '../thread/proxy.ts'
 import type { SyncMode } from './directory.ts'
 import { isWatchingFinding, worstFirst } from './doctor/findings.ts'
@@ -168,6 +169,10 @@ export class FileStore implements contract.Store {
     const { thread } = this.#use()
     await makeDirectory(directory)
     await callAside(thread, this.#context.queue, 'backup', [directory])
+  }
+
+  join(): Promise<never> {
+    return unsupported('file', 'transactions', 'keep the messages in the SQL database of your transactions')
   }
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {

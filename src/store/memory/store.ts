@@ -164,6 +164,10 @@ export class MemoryStore implements contract.Store {
     return [ENDS_WITH_PROCESS]
   }
 
+  join(): Promise<never> {
+    return unsupported('memory', 'transactions', 'keep the messages in the SQL database of your transactions')
+  }
+
   backup(_directory: string): Promise<void> {
     return unsupported('memory', 'backup', 'use the file engine')
   }

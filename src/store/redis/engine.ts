@@ -5,9 +5,12 @@ import { parseDurability, type DurabilityOption, type DurabilitySettings } from 
 export type { ExistingClient } from './address/client.ts'
 export type { DurabilityOption } from './replicated/durability.ts'
 
-/** What only a Redis store has among the options of a queue. */
+/** What a Redis store adds to the options of a queue. */
 export type RedisOptions = {
-  /** Redis only. `replicated`: a write is acknowledged when a replica has it too. Default `primary`. */
+  /**
+   * Of servers. `replicated`: a write is acknowledged when a replica has it too. Default `primary`. An object is for Redis
+   * only.
+   */
   durability?: DurabilityOption
 }
 

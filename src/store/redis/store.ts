@@ -20,6 +20,7 @@ import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.
 import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
+import { WantedTopics } from '../shared/wanted-topics.ts'
 import type { Timeouts } from './address/options.ts'
 import { examineAgreement } from './doctor/consistency.ts'
 import { examine } from './doctor/doctor.ts'
@@ -41,7 +42,7 @@ import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
 import { ServerClock } from './wire/server-clock.ts'
 import { extendCall, extendResults, settleStored } from './wire/settle.ts'
-import { WantedTopics } from './wire/wanted-topics.ts'
+import { TopicSets } from './wire/topic-sets.ts'
 
 const BATCH_MAX = 1000
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -81,6 +82,7 @@ export class RedisStore implements contract.Store {
   readonly #looking: Looking
   readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
+  readonly #sets = new TopicSets()
   readonly #serverClock: ServerClock
   /** Part of every lease token, so that no two processes can ever give the same one; and this store's name in the watch. */
   readonly #nonce: string
@@ -187,7 +189,9 @@ export class RedisStore implements contract.Store {
     admitClaim(request, this.capabilities)
     const token = this.#newToken(request)
     if (request.from === 'due') {
-      const call = claimDueCall(this.#keys, request, token, this.#wanted.note(request, this.#nonce))
+      this.#wanted.note(request.owner, request.wants)
+      const standing = this.#sets.stand(this.#nonce, request)
+      const call = claimDueCall(this.#keys, request, token, standing)
       const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
       this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
       return this.#claimed(reply)
@@ -229,8 +233,8 @@ export class RedisStore implements contract.Store {
   }
 
   async leave(owner: string): Promise<void> {
-    const before = this.#wanted.forget(owner)
-    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, before] })
+    this.#wanted.forget(owner)
+    await this.#scripts.run(scripts.LEAVE_SCRIPT, { args: [owner, this.#nonce, this.#sets.forget(owner)] })
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
@@ -271,6 +275,10 @@ export class RedisStore implements contract.Store {
     return this.#looking.workers()
   }
 
+  join(): Promise<never> {
+    return unsupported('redis', 'transactions', 'keep the messages in the SQL database of your transactions')
+  }
+
   backup(): Promise<never> {
     return unsupported('redis', 'backup', 'use the tools of its server: redis-cli --rdb FILE')
   }
@@ -300,13 +308,8 @@ export class RedisStore implements contract.Store {
   }
 
   /** Asks the server for its time, so that the first put knows it. */
-  async #learnNow(): Promise<number> {
-    const reply = await this.#link.call(['TIME'])
-    const [seconds, micros] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : []
-    if (seconds === undefined || micros === undefined) return this.#context.clock.now()
-    const now = seconds * 1000 + micros / 1000
-    this.#serverClock.hear(now)
-    return now
+  #learnNow(): Promise<number> {
+    return this.#serverClock.ask(() => this.#link.call(['TIME']))
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */

@@ -5,6 +5,7 @@ import type { Feature } from '../contract/store.ts'
 const WHAT: Readonly<Record<Feature, string>> = {
   controls: 'pauses and limits',
   backup: 'backup of its own',
+  transactions: 'part in transactions of your own',
 }
 
 export function unsupported(engine: string, feature: Feature, remedy: string): Promise<never> {

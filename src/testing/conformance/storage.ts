@@ -19,6 +19,8 @@ const AWKWARD_TEXTS = [
   '__proto__',
 ]
 
+const id = (i: number): string => `m${String(i).padStart(3, '0')}`
+
 export const storageTests: readonly ConformanceTest[] = [
   test('P2: what was put comes back whole', async ({ store }) => {
     const put = message('a', {
@@ -170,7 +172,6 @@ export const storageTests: readonly ConformanceTest[] = [
 
   test('P5, P7: in a long batch each message gets its own answer, and its place', async ({ store }) => {
     const size = Math.min(70, store.capabilities.batchMax)
-    const id = (i: number): string => `m${String(i).padStart(3, '0')}`
     await store.put([message(id(5), { body: '"old"' }), message(id(40), { body: '"old"' })])
     const batch = Array.from({ length: size }, (_, i) =>
       message(id(i === 30 ? 29 : i), {

@@ -19,6 +19,7 @@ export function test(name: string, run: ConformanceRun): ConformanceTest {
 const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unknown>)[]>> = {
   controls: [(store) => store.controls(), (store) => store.control({ kind: 'pause', topic: 'nothing' })],
   backup: [(store) => store.backup('nowhere')],
+  transactions: [(store) => store.join({ query: async () => [] })],
 }
 
 export const featureTests: readonly ConformanceTest[] = Object.entries(VERBS_OF).map(([feature, verbs]) =>

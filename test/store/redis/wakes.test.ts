@@ -2,7 +2,7 @@
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
-import { WantedTopics } from '../../../src/store/redis/wire/wanted-topics.ts'
+import { WantedTopics } from '../../../src/store/shared/wanted-topics.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import {
   ack,
@@ -160,7 +160,7 @@ test('P9: a worker that named no topic yet is concerned by all', () => {
   const wanted = new WantedTopics()
   const due = { kind: 'due' }
   expect(wanted.hear('a', '\nt')).toEqual(due)
-  wanted.note({ owner: 'b', wants: [{ topic: 'u', limit: 1 }] }, 'store')
+  wanted.note('b', [{ topic: 'u', limit: 1 }])
   expect(wanted.hear('a', '\nt')).toEqual(due)
   expect(wanted.hear('b', '\nt')).toBeUndefined()
   expect(wanted.hear('b', '\nt\nu')).toEqual(due)
@@ -173,7 +173,7 @@ test('P9: a worker that named no topic yet is concerned by all', () => {
 
 test('P9: a wake-up of another kind names it, and concerns the workers of its topic', () => {
   const wanted = new WantedTopics()
-  wanted.note({ owner: 'b', wants: [{ topic: 'u', limit: 1 }] }, 'store')
+  wanted.note('b', [{ topic: 'u', limit: 1 }])
   expect(wanted.hear('b', ' controls\nu')).toEqual({ kind: 'controls' })
   expect(wanted.hear('b', ' controls\n')).toEqual({ kind: 'controls' })
   expect(wanted.hear('b', ' controls\nt')).toBeUndefined()

@@ -1,6 +1,6 @@
 /**
  * Hearing that something may be due sooner: pub/sub, begun for the first listener, on the channel of the queue and on one of
- * this store's own. The scripts decide when to publish and to whom (`scripts/parts/watch.lua`), `wire/wanted-topics.ts` whom
+ * this store's own. The scripts decide when to publish and to whom (`scripts/parts/watch.lua`), `shared/wanted-topics.ts` whom
  * a wake-up concerns. After every (re)subscription all listeners are called once and look at everything again, because
  * wake-ups may have been published meanwhile.
  *

@@ -5,7 +5,7 @@
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError, type PunctualError } from '../../../core/errors.ts'
 import { connectTo, type Connection } from '../link/connection.ts'
-import { startDeadline } from '../link/deadline.ts'
+import { startDeadline } from '../../link/deadline.ts'
 import { toPunctualError } from '../link/refusals.ts'
 import { describeGroup, type SentinelGroup } from '../address/sentinel-url.ts'
 import { describeAddress, hostAndPort, type Address } from '../address/url.ts'

@@ -5,7 +5,7 @@ import type { ScriptCall } from '../scripts/calls.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
 import { momentOf } from './moments.ts'
 import { decodeContent } from './payload.ts'
-import type { Standing } from './wanted-topics.ts'
+import type { Standing } from './topic-sets.ts'
 
 /** Up to so many topics the claim names their lines; beyond, it would rather ask which lines are due. */
 const BY_NAME_MAX = 50

@@ -21,4 +21,14 @@ export class ServerClock {
   hear(now: number): void {
     if (Number.isFinite(now)) this.#aheadMs = now - this.#clock.now()
   }
+
+  /** `time`: asks the server. An answer that tells no time leaves the caller with this process's own. */
+  async ask(time: () => Promise<unknown>): Promise<number> {
+    const reply = await time()
+    const [seconds, micros] = Array.isArray(reply) ? (reply as readonly unknown[]).map(Number) : []
+    if (seconds === undefined || micros === undefined) return this.#clock.now()
+    const now = seconds * 1000 + micros / 1000
+    this.hear(now)
+    return now
+  }
 }

@@ -7,7 +7,7 @@
  * So before anything is given up the sockets are read, and a timer that fires late by more than a second is set again
  * for as long as it was late.
  */
-import type { Clock, Timer } from '../../../clock.ts'
+import type { Clock, Timer } from '../../clock.ts'
 
 const STANDSTILL_MS = 1000
 

@@ -1,0 +1,38 @@
+import { engineForUrl } from '../../../store/engines.ts'
+import { systemClock } from '../../../clock.ts'
+import { systemRandom } from '../../../random.ts'
+import { defineCommand } from '../command.ts'
+import { EXIT, FailedError } from '../../shared/failure.ts'
+
+export const migrate = defineCommand({
+  name: 'migrate',
+  summary: 'bring what the store keeps to the form that this version reads',
+  operands: '',
+  arity: [0, 0],
+  options: {
+    print: { type: 'boolean', help: 'show the statements instead, for someone who may run them' },
+  },
+  examples: [
+    ['punctual migrate --store "$DATABASE_URL"', 'before a deploy, by the owner of the tables'],
+    ['punctual migrate --print > migration.sql', 'for a database administrator'],
+  ],
+  notes: [
+    'Stores migrate by themselves when they are opened, unless their URL says migrate=false. Doing it twice is fine, and processes of the version before go on.',
+  ],
+  makesStore: true,
+  isPatient: true,
+  run: async ({ store, storeName, values, json, out, err }) => {
+    const engine = engineForUrl(store)
+    if (values.print === true) {
+      if (engine.migrationText === undefined)
+        throw new FailedError(`a ${engine.name} store has no statements to show; leave out --print.`)
+      out.write(await engine.migrationText(store))
+      return EXIT.fine
+    }
+    const logger = { warn: (line: string) => err.line(line), error: (line: string) => err.line(line) }
+    await engine.migrate(store, { clock: systemClock, random: systemRandom, logger })
+    if (json) out.json({ store: storeName })
+    else out.line(`${storeName} is up to date`)
+    return EXIT.fine
+  },
+})

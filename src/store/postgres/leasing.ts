@@ -1,0 +1,228 @@
+/**
+ * The verbs about leases: claim, extend, settle, and what an owner holds. Claims and extensions have a connection of their
+ * own, whose commits do not wait for the disk; settlements go with the writes.
+ */
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
+import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { isStorable } from '../shared/moments.ts'
+import type { Floors } from '../sql/floors.ts'
+import { toMicros } from '../sql/micros.ts'
+import { toLease } from '../sql/rows.ts'
+import type { FunctionCalls } from './calls.ts'
+import { GatedClaim, type GateRow } from '../sql/gating.ts'
+import { Presence } from '../sql/presence.ts'
+import { makeToken, tokenColumn } from '../sql/tokens.ts'
+import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
+
+const LAPSED_BYTES_MAX = 8 * 1024 * 1024
+/** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
+const LOCKED_TRIES = 20
+const LOCKED_PAUSE_MS = 25
+
+const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
+
+type SettleReply = RingReply & { readonly answers: readonly (contract.SettleResult | 'locked')[] | null }
+
+type ClaimTerms = {
+  readonly at: string | null
+  readonly limits: readonly number[]
+  readonly leads: readonly string[]
+  /** From the revision on. */
+  readonly rest: readonly unknown[]
+}
+
+/** No revision, nothing limited, no meters. */
+const UNGATED: readonly unknown[] = [null, [], 0, [], [], [], [], []]
+
+export type LeasingOptions = {
+  readonly context: StoreContext
+  readonly claims: FunctionCalls
+  readonly writes: FunctionCalls
+  readonly floors: Floors
+  /** The clock of a test. */
+  readonly now: (() => number) | undefined
+  /** After each write: what to ring for, and how many messages may be gone. */
+  readonly wrote: (reply: RingReply, ended: number) => void
+}
+
+export class Leasing {
+  readonly #options: LeasingOptions
+  readonly #presence = new Presence()
+  /** The queue has pauses or limits, as far as we know. */
+  #isControlled = false
+
+  constructor(options: LeasingOptions) {
+    this.#options = options
+  }
+
+  forget(owner: string): void {
+    this.#presence.forget(owner)
+  }
+
+  async claim(queue: number, request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    const token = makeToken(this.#options.context.random)
+    if (request.from === 'due') return this.#claimDue(queue, request, token)
+    const values = [
+      queue,
+      this.#at(),
+      request.owner,
+      request.limit,
+      LAPSED_BYTES_MAX,
+      toMicros(request.leaseMs),
+      token,
+    ]
+    return claimReply(await this.#options.claims.run<ClaimRow>('claim_lapsed_1', values), token, 0)
+  }
+
+  async extend(
+    queue: number,
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+  ): Promise<contract.ExtendResult[]> {
+    const ids = leases.map(({ id }) => id)
+    const tokens = leases.map(({ token }) => tokenColumn(token))
+    const values = [queue, this.#at(), ids, tokens, toMicros(leaseMs)]
+    const { extend_1: held } = await this.#options.claims.one<{ extend_1: contract.ExtendResult[] }>(
+      'extend_1',
+      values,
+    )
+    return held
+  }
+
+  async settle(queue: number, settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    const results: contract.SettleResult[] = settlements.map(() => 'refused')
+    let left = [...settlements.keys()].filter((i) => isStorable(settlements[i] as contract.Settlement))
+    for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
+      if (tries > 1)
+        await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
+      left = await this.#settle(queue, settlements, left, results)
+    }
+    return results
+  }
+
+  async owned(queue: number, owner: string, cursor: string | undefined): Promise<contract.OwnedPage> {
+    const [, until, seq] = cursor === undefined ? ['', '0', '0'] : decodeCursor(cursor, OWNED_CURSOR)
+    type Row = contract.LeaseRef & {
+      readonly is_taken: boolean
+      readonly until: number
+      readonly seq: number
+    }
+    const rows = await this.#options.claims.run<Row>('owned_1', [queue, owner, until, seq])
+    const leases = rows.flatMap(({ id, token, topic, is_taken: isTakenOver }) =>
+      id === null ? [] : [{ id, token, topic, isTakenOver }],
+    )
+    const end = rows.at(-1)
+    if (end === undefined || end.id !== null) return { leases }
+    return { leases, cursor: encodeCursor(['owned', String(end.until), String(end.seq)]) }
+  }
+
+  /** Where nothing is paused or limited, one call; a queue that has controls says so, and is then asked for them first. */
+  async #claimDue(queue: number, request: contract.ClaimDue, token: string): Promise<contract.ClaimReply> {
+    if (!this.#isControlled) {
+      const lead = toMicros(request.leadMs)
+      const rows = await this.#take(queue, request, token, {
+        at: this.#at(),
+        limits: request.wants.map(({ limit }) => limit),
+        leads: request.wants.map(() => lead),
+        rest: UNGATED,
+      })
+      if (rows.length > 0) return claimReply(rows, token, request.leadMs)
+      this.#isControlled = true
+    }
+    for (;;) {
+      const topics = request.wants.map(({ topic }) => topic)
+      const row = await this.#options.claims.one<GateRow>('gate_1', [queue, this.#at(), topics])
+      if (row.revision === null || row.names === null) {
+        this.#isControlled = false
+        return this.#claimDue(queue, request, token)
+      }
+      const gated = new GatedClaim(row, request)
+      const rows = await this.#take(queue, request, token, {
+        // The moment at which the limits were read: neither early nor charged twice.
+        at: String(row.now_at),
+        limits: gated.limits,
+        leads: gated.leads,
+        rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters],
+      })
+      const end = rows.at(-1)
+      if (end !== undefined) {
+        const leases = rows.slice(0, -1).map((one) => toLease(one, token, end.now_at))
+        return gated.reply(leases, end.heads ?? [])
+      }
+    }
+  }
+
+  async #take(
+    queue: number,
+    request: contract.ClaimDue,
+    token: string,
+    terms: ClaimTerms,
+  ): Promise<readonly ClaimRow[]> {
+    const { owner, facts, wants, limit, bytesMax, leaseMs } = request
+    const { context, claims, floors, now: clockOfTest, wrote } = this.#options
+    const { clock } = context
+    const topics = wants.map(({ topic }) => topic)
+    const from = floors.of(topics, clock.monotonic())
+    const rows = await claims.run<ClaimRow>('claim_due_1', [
+      queue,
+      terms.at,
+      owner,
+      facts ?? null,
+      this.#presence.tells(owner, facts, clockOfTest?.() ?? clock.now()),
+      topics,
+      terms.limits,
+      from,
+      limit,
+      Math.floor(bytesMax),
+      toMicros(leaseMs),
+      terms.leads,
+      token,
+      ...terms.rest,
+    ])
+    const end = rows.at(-1)
+    if (end === undefined) {
+      this.#presence.forget(owner) // It was not told.
+      return rows
+    }
+    floors.learn({
+      topics,
+      floors: from,
+      heads: end.heads ?? [],
+      now: end.now_at,
+      tookMicros: end.took ?? 0,
+      monotonicMs: clock.monotonic(),
+    })
+    if (rows.length > 1) wrote({ ring: null, ring_at: null }, 0)
+    return rows
+  }
+
+  /** Settles these of them; answers which met a lock. */
+  async #settle(
+    queue: number,
+    settlements: readonly contract.Settlement[],
+    indexes: readonly number[],
+    results: contract.SettleResult[],
+  ): Promise<number[]> {
+    const entries = indexes.map((i) => settlements[i] as contract.Settlement)
+    const call = async (isMarked: boolean): Promise<SettleReply> => {
+      const { name, columns } = settleCall(entries, isMarked)
+      return this.#options.writes.one<SettleReply>(name, [queue, this.#at(), ...columns])
+    }
+    const first = await call(false)
+    const reply = first.answers === null ? await call(true) : first
+    this.#options.wrote(reply, entries.length)
+    const locked: number[] = []
+    for (const [n, i] of indexes.entries()) {
+      const answer = reply.answers?.[n] ?? 'lost'
+      if (answer === 'locked') locked.push(i)
+      else results[i] = answer
+    }
+    return locked
+  }
+
+  #at(): string | null {
+    const { now } = this.#options
+    return now === undefined ? null : toMicros(now())
+  }
+}

@@ -1,0 +1,60 @@
+/** The package `pg`, loaded when it is used: it is an optional peer. */
+import { UsageError } from '../../../core/errors.ts'
+
+/** What we use of it. */
+export interface PgClient {
+  connect(): Promise<unknown>
+  query(query: PgQuery): Promise<{ readonly rows: readonly unknown[] }>
+  on(event: 'error' | 'end', listener: (error?: unknown) => void): unknown
+  on(event: 'notification', listener: (heard: PgNotification) => void): unknown
+  end(): Promise<void>
+}
+
+export type PgQuery = {
+  readonly text: string
+  readonly values?: readonly unknown[]
+  /** Prepared once for each connection. */
+  readonly name?: string
+}
+
+export type PgNotification = {
+  readonly channel: string
+  readonly payload?: string
+  readonly processId: number
+}
+
+type Parse = (text: string) => unknown
+type PgTypes = { getTypeParser(oid: number, format?: string): Parse }
+export type PgPackage = {
+  readonly Client: new (config: object) => PgClient
+  readonly types: PgTypes
+}
+
+const INT8 = 20
+const INT8_ARRAY = 1016
+
+export async function loadPg(): Promise<PgPackage> {
+  try {
+    const loaded = (await import('pg')) as unknown as { default?: PgPackage } & PgPackage
+    return loaded.default ?? loaded
+  } catch (cause) {
+    throw new UsageError(
+      'STORE_CLIENT_MISSING',
+      'a PostgreSQL store needs the package "pg", version 8.23 or newer: npm install pg',
+      { value: 'pg', cause },
+    )
+  }
+}
+
+/** Numbers of 8 bytes as numbers, on our own connections only: ours are moments and counts, which fit. */
+export function parsersOf({ types }: PgPackage): PgTypes {
+  const list = types.getTypeParser(INT8_ARRAY)
+  return {
+    getTypeParser(oid, format) {
+      if (oid === INT8) return Number
+      if (oid === INT8_ARRAY)
+        return (text) => (list(text) as (string | null)[]).map((one) => (one === null ? null : Number(one)))
+      return types.getTypeParser(oid, format)
+    },
+  }
+}

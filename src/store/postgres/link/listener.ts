@@ -1,0 +1,153 @@
+/**
+ * Hears wake-ups, on a session of its own that is never inside a transaction. Such a session can fall silent without any
+ * error: a half-open socket, a pooler that hands LISTEN to some other connection, a server behind a proxy. So an echo is
+ * sent to it, at the start and every ten seconds: through another connection, because a pooler may by chance hand what is said
+ * on its own back to it.
+ *
+ *   echo comes back     hears: wake-ups arrive
+ *   no echo             deaf: everybody is called every 500 ms, and the echo is tried again; its session is asked whether
+ *                       it is still there
+ *   no session          the link connects again; then everybody is called, for what was said meanwhile went unheard
+ */
+import type { Clock, Timer } from '../../../clock.ts'
+import type { Logger } from '../../../core/log.ts'
+import type { PgNotification } from './client.ts'
+import type { PostgresConnection } from './connection.ts'
+import { PostgresLink, type PostgresLinkOptions } from './postgres-link.ts'
+
+const ECHO_EVERY_MS = 10_000
+const ECHO_TIMEOUT_MS = 2_000
+/** How often everybody is called while wake-ups cannot be heard. */
+export const DEAF_LOOK_MS = 500
+
+export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'heard'> & {
+  readonly channel: string
+  /** Of this process alone. */
+  readonly echoChannel: string
+  /** Undefined: anything may have happened. */
+  readonly heardRing: (payload: string | undefined) => void
+  /** Sends a notification through another connection. */
+  readonly notify: (channel: string) => Promise<unknown>
+  /** No session can hear, so none is made. */
+  readonly isDeaf: boolean
+}
+
+export type Hearing = 'resting' | 'unknown' | 'hears' | 'deaf'
+
+export class PostgresListener {
+  readonly #options: ListenerOptions
+  readonly #link: PostgresLink
+  readonly #clock: Clock
+  readonly #logger: Logger
+  #hearing: Hearing = 'resting'
+  #pid = 0
+  #echo: Timer | undefined
+  #tick: Timer | undefined
+  #echoed: (() => void) | undefined
+  /** Only the answer to the last question counts: a new session is asked at once. */
+  #asked = 0
+  #isClosed = false
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#logger = options.logger
+    this.#link = new PostgresLink({
+      ...options,
+      prepare: (connection) => this.#listen(connection),
+      ready: () => {
+        options.heardRing(undefined)
+        this.#askEcho()
+      },
+      heard: (heard) => this.#hear(heard),
+    })
+  }
+
+  get hearing(): Hearing {
+    return this.#hearing
+  }
+
+  /** Undefined before the first one listens, and where no session can. */
+  get link(): PostgresLink | undefined {
+    return this.#hearing === 'resting' || this.#options.isDeaf ? undefined : this.#link
+  }
+
+  start(): void {
+    if (this.#isClosed || this.#hearing !== 'resting') return
+    this.#hearing = 'unknown'
+    if (this.#options.isDeaf) return this.#becomeDeaf()
+    this.#link.start()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#echo?.cancel()
+    this.#tick?.cancel()
+    this.#link.close()
+  }
+
+  async #listen(connection: PostgresConnection): Promise<void> {
+    const { channel, echoChannel } = this.#options
+    await Promise.all([
+      connection.send({ text: `listen "${channel}"` }),
+      connection.send({ text: `listen "${echoChannel}"` }),
+    ])
+    this.#pid = connection.pid
+  }
+
+  #hear({ channel, payload, processId }: PgNotification): void {
+    if (channel === this.#options.echoChannel) this.#echoed?.()
+    // Our own rings were heard here before they were sent.
+    else if (processId !== this.#pid) this.#options.heardRing(payload)
+  }
+
+  #askEcho(): void {
+    this.#echo?.cancel()
+    this.#asked += 1
+    const asked = this.#asked
+    const heard = new Promise<boolean>((resolve) => {
+      const timer = this.#clock.schedule(ECHO_TIMEOUT_MS, () => resolve(false))
+      this.#echoed = () => {
+        timer.cancel()
+        resolve(true)
+      }
+    })
+    void this.#options
+      .notify(this.#options.echoChannel)
+      .then(() => heard)
+      // Nobody was asked.
+      .catch(() => undefined)
+      .then((isHeard) => {
+        if (this.#isClosed || asked !== this.#asked) return
+        if (isHeard === true) this.#hears()
+        if (isHeard === false) this.#becomeDeaf()
+        // A session that does not answer is replaced by its link.
+        if (isHeard === false && !this.#options.isDeaf)
+          this.#link.call({ text: 'select 1' }).catch(() => undefined)
+        this.#echo = this.#clock.schedule(ECHO_EVERY_MS, () => this.#askEcho())
+      })
+  }
+
+  #hears(): void {
+    if (this.#hearing === 'deaf') this.#logger.info?.('wake-ups arrive again')
+    this.#hearing = 'hears'
+    this.#tick?.cancel()
+    this.#tick = undefined
+  }
+
+  #becomeDeaf(): void {
+    if (this.#hearing !== 'deaf' && !this.#options.isDeaf)
+      this.#logger.warn(
+        `${this.#options.server}: wake-ups do not arrive here; looking every ${DEAF_LOOK_MS} ms instead. Behind a pooler, name the server itself with ?listen=postgres://…`,
+      )
+    this.#hearing = 'deaf'
+    this.#tick ??= this.#clock.schedule(DEAF_LOOK_MS, () => this.#look())
+  }
+
+  #look(): void {
+    this.#tick = undefined
+    if (this.#isClosed || this.#hearing !== 'deaf') return
+    this.#options.heardRing(undefined)
+    this.#tick = this.#clock.schedule(DEAF_LOOK_MS, () => this.#look())
+  }
+}

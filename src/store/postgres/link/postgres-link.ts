@@ -1,0 +1,23 @@
+/** The link to a PostgreSQL: commands are queries. How it connects, waits and fails: `store/link`. */
+import { StoreLink, type StoreLinkOptions } from '../../link/link.ts'
+import type { PgNotification, PgQuery } from './client.ts'
+import { PostgresConnection, type ConnectionTarget } from './connection.ts'
+import { FAILURES } from './refusals.ts'
+
+type Given = Omit<StoreLinkOptions<PgQuery, PostgresConnection>, 'failures' | 'connect'>
+
+export type PostgresLinkOptions = Given & {
+  readonly urls: readonly string[]
+  readonly heard?: (heard: PgNotification) => void
+}
+
+export class PostgresLink extends StoreLink<PgQuery, PostgresConnection> {
+  constructor({ urls, heard, ...options }: PostgresLinkOptions) {
+    const target: ConnectionTarget = { urls, connectTimeoutMs: options.connectTimeoutMs }
+    super({
+      ...options,
+      failures: FAILURES,
+      connect: (name, lost) => new PostgresConnection(target, name, lost, heard),
+    })
+  }
+}

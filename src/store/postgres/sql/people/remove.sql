@@ -1,0 +1,51 @@
+-- remove_1: takes messages away that wait (wanted 0) or are dead (wanted 2). Both free a remembered id; only among the dead is
+-- that a removal.
+--
+-- reply      a word for each: 'removed', 'running', 'cancelling' (is_running_too) or 'missing'; the second mention of an id finds nothing
+-- promises   P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
+-- cost       one row each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
+create or replace function punctual.remove_1(q int, at bigint, ids text[], wanted smallint, is_joined boolean, is_running_too boolean) returns text[]
+language plpgsql set enable_seqscan = off set enable_bitmapscan = off
+set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
+declare
+  t bigint := punctual.now_1(at);
+  answers text[];
+  locked record;
+begin
+  if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.state) as states, array_agg(l.topic) as topics,
+      array_agg(l.is_removal) as removals
+    into locked from (
+      select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
+        from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3)
+        order by m.id for update) l;
+  -- What runs stays, or is marked; its successor goes.
+  perform 1 from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
+    and (is_running_too or m.successor is not null) order by m.id for update;
+  insert into punctual.delta select q, m.successor->>'topic', -1, 0, 0 from punctual.message m
+    where m.queue = q and m.id = any (ids) and m.state = 1 and punctual.sound_1(m.successor);
+  update punctual.message m set successor = null, is_cancelling = case when is_running_too then true else m.is_cancelling end
+    where m.queue = q and m.id = any (ids) and m.state = 1 and (is_running_too or m.successor is not null);
+  with free as materialized (
+    select * from unnest(locked.places, locked.ids, locked.states, locked.topics, locked.removals)
+      as f(place, id, state, topic, is_removal)
+  ), gone as (
+    delete from punctual.message m where m.ctid = any (array(select f.place from free f))
+  ), counted as (
+    insert into punctual.delta select q, f.topic, -(count(*) filter (where f.state = 0)), 0,
+      -(count(*) filter (where f.state = 2)) from free f where f.state < 3 group by f.topic
+  ), u as materialized (
+    select x.id, x.o, row_number() over (partition by x.id order by x.o) as mention
+      from unnest(ids) with ordinality as x(id, o)
+  )
+  select array_agg(case
+      when f.id is not null then case when u.mention = 1 and f.is_removal then 'removed' else 'missing' end
+      when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1)
+        then case when is_running_too then 'cancelling' else 'running' end
+      else 'missing' end order by u.o)
+    into answers from u left join free f on f.id = u.id;
+  return answers;
+end
+$$;

@@ -1,0 +1,51 @@
+-- reschedule_1: moves messages that wait, and the successors of those that run; attempts and everything else stay. Of two moves of one id the last holds.
+--
+-- reply      answers: 'rescheduled', 'running' or 'missing'; ring as in put_1
+-- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
+-- cost       one row and two index entries each
+-- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
+-- began, and would miss those that changed while it waited for their locks.
+create or replace function punctual.reschedule_1(
+  q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
+) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+declare
+  t bigint := punctual.now_1(at);
+  locked record;
+  next_ids text[];
+begin
+  if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
+    select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
+      order by m.id for update) l;
+  next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
+    and punctual.sound_1(m.successor) order by m.id for update);
+  if cardinality(next_ids) > 0 then
+    update punctual.message m set successor = jsonb_set(m.successor, '{due_at}', to_jsonb(e.due_at)) from (
+        select distinct on (u.id) u.id, coalesce(u.moment, t + u.delay) as due_at
+          from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o desc) e
+      where m.queue = q and m.id = any (next_ids) and e.id = m.id;
+  end if;
+  with free as materialized (
+    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
+  ), e as materialized (
+    select distinct on (u.id) u.id, f.place, f.topic, coalesce(u.moment, t + u.delay) as due_at
+      from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
+      order by u.id, u.o desc
+  ), moved as (
+    update punctual.message m set due_at = e.due_at, first_due_at = null from e
+      where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
+  )
+  select (select array_agg(case
+        when e.id is not null or u.id = any (next_ids) then 'rescheduled'
+        when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
+        else 'missing' end order by u.o)
+      from unnest(ids) with ordinality as u(id, o) left join e on e.id = u.id),
+    (select array_agg(distinct e.topic) from e), (select min(e.due_at) from e)
+    into answers, ring, ring_at;
+  if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
+  return next;
+end
+$$;

@@ -1,0 +1,339 @@
+/**
+ * The PostgreSQL engine: each verb is one SQL function, called in one statement, so that it is atomic and takes one round
+ * trip. Nothing is kept here but connections: one for claims and extensions, so that no flush to disk stands before them;
+ * one for everything else; one that hears wake-ups. A producer has only the second. All times and all state are the
+ * server's; any number of processes may do the same.
+ *
+ * What lives where: `sql/tables`. What people ask is in `looking.ts`.
+ */
+import { createHash } from 'node:crypto'
+import { UsageError } from '../../core/errors.ts'
+import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
+import { worstFirst } from '../contract/findings.ts'
+import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { unsupported } from '../shared/unsupported.ts'
+import { Floors } from '../sql/floors.ts'
+import { toMicros } from '../sql/micros.ts'
+import { makeToken } from '../sql/tokens.ts'
+import { FunctionCalls } from './calls.ts'
+import { examine } from './doctor.ts'
+import { changeControl, readControls } from './controlling.ts'
+import { PostgresJoined } from './joined.ts'
+import { Leasing } from './leasing.ts'
+import { PostgresLink } from './link/postgres-link.ts'
+import { PostgresLooking } from './looking.ts'
+import { SCHEMA_VERSION, migrate, needsMigration, readSchema } from './migration.ts'
+import { assertStandbys, unreplicated } from './replication.ts'
+import { Upkeep } from './upkeep.ts'
+import { PostgresWakeups } from './wakeups.ts'
+import { moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
+
+const BATCH_MAX = 1000
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
+/** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
+const LEAD_MS = 10
+export type PostgresStoreOptions = {
+  readonly urls: readonly string[]
+  /** Where to listen; none: no session can. */
+  readonly listenUrls: readonly string[]
+  readonly server: string
+  readonly schema: string
+  readonly isPooled: boolean
+  readonly isReplicated: boolean
+  readonly mayMigrate: boolean
+  readonly connectTimeoutMs: number
+  readonly callTimeoutMs: number
+  /** Tests only. */
+  readonly now?: () => number
+}
+
+export class PostgresStore implements contract.Store {
+  readonly capabilities: contract.Capabilities
+
+  readonly #context: StoreContext
+  readonly #options: PostgresStoreOptions
+  readonly #claimsLink: PostgresLink
+  readonly #writesLink: PostgresLink
+  readonly #writes: FunctionCalls
+  readonly #leasing: Leasing
+  readonly #looking: PostgresLooking
+  readonly #wakeups: PostgresWakeups
+  readonly #upkeep: Upkeep
+  readonly #floors = new Floors()
+  readonly #channel: string
+  #queueNumber: number | undefined
+
+  constructor(context: StoreContext, options: PostgresStoreOptions) {
+    this.#context = context
+    this.#options = options
+    const { queue, clock, random, logger } = context
+    const { schema, server } = options
+    this.capabilities = {
+      engine: 'postgres',
+      durability: options.isReplicated ? 'replicas' : 'server',
+      shared: true,
+      wakes: 'hint',
+      batchMax: BATCH_MAX,
+      batchBytesMax: BATCH_BYTES_MAX,
+      wantsMax: BATCH_MAX,
+      leadMs: LEAD_MS,
+      features: ['controls', 'transactions'],
+    }
+    const shared = { ...options, clock, random, logger }
+    const name = `punctual:${queue}`.slice(0, 50)
+    this.#claimsLink = new PostgresLink({ ...shared, name: `${name}:claims` })
+    this.#writesLink = new PostgresLink({
+      ...shared,
+      name,
+      ...(options.isReplicated ? { expired: unreplicated } : {}),
+    })
+    const calls = { schema, server, clock, random, isPrepared: !options.isPooled }
+    this.#writes = new FunctionCalls(this.#writesLink, calls)
+    this.#leasing = new Leasing({
+      context,
+      claims: new FunctionCalls(this.#claimsLink, calls),
+      writes: this.#writes,
+      floors: this.#floors,
+      now: options.now,
+      wrote: (reply, ended) => this.#wrote(reply, ended),
+    })
+    this.#looking = new PostgresLooking({
+      calls: this.#writes,
+      queue: () => this.#knownQueue(),
+      at: () => this.#at(),
+      batchMax: BATCH_MAX,
+    })
+    this.#upkeep = new Upkeep({ ...shared, calls: this.#writes })
+    this.#channel = channelOf(schema, queue)
+    this.#wakeups = new PostgresWakeups({
+      ...shared,
+      urls: options.listenUrls,
+      isDeaf: options.listenUrls.length === 0,
+      name: `${name}:wakeups`,
+      channel: this.#channel,
+      echoChannel: `${this.#channel}_${makeToken(random)}`.slice(0, 63),
+      floors: this.#floors,
+      writes: this.#writesLink,
+    })
+  }
+
+  /** Rejects when the server cannot be reached in time; it goes on trying, and may be called again. */
+  async open(): Promise<void> {
+    const { schema, mayMigrate, server } = this.#options
+    const state = await readSchema(schema, (query) => this.#writesLink.call(query))
+    if (needsMigration(state, schema)) {
+      if (!mayMigrate) {
+        throw new UsageError(
+          'STORE_REFUSED',
+          `${server}: the schema ${schema} has version ${state?.version ?? 0}, and this version of punctual needs ${SCHEMA_VERSION}; run punctual migrate.`,
+          { value: state?.version ?? 0 },
+        )
+      }
+      await migrate({ ...this.#options, logger: this.#context.logger })
+    }
+    if (this.#options.isReplicated) await assertStandbys(server, (query) => this.#writesLink.call(query))
+  }
+
+  async close(): Promise<void> {
+    this.#upkeep.close()
+    this.#wakeups.close()
+    this.#claimsLink.close()
+    this.#writesLink.close()
+  }
+
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    admitEntries(messages.length, BATCH_MAX)
+    if (messages.length === 0) return []
+    const values = [await this.#queue(), this.#at(), ...putColumns(messages), false, null]
+    const reply = await this.#writes.one<Answered<contract.PutResult>>('put_1', values)
+    this.#wrote(reply)
+    return [...reply.answers]
+  }
+
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
+    admitEntries(ids.length, BATCH_MAX)
+    const queue = await this.#knownQueue()
+    if (ids.length === 0) return []
+    const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false, isRunningToo]
+    const { remove_1: answers } = await this.#writes.one<{ remove_1: contract.RemoveResult[] }>(
+      'remove_1',
+      values,
+    )
+    this.#upkeep.wrote(ids.length)
+    if (answers.includes('cancelling'))
+      this.#wakeups.ring({ at: undefined, giver: ' cancelling', topics: [] })
+    return answers
+  }
+
+  async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    admitEntries(moves.length, BATCH_MAX)
+    const queue = await this.#knownQueue()
+    if (moves.length === 0) return []
+    const values = [queue, this.#at(), ...moveColumns(moves), false, null]
+    const reply = await this.#writes.one<Answered<contract.RescheduleResult>>('reschedule_1', values)
+    this.#wrote(reply)
+    return [...reply.answers]
+  }
+
+  async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
+    admitEntries(ids.length, BATCH_MAX)
+    const queue = await this.#knownQueue()
+    if (ids.length === 0) return []
+    const reply = await this.#writes.one<Answered<contract.ReviveResult>>('revive_1', [
+      queue,
+      this.#at(),
+      ids,
+    ])
+    this.#wrote(reply)
+    return [...reply.answers]
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    await changeControl(this.#writes, [await this.#queue(), this.#at()], change)
+    this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return readControls(this.#writes, [await this.#knownQueue(), this.#at()])
+  }
+
+  async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
+    const send = parseTransaction(transaction)
+    // Outside of the user's transaction: a new queue must not keep others waiting until it ends.
+    const queue = await this.#queue()
+    const { schema } = this.#options
+    return new PostgresJoined(send, {
+      schema,
+      queue,
+      channel: this.#channel,
+      capabilities: this.capabilities,
+    })
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    admitClaim(request, this.capabilities)
+    if (request.from === 'due') this.#wakeups.note(request.owner, request.wants)
+    return this.#leasing.claim(await this.#queue(), request)
+  }
+
+  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    admitEntries(leases.length, BATCH_MAX)
+    const queue = await this.#knownQueue()
+    return leases.length === 0 ? [] : this.#leasing.extend(queue, leases, leaseMs)
+  }
+
+  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    admitEntries(settlements.length, BATCH_MAX)
+    admitSettlements(settlements, BATCH_MAX)
+    return this.#leasing.settle(await this.#knownQueue(), settlements)
+  }
+
+  async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    return this.#leasing.owned(await this.#knownQueue(), owner, cursor)
+  }
+
+  async leave(owner: string): Promise<void> {
+    this.#wakeups.forget(owner)
+    this.#leasing.forget(owner)
+    await this.#writes.run('leave_1', [await this.#knownQueue(), this.#at(), owner])
+  }
+
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    admitEntries(figures.length, BATCH_MAX)
+    if (figures.length === 0) return
+    const column = (name: 'completed' | 'failed' | 'dead' | 'skipped'): number[] =>
+      figures.map((one) => one[name])
+    await this.#writes.run('record_1', [
+      await this.#queue(),
+      this.#at(),
+      figures.map(({ topic }) => topic),
+      column('completed'),
+      column('failed'),
+      column('dead'),
+      column('skipped'),
+      figures.map(({ lateness }) => JSON.stringify(Object.fromEntries(lateness))),
+    ])
+  }
+
+  inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    return this.#looking.inspect(query)
+  }
+
+  count(): Promise<contract.Counts> {
+    return this.#looking.count()
+  }
+
+  countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    return this.#looking.countTopics(query)
+  }
+
+  forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    return this.#looking.forecast(query)
+  }
+
+  figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    return this.#looking.figures(query)
+  }
+
+  workers(): Promise<contract.WorkersReply> {
+    return this.#looking.workers()
+  }
+
+  backup(): Promise<never> {
+    return unsupported('postgres', 'backup', 'use the tools of its server: pg_dump, pg_basebackup')
+  }
+
+  async doctor(): Promise<contract.Finding[]> {
+    const { schema, server, isPooled, isReplicated } = this.#options
+    const query = (text: string): Promise<unknown> => this.#writesLink.call({ text })
+    const { clock } = this.#context
+    return worstFirst(
+      await examine({ query, clock, schema, server, isPooled, isReplicated, hearing: this.#wakeups.hearing }),
+    )
+  }
+
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, owner)
+  }
+
+  #wrote({ ring, ring_at: at, giver }: RingReply, ended = 0): void {
+    this.#upkeep.wrote(ended)
+    if (ring === null || ring.length === 0) return
+    this.#wakeups.ring({ at: at ?? undefined, giver: giver ?? '', topics: ring })
+  }
+
+  /** The number of our queue; it gets one with the first write. */
+  async #queue(): Promise<number> {
+    if (this.#queueNumber === undefined) {
+      const row = await this.#writes.one<{ queue_1: number }>('queue_1', [this.#context.queue])
+      this.#queueNumber = row.queue_1
+    }
+    return this.#queueNumber
+  }
+
+  /** 0, which no message has, while nothing was ever written to it. */
+  async #knownQueue(): Promise<number> {
+    if (this.#queueNumber !== undefined) return this.#queueNumber
+    const rows = (await this.#writesLink.call({
+      text: `select queue from "${this.#options.schema}".queue where name = $1`,
+      values: [this.#context.queue],
+    })) as readonly { queue: number }[]
+    this.#queueNumber = rows[0]?.queue
+    return this.#queueNumber ?? 0
+  }
+
+  #at(): string | null {
+    return this.#options.now === undefined ? null : toMicros(this.#options.now())
+  }
+}
+
+/** As `channel_1` makes it. Of the whole database, so it names schema and queue; short, because names of channels are. */
+function channelOf(schema: string, queue: string): string {
+  return `punctual_${createHash('sha256').update(`${schema}\n${queue}`).digest('hex').slice(0, 24)}`
+}

@@ -1,0 +1,4 @@
+import { describeCommands } from './commands.ts'
+import { postgresEngine } from './engines.ts'
+
+describeCommands(postgresEngine())

@@ -1,0 +1,129 @@
+/** How a schema comes to be: once, whole, by whoever may; and what is refused. */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Store } from '../../../src/store/contract/store.ts'
+import { migrationText } from '../../../src/store/postgres/migration.ts'
+import { openPostgresStore } from '../../../src/store/postgres/open.ts'
+import { takeCensus } from '../../../src/testing/census.ts'
+import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
+import { postgres } from '../../../src/store/postgres/engine.ts'
+import { generate } from '../../../scripts/embed-sql.mjs'
+import { readFileSync } from 'node:fs'
+import { PostgresServer } from './server.ts'
+import { context } from './stores.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start({ settings: ['fsync = off'] })
+})
+afterAll(() => server?.stop())
+
+let schemas = 0
+function freshSchema(): string {
+  schemas += 1
+  return `schema_${schemas}`
+}
+
+function storeIn(schema: string, more = '', url = server.url, log: string[] = []): Store {
+  const store = openPostgresStore(`${url}?schema=${schema}${more}`, context('q', undefined, log))
+  onTestFinished(() => store.close())
+  return store
+}
+
+it('the embedded statements are those of the .sql files: node scripts/embed-sql.mjs', () => {
+  const embedded = readFileSync(
+    new URL('../../../src/store/postgres/sql/generated.ts', import.meta.url),
+    'utf8',
+  )
+  expect(embedded).toBe(generate())
+})
+
+describe('migrations', () => {
+  it('of many processes that start at once, one does it and all work', async () => {
+    const schema = freshSchema()
+    const stores = Array.from({ length: 8 }, () => storeIn(schema))
+    await Promise.all(stores.map((store) => store.open()))
+    const answers = await Promise.all(stores.map((store, i) => store.put([message(`m${i}`)])))
+    expect(answers.flat()).toEqual(stores.map(() => 'stored'))
+    expect(await server.query(`select version from ${schema}.migration`)).toEqual([{ version: 1 }])
+  })
+
+  it('schemas of one database share nothing, not even wake-ups', async () => {
+    const [one, two] = [storeIn(freshSchema()), storeIn(freshSchema())]
+    await Promise.all([one.open(), two.open()])
+    let calls = 0
+    two.onWake(() => (calls += 1))
+    await one.put([message('a')])
+    expect((await two.count()).states.ready).toBe(0)
+    expect((await takeCensus(two)).total).toBe(0)
+  })
+
+  it('migrate=false refuses a schema that is not there, and says what to do', async () => {
+    const store = storeIn(freshSchema(), '&migrate=false')
+    await expect(store.open()).rejects.toMatchObject({
+      code: 'STORE_REFUSED',
+      message: expect.stringContaining('punctual migrate') as string,
+    })
+  })
+
+  it('a schema that a newer version made is refused only if that version says so', async () => {
+    const schema = freshSchema()
+    await storeIn(schema).open()
+    await server.query(`insert into ${schema}.migration (version, oldest) values (2, 1)`)
+    await storeIn(schema).open()
+    await server.query(`update ${schema}.migration set oldest = 2 where version = 2`)
+    await expect(storeIn(schema).open()).rejects.toMatchObject({ code: 'STORE_TOO_NEW' })
+  })
+
+  it('what is printed can be run by somebody else, twice, and is then all that is needed', async () => {
+    const schema = freshSchema()
+    const text = migrationText(schema)
+    expect(await postgres.migrationText?.(`${server.url}?schema=${schema}`)).toBe(text)
+    await server.query(text)
+    await server.query(text)
+    const store = storeIn(schema, '&migrate=false')
+    await store.open()
+    expect(await store.put([message('a')])).toEqual(['stored'])
+  })
+
+  it('a role with no more rights than docs/postgres.md lists does all that a worker does, and may not migrate', async () => {
+    const schema = freshSchema()
+    await server.query(migrationText(schema))
+    await server.query(`create role app login;
+      grant usage on schema ${schema} to app;
+      grant select, insert, update, delete on all tables in schema ${schema} to app;
+      grant usage, select on all sequences in schema ${schema} to app;`)
+    const url = server.url.replace('postgres@', 'app@')
+    const store = storeIn(schema, '', url)
+    await store.open()
+    await store.put([message('a'), message('b', { tags: ['t'] }), message('b', { ifExists: 'replace' })])
+    const leases = await claimDue(store)
+    expect(await store.extend(leases, 1000)).toEqual(['extended', 'extended'])
+    await store.settle(leases.map(ack))
+    await store.record([{ topic: 't', completed: 1, failed: 0, dead: 0, skipped: 0, lateness: [] }])
+    await takeCensus(store)
+    await store.forecast({ edges: [0, 1] })
+    await store.workers()
+    await store.leave('test')
+    const findings = await store.doctor()
+    const problems = findings.filter(({ level }) => level === 'problem').map(({ what }) => what)
+    expect(problems.filter((what) => !what.startsWith('fsync is off'))).toEqual([])
+    expect(findings.map(({ what }) => what).join('\n')).toContain('this user does not own the tables')
+    await expect(storeIn(freshSchema(), '', url).open()).rejects.toMatchObject({
+      code: 'STORE_REFUSED',
+      message: expect.stringContaining('may not create') as string,
+    })
+  })
+})
+
+describe('the doctor', () => {
+  it('sees a schema of another version, and settings that lose messages', async () => {
+    const schema = freshSchema()
+    const store = storeIn(schema)
+    await store.open()
+    await server.query(`insert into ${schema}.migration (version, oldest) values (3, 1)`)
+    const whats = (await store.doctor()).map(({ level, what }) => `${level}: ${what}`)
+    expect(whats.join('\n')).toMatch(/warning: the schema has version 3/)
+    expect(whats.join('\n')).toMatch(/problem: fsync is off/)
+    expect(whats.join('\n')).toMatch(/fine: .*PostgreSQL \d+/)
+  })
+})
