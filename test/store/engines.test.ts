@@ -14,6 +14,13 @@ function fromNumber(): Punctual {
   return new Punctual({ store: 5 as never })
 }
 
+function refusal(owners: string): Error {
+  return expect.objectContaining({
+    code: 'OPTION_INVALID',
+    message: expect.stringContaining(`only a ${owners} store has this option`) as string,
+  }) as Error
+}
+
 describe('the table of engines', () => {
   it('no two engines share a name or a scheme', () => {
     const lists = [ENGINES.map(({ name }) => name), ENGINES.flatMap(({ schemes }) => schemes)]
@@ -37,11 +44,6 @@ describe('the table of engines', () => {
   })
 
   it('an option of some engines is refused with another, and with a store object', () => {
-    const refusal = (owners: string): Error =>
-      expect.objectContaining({
-        code: 'OPTION_INVALID',
-        message: expect.stringContaining(`only a ${owners} store has this option`) as string,
-      }) as Error
     expect(() => new Punctual({ store: 'memory:', durability: 'primary' })).toThrow(
       refusal('redis or postgres'),
     )
