@@ -34,6 +34,7 @@ const sizes = values.small ? SIZES.small : SIZES.full
 const HELD = values.small ? 2_000 : 40_000
 const COMMITS = values.small ? 1_600 : 32_000
 const PRODUCERS = 32
+const CYCLES = values.small ? { rounds: 4, size: 1_000 } : { rounds: 20, size: 50_000 }
 
 /** Medians by what was measured and who. */
 const measured = new Map()
@@ -77,6 +78,26 @@ async function drainUnderTransaction() {
     return { 'second/first': first['ms to the last'] / second['ms to the last'] }
   } finally {
     await holder.end()
+    await stage.close()
+  }
+}
+
+/** A queue that turns over for long: as fast at its end as at its beginning, in bounded space. */
+async function turnOver() {
+  const stage = await openStage(await load(OURS), {})
+  try {
+    await stage.openWorkers()
+    const rates = []
+    for (let round = 0; round < CYCLES.rounds; round += 1)
+      rates.push(CYCLES.size / (await burst(stage, CYCLES.size))['ms to the last'])
+    const tenth = Math.max(1, Math.round(CYCLES.rounds / 10))
+    const sum = (list) => list.reduce((total, rate) => total + rate, 0)
+    const bytes = await stage.server.ask("select pg_total_relation_size('punctual.message')")
+    return {
+      'last/first': sum(rates.slice(-tenth)) / sum(rates.slice(0, tenth)),
+      MB: Number(bytes) / 2 ** 20,
+    }
+  } finally {
     await stage.close()
   }
 }
@@ -131,6 +152,7 @@ await measure('W4', {
 await compare('W5', [OURS, FLOOR, GRAPHILE, BOSS])
 await compare('W6', [OURS])
 await measure('held', { [OURS]: drainUnderTransaction })
+await measure('cycles', { [OURS]: turnOver })
 await measure('commits', { [OURS]: () => commit(2), [UNHEARD]: () => commit(0) })
 
 const figure = (what, name, key) => {
@@ -166,6 +188,8 @@ const GOALS = [
   ['W5 sparse p99 / floor', over('W5', P99, OURS, FLOOR), '<=', 2],
   ['idle statements per second and process', figure('W6', OURS, 'calls/s'), '<=', 0.5],
   ['drained under a held transaction, second / first', figure('held', OURS, 'second/first'), '>=', 0.8],
+  ['1,000,000 cycles, last tenth / first', figure('cycles', OURS, 'last/first'), '>=', 0.8],
+  ['MB of the table and its indexes after that', figure('cycles', OURS, 'MB'), '<=', 150],
   [
     '32 producing connections, with listeners / without',
     over('commits', 'commits/s', OURS, UNHEARD),

@@ -36,6 +36,7 @@ export async function startPostgres(freePort) {
   return {
     port,
     directory,
+    ask,
     version: () => ask('show server_version'),
     usedBytes: async () => Number(await ask('select pg_database_size(current_database())')),
     // Statements of clients are transactions of their own; ours, which count too, are few.
