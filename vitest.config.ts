@@ -23,8 +23,8 @@ export default defineConfig({
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
     // Most of a test's time is waiting for servers and processes: three at once keep two cores busy.
     maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     projects: [
       {
         extends: true,

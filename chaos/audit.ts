@@ -13,7 +13,7 @@ import {
   wasDoubted,
   type RepeatReason,
 } from './excuses.ts'
-import { fateOf, isPerhapsTaken, mayActAfter, mayHaveWorked, type Fate } from './fate.ts'
+import { fateOf, isPerhapsTaken, mayActAfter, mayHaveWorked, tookSuccessor, type Fate } from './fate.ts'
 import type { StartLine } from './lines.ts'
 import { NEVER, type Identity, type Message, type Move, type Stories } from './stories.ts'
 
@@ -163,7 +163,12 @@ function findAfterEnd(message: Message, { messages, moves }: Identity, stories: 
       if (move.answer === 'cancelled' && move.asked.call > asked.call)
         ends.push({ at: move.answeredAt, who: asked.who, how: 'it was cancelled' })
     for (const other of messages)
-      if (other.asked.ifExists === 'replace' && other.outcome === 'promised' && other.asked.call > asked.call)
+      if (
+        other.asked.ifExists === 'replace' &&
+        other.outcome === 'promised' &&
+        other.asked.call > asked.call &&
+        !moves.some((move) => tookSuccessor(move, other))
+      )
         ends.push({ at: other.answeredAt, who: asked.who, how: 'it was replaced', by: other })
   }
   return starts.flatMap((start) =>
@@ -222,8 +227,8 @@ function findBadEnds(message: Message): Finding[] {
       failed: dead.attempt === asked.limit + 1,
       lapsed: dead.attempt >= asked.limit + 1,
       timeout: dead.attempt === asked.limit + 1,
-      // A worker that died made no start that counts; an attempt that ended by itself did.
-      expired: asked.ttl !== undefined && ends.every(({ how }) => how === 'dies'),
+      // A worker that died made no start that counts, nor one whose word that it is done reached nobody; a failure did.
+      expired: asked.ttl !== undefined && ends.every(({ how }) => how === 'dies' || how === 'done'),
       'gave up': ends.some(({ how }) => how === 'gave up'),
     }[dead.reason ?? '']
     if (isRight !== true)

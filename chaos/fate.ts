@@ -26,10 +26,13 @@ export function fateOf(message: Message, identity: Identity): Fate {
   )
 }
 
-function takenBack({ asked }: Message, { messages, moves }: Identity): Fate | undefined {
+function takenBack(message: Message, { messages, moves }: Identity): Fate | undefined {
+  const { asked } = message
   const cancels = moves.filter(
     (move) =>
-      move.asked.what === 'cancel' && mayHaveWorked(move, 'cancelled') && mayActAfter(move, asked.call),
+      move.asked.what === 'cancel' &&
+      (mayHaveWorked(move, 'cancelled') || tookSuccessor(move, message)) &&
+      mayActAfter(move, asked.call),
   )
   const replacements = messages.filter(
     (other) =>
@@ -41,6 +44,17 @@ function takenBack({ asked }: Message, { messages, moves }: Identity): Fate | un
   if (cancels.some(({ answeredAt }) => answeredAt < NEVER)) return 'cancelled'
   if (replacements.some(({ answeredAt }) => answeredAt < NEVER)) return 'replaced'
   return cancels.length + replacements.length > 0 ? 'perhaps cancelled or replaced' : undefined
+}
+
+/** A cancel that answers `running` has taken away what was to succeed the one that runs. */
+export function tookSuccessor({ asked: { what, call }, answer }: Move, { asked, starts }: Message): boolean {
+  return (
+    what === 'cancel' &&
+    answer === 'running' &&
+    call > asked.call &&
+    asked.ifExists === 'replace' &&
+    starts.length === 0
+  )
 }
 
 export function mayHaveWorked({ answer, answeredAt }: Move, answerWanted: string): boolean {

@@ -7,6 +7,7 @@ import { format, resolveConfig } from 'prettier'
 const ENTRIES = [
   { title: 'punctual', file: 'index.ts' },
   { title: 'punctual/amqp', file: 'doors/amqp/index.ts' },
+  { title: 'punctual/server', file: 'doors/http/index.ts' },
   { title: 'punctual/testing', file: 'testing/index.ts' },
 ]
 

@@ -9,7 +9,7 @@ export type { FoundControl, FoundLimit } from './queue/controls.ts'
 export type { FoundSchedule, SchedulePage } from './queue/found-schedule.ts'
 export type { Schedules, SetResult } from './queue/schedules.ts'
 export type { FoundWorker } from './queue/workers.ts'
-export type { TopicHandlers, Why, WhyAbout, WhyBy } from './queue/why.ts'
+export type { TopicHandlers, Why, WhyAbout, WhyBy, WhyPaused } from './queue/why.ts'
 export type { AnyTopics, ProduceEntry } from './queue/topics.ts'
 export type { InTransaction, TransactionOption } from './queue/transactions.ts'
 

@@ -48,6 +48,9 @@ export const WHOLE_QUEUE = ''
 /** In intervals: how much earlier than evenly spaced a start may come. */
 const LEEWAY = 0.5
 
+/** A meter that is fuller than it can be by more than this was filled by another clock, or under another rate. */
+const DISBELIEF_MS = 1_000
+
 /** So many topics may have controls: a list of them is never long. */
 export const CONTROLS_MAX = 1_000
 
@@ -94,7 +97,9 @@ export class Meter {
     this.#rate = rate
     this.#now = now
     this.#endsAt = endsAt
-    this.#filledAt = Math.max(now, Math.min(filledAt, now + intervalMs * (burst + LEEWAY)))
+    const most = now + intervalMs * (burst + LEEWAY)
+    // Were it held at the most instead, nothing would start until the clock is where it was.
+    this.#filledAt = filledAt > most + DISBELIEF_MS ? now : Math.max(now, Math.min(filledAt, most))
   }
 
   get filledAt(): number {

@@ -53,6 +53,8 @@ export type Ending =
   | { readonly kind: 'timed out'; readonly timeoutMs: number }
   /** We ended it, and it is not the fault of the message: the worker stops, or its lease was in doubt. */
   | { readonly kind: 'stopped' }
+  /** Who ran it for us, elsewhere, was not heard of in time: as if a lease had lapsed. `lapses`: of those before. */
+  | { readonly kind: 'lapsed'; readonly lapses: number }
 
 export type Outcome =
   | { readonly kind: 'ack'; readonly remember?: RememberedEnd; readonly isOwnWord?: true }
@@ -100,6 +102,8 @@ export function decideOutcome(attempt: number, ending: Ending, policy: RetryPoli
         reason: 'timeout',
         error: `the handler did not end within ${formatDuration(ending.timeoutMs)}`,
       })
+    case 'lapsed':
+      return decideLapse({ attempt, lapses: ending.lapses, policy, chance })
     default:
       return assertNever(ending)
   }

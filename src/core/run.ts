@@ -55,6 +55,8 @@ export type RunEvent =
   | { readonly kind: 'ended'; readonly ending: Ending; readonly hasSeenSignal: boolean }
   /** The worker goes on without waiting for the handler. */
   | { readonly kind: 'abandon' }
+  /** The worker goes, and who runs it elsewhere keeps the lease. */
+  | { readonly kind: 'leave' }
   /** The store has answered the settlement, or it was given up. */
   | { readonly kind: 'answered' }
 
@@ -101,6 +103,7 @@ const BECOMES_DUE: RunStep = [QUEUED, [LEAVE_HOLDING, { kind: 'enqueue' }]]
 const STARTS: RunStep = [RUNNING, [LEAVE_LINE, { kind: 'call' }]]
 const RETURNS: RunStep = [SETTLING, [ENDED, RETURN]]
 const IS_ANSWERED: RunStep = [OVER, [LET_GO]]
+const LEFT: RunStep = [OVER, [ABANDONED, LET_GO]]
 
 export function step(state: RunState, event: RunEvent): RunStep {
   switch (state.name) {
@@ -171,6 +174,8 @@ function stepRunning(state: Running, event: RunEvent): RunStep {
       return isComplete ? [state, NONE] : [{ ...state, isComplete: true }, NONE]
     case 'abandon':
       return [SETTLING, [ABANDONED, isComplete ? COMPLETE : RELEASE]]
+    case 'leave':
+      return LEFT
     default:
       return [state, NONE]
   }
@@ -198,6 +203,8 @@ function stepAborting(state: Aborting, why: Exclude<AbortCause, 'lost'>, event: 
     case 'abandon':
       if (isComplete) return [SETTLING, [ABANDONED, COMPLETE]]
       return [SETTLING, [ABANDONED, why === 'timeout' ? TIME_OUT : RELEASE]]
+    case 'leave':
+      return LEFT
     default:
       return [state, NONE]
   }
@@ -210,7 +217,8 @@ function stepLost(state: Aborting, event: RunEvent): RunStep {
     case 'deadline':
       return [OVER, [ENDED, LET_GO]]
     case 'abandon':
-      return [OVER, [ABANDONED, LET_GO]]
+    case 'leave':
+      return LEFT
     default:
       return [state, NONE]
   }

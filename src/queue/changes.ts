@@ -19,9 +19,13 @@ type OnStore<T> = (store: Store) => Promise<T>
 
 const WAITING_STATES = ['delayed', 'ready'] as const
 
-export function parseCancelCall(which: unknown, options: unknown): OnStore<CancelResult | CancelCounts> {
+export function parseCancelCall(
+  which: unknown,
+  options: unknown,
+  now: number,
+): OnStore<CancelResult | CancelCounts> {
   if (isFilter(which)) {
-    const parsed = [parseFilter(which, WAITING_STATES), parseFilterOptions(options)] as const
+    const parsed = [parseFilter(which, WAITING_STATES, now), parseFilterOptions(options)] as const
     return (store) => cancelAll(store, ...parsed)
   }
   const [id, isRunningToo] = [checkId(which), parseCancel(options)]
@@ -32,9 +36,10 @@ export function parseRescheduleCall(
   which: unknown,
   moment: SpreadMoment,
   options: unknown,
+  now: number,
 ): OnStore<RescheduleResult | RescheduleCounts> {
   if (isFilter(which)) {
-    const parsed = [parseFilter(which, WAITING_STATES), moment, parseFilterOptions(options)] as const
+    const parsed = [parseFilter(which, WAITING_STATES, now), moment, parseFilterOptions(options)] as const
     return (store) => rescheduleAll(store, ...parsed)
   }
   const id = checkId(which)
@@ -42,14 +47,14 @@ export function parseRescheduleCall(
   return async (store) => (await store.reschedule([{ id, when }]))[0] ?? 'missing'
 }
 
-export function parseReviveCall(which: unknown, options: unknown): OnStore<number> {
-  const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'])
+export function parseReviveCall(which: unknown, options: unknown, now: number): OnStore<number> {
+  const filter = Array.isArray(which) ? { ids: checkIds(which) } : parseFilter(which, ['dead'], now)
   const parsed = parseFilterOptions(options)
   return (store) => reviveAll(store, filter, parsed)
 }
 
-export function parsePurgeCall(filter: unknown, options: unknown): OnStore<number> {
-  const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead']), parseFilterOptions(options)] as const
+export function parsePurgeCall(filter: unknown, options: unknown, now: number): OnStore<number> {
+  const parsed = [parseFilter(filter, [...WAITING_STATES, 'dead'], now), parseFilterOptions(options)] as const
   return (store) => purgeAll(store, ...parsed)
 }
 

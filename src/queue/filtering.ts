@@ -110,6 +110,7 @@ async function change(
   const limit = 'ids' in filter ? Infinity : filter.limit
   let [done, running, looked] = [0, 0, 0]
   for await (const { items, scanned } of steps(store, filter, deed.places)) {
+    if (options.signal?.aborted === true) break
     looked += scanned
     const runs = new Set(items.filter(({ state }) => state === 'running').map(({ id }) => id))
     running += runs.size
@@ -135,13 +136,14 @@ async function change(
 async function changeIds(
   store: Store,
   given: readonly string[],
-  { onProgress }: FilterOptions,
+  { onProgress, signal }: FilterOptions,
   { places, act }: Deed,
 ): Promise<ChangeCounts> {
   const ids = [...new Set(given)]
   const size = Math.min(BATCH, store.capabilities.batchMax)
   let [done, running] = [0, 0]
   for (let from = 0; from < ids.length; from += size) {
+    if (signal?.aborted === true) break
     let left: readonly string[] = ids.slice(from, from + size)
     for (const place of places) {
       if (left.length === 0) break

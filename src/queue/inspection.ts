@@ -2,7 +2,7 @@
 import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
-import type { Store, StoredMessage, Successor } from '../store/contract/store.ts'
+import type { Page, Store, StoredMessage, Successor } from '../store/contract/store.ts'
 
 export type FoundMessage = {
   readonly id: string
@@ -62,14 +62,19 @@ export type MessagePage = {
 
 export async function find(store: Store, id: string): Promise<FoundMessage | undefined> {
   const [found] = (await store.inspect({ ids: [id] })).items
-  return found === undefined ? undefined : present(found)
+  return found === undefined ? undefined : presentMessage(found)
 }
 
-/** One page, perhaps across several states; never more than one call for each of them. */
 export async function list(store: Store, parsed: ParsedList): Promise<MessagePage> {
+  const page = await listStored(store, parsed)
+  return { ...page, items: page.items.map((item) => presentMessage(item)) }
+}
+
+/** One page as it is stored, perhaps across several states; never more than one call for each of them. */
+export async function listStored(store: Store, parsed: ParsedList): Promise<Page> {
   if ('ids' in parsed) return listIds(store, parsed.ids)
   const { walks, search, limit, cursor } = parsed
-  const items: FoundMessage[] = []
+  const items: StoredMessage[] = []
   let scanned = 0
   let inner = cursor
   for (const [i, walk] of walks.entries()) {
@@ -80,7 +85,7 @@ export async function list(store: Store, parsed: ParsedList): Promise<MessagePag
       ...(inner === undefined ? {} : { cursor: inner }),
     })
     scanned += page.scanned
-    items.push(...page.items.map(present))
+    items.push(...page.items)
     if (page.cursor !== undefined) return { items, cursor: makeCursor(walk, page.cursor), scanned }
     inner = undefined
     const next = walks[i + 1]
@@ -91,23 +96,29 @@ export async function list(store: Store, parsed: ParsedList): Promise<MessagePag
   return { items, scanned }
 }
 
-async function listIds(store: Store, ids: readonly string[]): Promise<MessagePage> {
+async function listIds(store: Store, ids: readonly string[]): Promise<Page> {
   const { batchMax } = store.capabilities
-  const items: FoundMessage[] = []
+  const items: StoredMessage[] = []
   for (let from = 0; from < ids.length; from += batchMax) {
     const page = await store.inspect({ ids: ids.slice(from, from + batchMax) })
-    items.push(...page.items.filter(({ state }) => state !== 'completed').map(present))
+    items.push(...page.items.filter(({ state }) => state !== 'completed'))
   }
   return { items, scanned: ids.length }
 }
 
-function present(message: StoredMessage): FoundMessage {
+type ReadBody = { readonly payload: unknown; readonly unreadable?: string }
+
+/** `read`: its payload, where the caller has another use for the stored text. */
+export function presentMessage(
+  message: StoredMessage,
+  read: ReadBody = readPayload(message.body),
+): FoundMessage {
   const { id, topic, state, dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, until } = message
   const ttlMs = decodePolicy(message.meta)?.ttlMs
   return {
     id,
     topic,
-    ...readPayload(message.body),
+    ...read,
     state,
     priority: priorityName(message.priority),
     ...(message.tags.length === 0 ? {} : { tags: message.tags }),
@@ -148,7 +159,7 @@ function presentEnd({
   return { outcome, ...(value === undefined ? {} : { result: value }), rememberedUntil: until }
 }
 
-function readPayload(body: string): { payload: unknown; unreadable?: string } {
+function readPayload(body: string): ReadBody {
   try {
     return { payload: decodePayload(body) }
   } catch {

@@ -21,6 +21,7 @@ import { readForecast, type DueForecast } from './forecast.ts'
 import type { CancelCounts, CancelResult, RescheduleCounts } from './filtering.ts'
 import { find, list, type FoundMessage, type MessagePage } from './inspection.ts'
 import { makeLane } from './handling.ts'
+import { showInsides } from './insides.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/events.ts'
 import type { Handler, ProduceArguments } from '../runtime/handler.ts'
@@ -74,6 +75,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     this.#lanes = new Lanes(settings.concurrency)
     this.#gauge = new LatenessGauge(settings.clock.monotonic())
     this.schedules = new Schedules(settings, () => this.#open())
+    showInsides(this, { settings, open: () => this.#open(), openProducer: () => this.#openProducer() })
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */
@@ -111,7 +113,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     which: string | Filter,
     options?: CancelOptions | FilterOptions,
   ): Promise<CancelResult | CancelCounts> {
-    const cancel = parseCancelCall(which, options)
+    const cancel = parseCancelCall(which, options, this.#settings.clock.now())
     return cancel(await this.#open())
   }
 
@@ -123,7 +125,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     when: RescheduleOptions,
     options?: FilterOptions,
   ): Promise<RescheduleResult | RescheduleCounts> {
-    const reschedule = parseRescheduleCall(which, parseReschedule(when, this.#settings.clock.now()), options)
+    const now = this.#settings.clock.now()
+    const reschedule = parseRescheduleCall(which, parseReschedule(when, now), options, now)
     return reschedule(await this.#open())
   }
 
@@ -138,13 +141,13 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   /** Dead messages start anew, due now; answers how many. */
   async revive(which: readonly string[] | Filter, options?: FilterOptions): Promise<number> {
-    const revive = parseReviveCall(which, options)
+    const revive = parseReviveCall(which, options, this.#settings.clock.now())
     return revive(await this.#open())
   }
 
   /** Removes messages that do not run; answers how many. */
   async purge(filter: Filter, options?: FilterOptions): Promise<number> {
-    const purge = parsePurgeCall(filter, options)
+    const purge = parsePurgeCall(filter, options, this.#settings.clock.now())
     return purge(await this.#open())
   }
 

@@ -2,7 +2,7 @@
 import { assertNever } from '../core/errors.ts'
 import type { RememberedOutcome } from '../core/message.ts'
 import type { Store, StoredMessage } from '../store/contract/store.ts'
-import { limitsOf, pauseOf, readControls, type FoundControl } from './controls.ts'
+import { limitsOf, pauseOf, readControls, type ControlsInForce, type FoundControl } from './controls.ts'
 import { countDueBefore } from './forecast.ts'
 import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
 
@@ -10,22 +10,22 @@ import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
 export type Why =
   /** Never produced here, or completed, cancelled or purged. */
   | { readonly kind: 'unknown'; readonly id: string }
-  | (WhyAbout & { readonly kind: 'not-due'; readonly handlers?: TopicHandlers })
+  | (WhyAbout & {
+      readonly kind: 'not-due'
+      /** So that it would not start if it were due. */
+      readonly paused?: WhyPaused
+      readonly handlers?: TopicHandlers
+    })
   /** Its last attempt failed; the next one is due at `dueAt`. */
   | (WhyAbout & {
       readonly kind: 'retry'
       readonly error: string
       readonly lapses: number
+      readonly paused?: WhyPaused
       readonly handlers?: TopicHandlers
     })
-  /** It is due, and its topic is paused, or the whole queue (`isWholeQueue`). */
-  | (WhyAbout & {
-      readonly kind: 'paused'
-      readonly isWholeQueue: boolean
-      /** Epoch milliseconds; absent until somebody resumes it. */
-      readonly until?: number
-      readonly handlers?: TopicHandlers
-    })
+  /** It is due, and its topic or the whole queue is paused. */
+  | (WhyAbout & WhyPaused & { readonly kind: 'paused'; readonly handlers?: TopicHandlers })
   /** It is due, and the limit of its topic, or of the whole queue, lets no more start now, or so many at a time. */
   | (WhyAbout & {
       readonly kind: 'limited'
@@ -72,6 +72,13 @@ export type WhyAbout = {
   readonly attempt: number
 }
 
+/** Its topic is paused, or the whole queue (`isWholeQueue`). */
+export type WhyPaused = {
+  readonly isWholeQueue: boolean
+  /** Epoch milliseconds; absent until somebody resumes it. */
+  readonly until?: number
+}
+
 /** Who has it; `worker` unless it has been gone for an hour. */
 export type WhyBy = { readonly owner: string; readonly worker?: FoundWorker }
 
@@ -100,19 +107,26 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
 }
 
 async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {
-  const handlers = summary(handlersOf(about.topic, await readWorkers(store)))
-  if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...handlers }
-  return { kind: 'retry', ...about, error, lapses, ...handlers }
+  const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
+  const paused = whyPaused(controls, about.topic)
+  const more = {
+    ...(paused === undefined ? {} : { paused }),
+    ...summary(handlersOf(about.topic, workers)),
+  }
+  if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...more }
+  return { kind: 'retry', ...about, error, lapses, ...more }
+}
+
+function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefined {
+  const stopped = pauseOf(controls, topic)
+  return stopped && { isWholeQueue: stopped.topic === undefined, ...stopped.paused }
 }
 
 async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
   const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
   const handlers = handlersOf(about.topic, workers)
-  const stopped = pauseOf(controls, about.topic)
-  if (stopped !== undefined) {
-    const isWholeQueue = stopped.topic === undefined
-    return { kind: 'paused', ...about, isWholeQueue, ...stopped.paused, ...summary(handlers) }
-  }
+  const paused = whyPaused(controls, about.topic)
+  if (paused !== undefined) return { kind: 'paused', ...about, ...paused, ...summary(handlers) }
   if (handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }

@@ -157,9 +157,9 @@ export class Consumers {
   /**
    * What the keeper heard. `lost`: the lease is somebody else's, nothing more is written for this run. `doubt`: it is over
    * by our clock and the store does not answer; should the handler finish all the same, the fence decides whether that
-   * counts. `cancel`: what has not started goes back, what runs is told to end.
+   * counts. `cancel`: what has not started goes back, what runs is told to end. `leave`: it runs on elsewhere.
    */
-  tell(run: Run, kind: 'lost' | 'doubt' | 'cancel'): void {
+  tell(run: Run, kind: 'lost' | 'doubt' | 'cancel' | 'leave'): void {
     this.#feed(run, { kind })
   }
 

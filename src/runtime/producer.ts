@@ -21,10 +21,13 @@ export type Draft = {
   readonly hasOwnId: boolean
 }
 
+/** What became of a draft: `kept` is one that found its id taken, and was left out. */
+export type Produced = { readonly id: string; readonly outcome: 'stored' | 'kept' | 'replaced' }
+
 /** A call of `produce` that waits for its answer. */
 type PendingProduce = {
   readonly draft: Draft
-  readonly resolve: (id: string) => void
+  readonly resolve: (id: string, outcome: Produced['outcome']) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -67,10 +70,27 @@ export class Producer {
     })
   }
 
+  /** The same, and tells what became of it. */
+  produceOne(draft: Draft): Promise<Produced> {
+    return new Promise((resolve, reject) => {
+      this.#turn.add({ draft, resolve: (id, outcome) => resolve({ id, outcome }), reject })
+    })
+  }
+
   /** Resolves to the ids in order. Rejects if any was refused; the others are stored all the same. */
   async produceMany(drafts: readonly Draft[]): Promise<string[]> {
     const ids: string[] = []
     const refusals: UsageError[] = []
+    for (const result of await this.produceEach(drafts))
+      if (result instanceof UsageError) refusals.push(result)
+      else ids.push(result.id)
+    if (refusals[0] !== undefined) throw summary(refusals[0], refusals.length, drafts.length)
+    return ids
+  }
+
+  /** What became of each, in order: those that were refused do not keep the others from being stored. */
+  async produceEach(drafts: readonly Draft[]): Promise<(Produced | UsageError)[]> {
+    const answers: (Produced | UsageError)[] = []
     const batches = drafts.length === 0 ? [] : cutBatches(drafts, this.#limits)
     let next = 0
     let from = 0
@@ -81,15 +101,15 @@ export class Producer {
         from += batch.length
         const results = await this.#put(batch)
         for (const [i, draft] of batch.entries()) {
-          const id = results[i] === 'stored' ? draft.message.id : await this.#conclude(draft, results[i])
-          if (typeof id === 'string') ids[start + i] = id
-          else refusals.push(id)
+          answers[start + i] =
+            results[i] === 'stored'
+              ? { id: draft.message.id, outcome: 'stored' }
+              : await this.#conclude(draft, results[i])
         }
       }
     }
     await this.#track(Promise.all(Array.from({ length: PARALLEL_BATCHES }, work)))
-    if (refusals[0] !== undefined) throw summary(refusals[0], refusals.length, drafts.length)
-    return ids
+    return answers
   }
 
   /** Resolves when everything handed over so far was answered. */
@@ -104,10 +124,10 @@ export class Producer {
       const results = await this.#put(calls.map(({ draft }) => draft))
       for (const [i, { draft, resolve, reject }] of calls.entries()) {
         const result = results[i]
-        if (result === 'stored') resolve(draft.message.id)
+        if (result === 'stored') resolve(draft.message.id, 'stored')
         else
           this.#conclude(draft, result).then(
-            (id) => (typeof id === 'string' ? resolve(id) : reject(id)),
+            (answer) => (answer instanceof UsageError ? reject(answer) : resolve(answer.id, answer.outcome)),
             reject,
           )
       }
@@ -127,17 +147,22 @@ export class Producer {
     }
   }
 
-  /** The id under which the message is known, or why it was refused. */
-  async #conclude(draft: Draft, result: PutResult | undefined): Promise<string | UsageError> {
-    const { message, ifExists, hasOwnId } = draft
+  /** What became of it, or why it was refused. */
+  async #conclude(draft: Draft, result: PutResult | undefined): Promise<Produced | UsageError> {
+    const {
+      message: { id },
+      ifExists,
+      hasOwnId,
+    } = draft
     switch (result) {
       case 'stored':
+        return { id, outcome: 'stored' }
       case 'replaced':
       case 'succeeds':
-        return message.id
+        return { id, outcome: 'replaced' }
       case 'duplicate':
         if (!hasOwnId) return this.#resolveClash(draft)
-        return ifExists === 'fail' ? idExists(message.id) : message.id
+        return ifExists === 'fail' ? idExists(id) : { id, outcome: 'kept' }
       case undefined:
         throw new InvariantError('the store answered fewer messages than it was given')
       default:
@@ -146,12 +171,12 @@ export class Producer {
   }
 
   /** Our generated id exists. If that is our own message (a call that the network doubled), all is well. */
-  async #resolveClash(draft: Draft): Promise<string | UsageError> {
+  async #resolveClash(draft: Draft): Promise<Produced | UsageError> {
     for (let tries = 0; tries < CLASHES_MAX; tries += 1) {
       const { message } = draft
       const [found] = (await this.#store.inspect({ ids: [message.id] })).items
       if (found === undefined || (found.topic === message.topic && found.body === message.body))
-        return message.id
+        return { id: message.id, outcome: 'stored' }
       const id = makeId(this.#clock.now(), this.#random.next(), this.#random.next())
       draft = { ...draft, message: { ...message, id } }
       const [result] = await this.#put([draft])

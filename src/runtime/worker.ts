@@ -175,6 +175,11 @@ export class Runtime {
     this.#scheduler.room()
   }
 
+  /** Messages that run elsewhere: more of them could be handed out now. */
+  demandGrew(): void {
+    this.#dispatcher.noteRoom()
+  }
+
   #hear({ kind }: WakeUp): void {
     if (kind === 'controls') this.#controls.look()
     // Which message is to be cancelled, the store says with the next extension.

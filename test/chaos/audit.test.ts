@@ -178,6 +178,23 @@ describe('the auditor: after the end', () => {
     expect(replaced(3_000, 3_002)).toEqual([expect.stringMatching(/^P4 x#1: .*after it was replaced/)])
   })
 
+  it('P4: a cancel that answers `running` takes the successor away, and what runs goes on', () => {
+    const history = (answer: string): History =>
+      produced()
+        .produced(2, { at: 102, ifExists: 'replace' })
+        .promised(2, { at: 103 })
+        .asked('cancel', 3, { at: 104 })
+        .answered(3, answer, { at: 105 })
+        .started(1, { at: 3_000 })
+        .ended(1, 'done', { at: 3_001 })
+        .heard('completed', 1, { at: 3_002 })
+    expect(findingsIn(history('running'))).toEqual([])
+    expect(findingsIn(history('missing'))).toEqual([
+      expect.stringMatching(/^P4 x#1: .*after it was replaced/),
+      expect.stringMatching(/^P2 x#2: .*never seen again/),
+    ])
+  })
+
   it('P5: refused, and run all the same; or refused for an id that nobody had', () => {
     const history = new History()
       .produced(1, { at: 100, ifExists: 'fail' })
@@ -292,6 +309,20 @@ describe('the auditor: the dead', () => {
     expect(died('failed', 2)).toEqual([expect.stringMatching(/^P6 .*dead, failed, at attempt 2/)])
     expect(died('gave up', 1)).toHaveLength(1)
     expect(died('expired', 1)).toHaveLength(1)
+  })
+
+  it('P6: expired after an end that its worker could tell nobody, and not after a failure', () => {
+    const expired = (how: 'done' | 'threw'): string[] =>
+      findingsIn(
+        new History()
+          .produced(1, { at: 100, ttl: 50 })
+          .promised(1, { at: 101 })
+          .started(1, { at: 110 })
+          .ended(1, how, { at: 111 })
+          .found('buried', { at: 900, attempt: 2, reason: 'expired' }),
+      )
+    expect(expired('done')).toEqual([])
+    expect(expired('threw')).toEqual([expect.stringMatching(/^P6 .*dead, expired/)])
   })
 
   it('P8: completed and dead is one too many', () => {

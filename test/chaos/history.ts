@@ -12,7 +12,10 @@ export class History {
 
   produced(
     call: number,
-    { at, ...more }: Times & { delay?: number; ifExists?: IfExists; limit?: number; isCalm?: boolean },
+    {
+      at,
+      ...more
+    }: Times & { delay?: number; ifExists?: IfExists; limit?: number; ttl?: number; isCalm?: boolean },
   ): this {
     return this.#add({
       what: 'produce',

@@ -65,6 +65,7 @@ export async function runCommandHere(
     store: 'model:',
     storeName: 'model:',
     queueName: 'default',
+    env,
     input: Readable.from([]),
     out: new Output(stdout as unknown as WriteStream, env),
     err: new Output(stderr as unknown as WriteStream, env),

@@ -46,6 +46,7 @@ const EVENTS: Readonly<Record<string, RunEvent>> = {
   threw: { kind: 'ended', ending: BOOM, hasSeenSignal: false },
   'threw, seen': { kind: 'ended', ending: BOOM, hasSeenSignal: true },
   abandon: { kind: 'abandon' },
+  leave: { kind: 'leave' },
   answered: { kind: 'answered' },
 }
 
@@ -78,6 +79,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude threw',
     'threw, seen': 'settling: ended, conclude threw',
     abandon: 'settling: abandoned, settle release',
+    leave: 'over: abandoned, let go',
   },
   'running, complete': {
     deadline: 'timeout, complete: abort timeout',
@@ -90,6 +92,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude own word',
     'threw, seen': 'settling: ended, conclude own word',
     abandon: 'settling: abandoned, conclude own word',
+    leave: 'over: abandoned, let go',
   },
   timeout: {
     deadline: 'settling: ended, time out',
@@ -100,6 +103,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, time out',
     'threw, seen': 'settling: ended, time out',
     abandon: 'settling: abandoned, time out',
+    leave: 'over: abandoned, let go',
   },
   'timeout, complete': {
     deadline: 'settling: ended, conclude own word',
@@ -109,6 +113,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude own word',
     'threw, seen': 'settling: ended, conclude own word',
     abandon: 'settling: abandoned, conclude own word',
+    leave: 'over: abandoned, let go',
   },
   stop: {
     lost: 'lost: report lost, abort lost',
@@ -118,6 +123,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, settle release',
     'threw, seen': 'settling: ended, settle release',
     abandon: 'settling: abandoned, settle release',
+    leave: 'over: abandoned, let go',
   },
   'stop, complete': {
     lost: 'lost, complete: report lost, abort lost',
@@ -126,6 +132,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude own word',
     'threw, seen': 'settling: ended, conclude own word',
     abandon: 'settling: abandoned, conclude own word',
+    leave: 'over: abandoned, let go',
   },
   doubt: {
     deadline: 'timeout: abort timeout',
@@ -138,6 +145,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, settle release',
     'threw, seen': 'settling: ended, settle release',
     abandon: 'settling: abandoned, settle release',
+    leave: 'over: abandoned, let go',
   },
   'doubt, complete': {
     deadline: 'timeout, complete: abort timeout',
@@ -149,6 +157,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude own word',
     'threw, seen': 'settling: ended, conclude own word',
     abandon: 'settling: abandoned, conclude own word',
+    leave: 'over: abandoned, let go',
   },
   cancel: {
     deadline: 'settling: ended, settle release',
@@ -159,6 +168,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, settle release',
     'threw, seen': 'settling: ended, settle release',
     abandon: 'settling: abandoned, settle release',
+    leave: 'over: abandoned, let go',
   },
   'cancel, complete': {
     deadline: 'settling: ended, conclude own word',
@@ -168,6 +178,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     threw: 'settling: ended, conclude own word',
     'threw, seen': 'settling: ended, conclude own word',
     abandon: 'settling: abandoned, conclude own word',
+    leave: 'over: abandoned, let go',
   },
   lost: lostRow(),
   'lost, complete': lostRow(),
@@ -183,6 +194,7 @@ function lostRow(): Readonly<Record<string, string>> {
     threw: 'over: ended, let go',
     'threw, seen': 'over: ended, let go',
     abandon: 'over: abandoned, let go',
+    leave: 'over: abandoned, let go',
   }
 }
 

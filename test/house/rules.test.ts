@@ -69,9 +69,11 @@ const MAY_USE: Record<string, readonly string[]> = {
   ],
   'doors/shared': ['index.ts', 'core'],
   'doors/amqp': ['index.ts', 'core', 'clock.ts', 'random.ts'],
+  'doors/http': ['doors/shared', 'index.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
   'doors/cli': [
     'doors/shared',
     'doors/amqp',
+    'doors/http',
     'index.ts',
     'queue',
     'store/engines.ts',

@@ -75,11 +75,19 @@ describe('pauses and limits are shown', () => {
     expect(await queue.why('x2')).toMatchObject({ kind: 'in-line' })
   })
 
-  it('a message that is not due is not due, paused or not', async () => {
-    const queue = makeWorld(SHARED).queue()
+  it('a message that is not due is not due, paused or not; a pause is told beside it', async () => {
+    const { clock, queue: make } = makeWorld(SHARED)
+    const queue = make()
     await queue.produce('t', 1, { id: 'x', delay: '1h' })
     await queue.pause('t')
-    expect(await queue.why('x')).toMatchObject({ kind: 'not-due' })
+    expect(await queue.why('x')).toMatchObject({ kind: 'not-due', paused: { isWholeQueue: false } })
+    await queue.resume('t')
+    expect(await queue.why('x')).not.toHaveProperty('paused')
+    await queue.pause(undefined, { until: '2h' })
+    expect(await queue.why('x')).toMatchObject({
+      kind: 'not-due',
+      paused: { isWholeQueue: true, until: clock.now() + 7_200_000 },
+    })
   })
 
   it('by workers: topics of theirs that are paused', async () => {

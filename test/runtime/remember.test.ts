@@ -36,6 +36,27 @@ it('P5: while it is remembered, the same id is not done again; then it is', asyn
   expect(done).toEqual([1, 4])
 })
 
+it('P5: what is skipped is remembered as skipped', async () => {
+  const { clock, queue: make } = makeWorld()
+  const queue = make()
+  const options = { id: 'x', remember: '1h', ttl: '1m', ifExpired: 'skip' } as const
+  await queue.produce('remind', 'late', options)
+  await clock.advance('2m')
+  const ran: unknown[] = []
+  queue.handle('remind', ({ payload }) => void ran.push(payload))
+  await queue.start()
+  await clock.advance('1s')
+  expect(await queue.get('x')).toMatchObject({ state: 'completed', outcome: 'skipped' })
+  expect(await queue.why('x')).toMatchObject({ kind: 'completed', outcome: 'skipped' })
+  await queue.produce('remind', 'again', options)
+  await clock.advance('59m')
+  expect([ran, await queue.get('x')]).toEqual([[], expect.objectContaining({ outcome: 'skipped' })])
+  await clock.advance('1m')
+  await queue.produce('remind', 'anew', options)
+  await clock.advance('1s')
+  expect(ran).toEqual(['anew'])
+})
+
 it('P5: replace does it again at once, and forgets the first', async () => {
   const { clock, queue: make } = makeWorld()
   const queue = make()

@@ -38,6 +38,22 @@ describe('the type of a payload follows from its topic', () => {
     queue.handle('order.open', () => {})
   })
 
+  it('in a follow-up, as in produce', () => {
+    const queue = new Punctual<Topics>('memory:')
+    queue.handle('tick', async ({ followUp }) => {
+      expectTypeOf(followUp('tick')).resolves.toEqualTypeOf<string>()
+      await followUp('mail.send', { to: 'x' }, { delay: '2d', ifExists: 'replace' })
+      // @ts-expect-error: a payload of another form
+      await followUp('order.close', { orderId: '42' })
+      // @ts-expect-error: this topic needs a payload
+      await followUp('order.close')
+      // @ts-expect-error: no such topic
+      await followUp('order.open', { orderId: 42 })
+      // @ts-expect-error: whether the id exists is known only when the attempt completes
+      await followUp('tick', undefined, { ifExists: 'fail' })
+    })
+  })
+
   it('in produceMany, entry by entry', () => {
     const queue = new Punctual<Topics>('memory:')
     void queue.produceMany([

@@ -1,8 +1,9 @@
 /** Which messages a caller means in `cancel`, `reschedule`, `revive` and `purge`, checked and normalised. */
-import { parseDuration, type Duration } from './duration.ts'
+import type { Duration, Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkId, checkTag, checkTopic, type MessageState } from '../message.ts'
+import { checkId, checkTag, type MessageState } from '../message.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
+import { parseSearch, type Search } from './search.ts'
 
 /** By id, or all that fit: with at least one of `state`, `topic` and `tag`, so that it never means "everything". */
 export type Filter =
@@ -14,6 +15,14 @@ export type Filter =
       tag?: string
       /** Dead for at least this long, or, in any other state, produced at least this long ago. */
       olderThan?: Duration
+      /** Due at or after this moment. */
+      dueFrom?: Moment
+      /** Due before this moment. */
+      dueUntil?: Moment
+      /** How the id begins. */
+      idPrefix?: string
+      /** A part of the payload as it is stored, in JSON. */
+      text?: string
       /** At most so many are changed. */
       limit?: number
     }
@@ -28,6 +37,8 @@ export type FilterOptions = {
   dryRun?: boolean
   /** Called after each step: a filter is worked off some hundred messages at a time. */
   onProgress?: (progress: FilterProgress) => void
+  /** Ends it after the step that is under way; what is done stays done, and is answered. */
+  signal?: AbortSignal
 }
 
 export type FilterProgress = {
@@ -44,23 +55,34 @@ export type Selection = {
   /** Undefined: the caller named none. */
   readonly state: MessageState | undefined
   readonly tag: string | undefined
-  readonly search: { readonly topic?: string; readonly olderThanMs?: number }
+  readonly search: Search
   readonly limit: number
 }
 
 export const IDS_MAX = 10_000
 
-const FILTER_KEYS = ['ids', 'state', 'topic', 'tag', 'olderThan', 'limit'] as const
+const FILTER_KEYS = [
+  'ids',
+  'state',
+  'topic',
+  'tag',
+  'olderThan',
+  'dueFrom',
+  'dueUntil',
+  'idPrefix',
+  'text',
+  'limit',
+] as const
 
 /** `states`: those that the call can change. */
-export function parseFilter(value: unknown, states: readonly MessageState[]): ParsedFilter {
+export function parseFilter(value: unknown, states: readonly MessageState[], now: number): ParsedFilter {
   const { ids, ...given } = checkRecord(value, 'filter', FILTER_KEYS)
-  const { state, topic, tag, olderThan, limit } = given
+  const { state, tag, limit, ...search } = given
   if (ids !== undefined) {
     if (Object.values(given).every((part) => part === undefined)) return { ids: checkIds(ids) }
     throw filterInvalid('a filter has "ids" beside other parts; give { ids } alone.', value)
   }
-  if (state === undefined && topic === undefined && tag === undefined)
+  if (state === undefined && search.topic === undefined && tag === undefined)
     throw filterInvalid(
       'a filter is { ids }, or has at least one of state, topic and tag; it never means "everything".',
       value,
@@ -68,10 +90,7 @@ export function parseFilter(value: unknown, states: readonly MessageState[]): Pa
   return {
     state: state === undefined ? undefined : parseOneOf(state, 'state', states),
     tag: tag === undefined ? undefined : checkTag(tag),
-    search: {
-      ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
-      ...(olderThan === undefined ? {} : { olderThanMs: parseDuration(olderThan, 'olderThan') }),
-    },
+    search: parseSearch(search, now),
     limit:
       limit === undefined ? Infinity : parseInteger(limit, 'limit', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   }
@@ -83,7 +102,15 @@ export function parseCancel(options: unknown): boolean {
 }
 
 export function parseFilterOptions(options: unknown): FilterOptions {
-  const { dryRun, onProgress } = checkRecord(options ?? {}, 'options', ['dryRun', 'onProgress'])
+  const { dryRun, onProgress, signal } = checkRecord(options ?? {}, 'options', [
+    'dryRun',
+    'onProgress',
+    'signal',
+  ])
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw new UsageError('OPTION_INVALID', `signal is ${describe(signal)}; give an AbortSignal.`, {
+      value: signal,
+    })
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw new UsageError('OPTION_INVALID', `onProgress is ${describe(onProgress)}; give a function.`, {
       value: onProgress,
@@ -91,6 +118,7 @@ export function parseFilterOptions(options: unknown): FilterOptions {
   return {
     ...(dryRun === undefined ? {} : { dryRun: checkBoolean(dryRun, 'dryRun') }),
     ...(onProgress === undefined ? {} : { onProgress: onProgress as (progress: FilterProgress) => void }),
+    ...(signal === undefined ? {} : { signal }),
   }
 }
 

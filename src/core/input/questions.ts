@@ -1,9 +1,10 @@
 /** What a caller wants to see: the options of `list`, `stats` and `forecast`, checked and normalised. */
 import { DELAY_MS_MAX, parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkTag, checkTopic, ID_BYTES_MAX, isName, MESSAGE_STATES, type MessageState } from '../message.ts'
+import { checkTag, checkTopic, MESSAGE_STATES, type MessageState } from '../message.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 import { checkIds } from './filter.ts'
+import { parseSearch, type Search } from './search.ts'
 
 export type ListOptions = {
   /** These, at most 1,000, in this order; goes with no other option. */
@@ -43,16 +44,6 @@ export type ListWalk =
   | { readonly state: MessageState; readonly tag?: never }
   | { readonly tag: string; readonly state?: MessageState }
 
-/** What is looked for, in the words of the contract. */
-export type Search = {
-  readonly topic?: string
-  readonly olderThanMs?: number
-  readonly dueFrom?: number
-  readonly dueUntil?: number
-  readonly idPrefix?: string
-  readonly text?: string
-}
-
 const LIST_KEYS = [
   'ids',
   'state',
@@ -68,7 +59,6 @@ const LIST_KEYS = [
 ] as const
 const LIST_LIMIT_DEFAULT = 100
 const LIST_LIMIT_MAX = 1_000
-const TEXT_LENGTH_MAX = 1_000
 
 export function parseList(options: unknown, now: number): ParsedList {
   const { ids, ...given } = checkRecord(options ?? {}, 'options', LIST_KEYS)
@@ -105,39 +95,6 @@ function parseWalks(state: unknown, tag: unknown): readonly [ListWalk, ...ListWa
   if (named !== undefined) return [{ state: named }]
   const [first, ...others] = MESSAGE_STATES
   return [{ state: first }, ...others.map((one) => ({ state: one }))]
-}
-
-function parseSearch(
-  given: { readonly [K in Exclude<keyof Search, 'olderThanMs'> | 'olderThan']?: unknown },
-  now: number,
-): Search {
-  const { topic, olderThan, dueFrom, dueUntil, idPrefix, text } = given
-  return {
-    ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
-    ...(olderThan === undefined ? {} : { olderThanMs: parseDuration(olderThan, 'olderThan') }),
-    ...(dueFrom === undefined ? {} : { dueFrom: parseMoment(dueFrom, 'dueFrom', now) }),
-    ...(dueUntil === undefined ? {} : { dueUntil: parseMoment(dueUntil, 'dueUntil', now) }),
-    ...(idPrefix === undefined ? {} : { idPrefix: parsePrefix(idPrefix) }),
-    ...(text === undefined ? {} : { text: parseText(text) }),
-  }
-}
-
-function parsePrefix(value: unknown): string {
-  if (isName(value, ID_BYTES_MAX)) return value
-  throw new UsageError(
-    'ID_INVALID',
-    `idPrefix is ${describe(value)}; give a text of 1 to ${ID_BYTES_MAX} bytes without control characters.`,
-    { value },
-  )
-}
-
-function parseText(value: unknown): string {
-  if (typeof value === 'string' && value.length > 0 && value.length <= TEXT_LENGTH_MAX) return value
-  throw new UsageError(
-    'OPTION_INVALID',
-    `text is ${describe(value)}; give a text of 1 to ${TEXT_LENGTH_MAX} characters.`,
-    { value },
-  )
 }
 
 type Walks = Extract<ParsedList, { readonly walks: unknown }>

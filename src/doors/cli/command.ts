@@ -37,6 +37,7 @@ export type Call<O extends OptionSpecs = OptionSpecs> = {
   /** The same for people's eyes. */
   readonly storeName: string
   readonly queueName: string
+  readonly env: NodeJS.ProcessEnv
   readonly input: Input
   readonly out: Output
   readonly err: Output

@@ -83,6 +83,7 @@ async function runCommand(
       store,
       storeName: printable(withoutPasswords(store)),
       queueName,
+      env,
       input,
       out,
       err,

@@ -64,6 +64,8 @@ export function attempt(run: Run, parts: AttemptParts): void {
 }
 
 function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
+  const { remote } = run.lane
+  if (remote !== undefined) return remote.start(run, (ending) => parts.ended(run, ending))
   let result: unknown
   try {
     result = run.lane.handler(new RunMessage(run, payload, parts))

@@ -19,6 +19,7 @@
 import type { HandleSettings } from '../../core/input/handle-options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
 import type { DueMoment } from '../../core/input/request.ts'
+import type { Ending } from '../../core/outcome.ts'
 import { PRIORITIES } from '../../core/message.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Handler } from '../handler.ts'
@@ -38,6 +39,13 @@ const DURATION_MS_MIN = 0.02
 export type OwnEnd = { readonly again: DueMoment | undefined; readonly carried: Carried }
 export type OwnHandler = (lease: Lease, payload: unknown, latenessMs: number) => Promise<OwnEnd>
 
+/** Messages of a lane that are run elsewhere: how many more can be handed out now, and who hands out one. */
+export type RemoteHands = {
+  readonly demand: () => number
+  /** Takes one off the demand. `end` is called once, with how it ended. */
+  readonly start: (run: Run, end: (ending: Ending) => void) => void
+}
+
 export class Lane {
   readonly topic: string
   readonly handler: Handler
@@ -45,6 +53,8 @@ export class Lane {
   readonly schema: StandardSchema | undefined
   /** Of a topic of our own: it takes no slot from users, and nothing is told of its messages. */
   readonly own: OwnHandler | undefined
+  /** Of a topic that is run elsewhere: nothing is fetched ahead of its demand. */
+  readonly remote: RemoteHands | undefined
   /** Its place among the lanes. */
   index = 0
   running = 0
@@ -67,13 +77,14 @@ export class Lane {
     topic: string,
     handler: Handler,
     settings: HandleSettings,
-    { schema, own }: { schema?: StandardSchema | undefined; own?: OwnHandler } = {},
+    { schema, own, remote }: LaneKind = {},
   ) {
     this.topic = topic
     this.handler = handler
     this.settings = settings
     this.schema = schema
     this.own = own
+    this.remote = remote
   }
 
   /** Due, and waiting for a slot. */
@@ -143,6 +154,12 @@ export class Lane {
   }
 }
 
+export type LaneKind = {
+  readonly schema?: StandardSchema | undefined
+  readonly own?: OwnHandler
+  readonly remote?: RemoteHands
+}
+
 /** How much can be fetched, at one moment. */
 export type Survey = {
   /** In all, without lanes of our own. */
@@ -155,7 +172,7 @@ export type Survey = {
 }
 
 export class Lanes {
-  readonly #slots: number
+  readonly #slots: () => number
   readonly #byTopic = new Map<string, Lane>()
   readonly #all: Lane[] = []
   readonly #users: Lane[] = []
@@ -163,8 +180,9 @@ export class Lanes {
   #running = 0
   #idle = 0
 
-  constructor(slots: number) {
-    this.#slots = slots
+  /** How many handlers run at once; a function where that changes. */
+  constructor(slots: number | (() => number)) {
+    this.#slots = typeof slots === 'number' ? () => slots : slots
   }
 
   add(lane: Lane): void {
@@ -201,7 +219,7 @@ export class Lanes {
   }
 
   get slots(): number {
-    return this.#slots
+    return this.#slots()
   }
 
   get running(): number {
@@ -215,9 +233,10 @@ export class Lanes {
   }
 
   mayStart(lane: Lane): boolean {
+    if (lane.remote !== undefined) return lane.remote.demand() > 0
     if (lane.running >= lane.settings.concurrency) return false
     if (lane.own !== undefined) return true
-    return lane.running === 0 ? this.#running < this.#slots : this.#unreserved(lane) > 0
+    return lane.running === 0 ? this.#running < this.slots : this.#unreserved(lane) > 0
   }
 
   takeSlot(lane: Lane): void {
@@ -249,7 +268,7 @@ export class Lanes {
       waitingAhead += waiting - startingHere
       ahead += Math.max(0, this.#ahead(lane, { share, bytesShare }) - (waiting - startingHere))
     }
-    const now = Math.max(0, this.#slots - this.#running - starting)
+    const now = Math.max(0, this.slots - this.#running - starting)
     const room = now + Math.max(0, Math.min(ahead, AHEAD_MAX - waitingAhead))
     return { room, free: now, share, bytesShare }
   }
@@ -281,23 +300,24 @@ export class Lanes {
   }
 
   #ahead(lane: Lane, { share, bytesShare }: Pick<Survey, 'share' | 'bytesShare'>): number {
-    if (lane.own !== undefined) return 0
-    const slots = Math.min(lane.settings.concurrency, this.#slots)
+    if (lane.own !== undefined || lane.remote !== undefined) return 0
+    const slots = Math.min(lane.settings.concurrency, this.slots)
     return Math.min(lane.soon(slots), share, lane.fitting(bytesShare))
   }
 
   /** How many of this lane can start now. */
   #free(lane: Lane): number {
+    if (lane.remote !== undefined) return lane.remote.demand()
     if (lane.own !== undefined) return lane.settings.concurrency - lane.running
-    const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0
+    const atLeast = lane.running === 0 && this.#running < this.slots ? 1 : 0
     const slots = Math.max(atLeast, this.#unreserved(lane))
     return Math.max(0, Math.min(lane.settings.concurrency - lane.running, slots, lane.startable))
   }
 
   /** Free slots, less one for each other lane that runs nothing. */
   #unreserved(lane: Lane): number {
-    const free = this.#slots - this.#running
-    if (this.#slots < this.#users.length) return free
+    const free = this.slots - this.#running
+    if (this.slots < this.#users.length) return free
     return free - (lane.running === 0 ? this.#idle - 1 : this.#idle)
   }
 }

@@ -5,6 +5,7 @@ import { step, type RunEffect, type RunEvent, type RunState } from '../../core/r
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
 import type { Lane } from './lanes.ts'
+import type { SettleAnswer } from '../settler.ts'
 
 /**
  * Until when, here, a lease that was asked for at `askedAt` surely lives: counted from before the call was sent, and a
@@ -40,6 +41,8 @@ export class Run {
   isJoined = false
   /** What is stored with its end, whatever that is: of our own messages only. */
   carried: Carried | undefined
+  /** Who runs it elsewhere hears what the store said to its end. */
+  onAnswered: ((answer: SettleAnswer) => void) | undefined
   #state: RunState
   #controller: AbortController | undefined
   #abortReason: Error | undefined

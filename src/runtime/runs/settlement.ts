@@ -131,6 +131,7 @@ class RunSettlement implements SettleEntry {
   #report(answer: SettleAnswer): void {
     const { events, onReturned, reports } = this.#parts
     const { run, outcome, failure } = this.#ended
+    run.onAnswered?.(answer)
     switch (answer) {
       case 'settled':
         if (failure !== undefined) this.#settlements.reportFailed(run, failure)

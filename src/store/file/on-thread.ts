@@ -37,7 +37,7 @@ import { count, countTopics, forecast } from './verbs/counting.ts'
 import { figures, record } from './verbs/figures.ts'
 import { inspectIds, inspectPage } from './verbs/inspection.ts'
 import { leave, owned, workers } from './verbs/owners.ts'
-import { putOne, removeOne, rescheduleOne, reviveOne } from './verbs/placing.ts'
+import { putAll, removeOne, rescheduleOne, reviveOne } from './verbs/placing.ts'
 import { NO_QUEUE, type Scene, type View } from './verbs/scene.ts'
 import { extend, settle } from './verbs/settling.ts'
 import { closeBells, ringBell } from './wake.ts'
@@ -55,7 +55,7 @@ const each =
     entries.map((entry) => act(scene, entry, ...rest))
 
 const WRITES: Readonly<Record<string, Write>> = {
-  put: each<NewMessage>(putOne),
+  put: putAll,
   remove: each<string>(removeOne),
   reschedule: each<Move>(rescheduleOne),
   revive: each<string>(reviveOne),

@@ -39,6 +39,19 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claim(store, {})).leases.length, 2)
   }),
 
+  controlTest('a quicker rate does not wait for what a slow one has used', async ({ store, advance }) => {
+    await putMany(store, 10)
+    await store.control(limit(rate(3_600_000, 2)))
+    assert.equal((await claim(store, {})).leases.length, 2)
+    await store.control(limit(rate(1_000, 1)))
+    let got = 0
+    for (let second = 0; second < 4; second += 1) {
+      await advance(1_000)
+      got += (await claim(store, {})).leases.length
+    }
+    assert.equal(got, 4)
+  }),
+
   controlTest('no window holds more than burst + rate x window + 1', async ({ store, advance }) => {
     await putMany(store, 300)
     const [intervalMs, burst] = [50, 4]

@@ -19,6 +19,8 @@ const AWKWARD_TEXTS = [
   '__proto__',
 ]
 
+const id = (i: number): string => `m${String(i).padStart(3, '0')}`
+
 export const storageTests: readonly ConformanceTest[] = [
   test('P2: what was put comes back whole', async ({ store }) => {
     const put = message('a', {
@@ -166,6 +168,33 @@ export const storageTests: readonly ConformanceTest[] = [
       'missing',
     ])
     assert.equal((await takeCensus(store)).total, 2)
+  }),
+
+  test('P5, P7: in a long batch each message gets its own answer, and its place', async ({ store }) => {
+    const size = Math.min(70, store.capabilities.batchMax)
+    await store.put([message(id(5), { body: '"old"' }), message(id(40), { body: '"old"' })])
+    const batch = Array.from({ length: size }, (_, i) =>
+      message(id(i === 30 ? 29 : i), {
+        body: JSON.stringify(i === 20 ? 'x'.repeat(5_000) : i),
+        ifExists: i === 40 ? 'replace' : 'keep',
+        ...(i === 50 ? { tags: ['tag'] } : {}),
+      }),
+    )
+    const expected = batch.map((_, i) =>
+      i === 5 || i === 30 ? 'duplicate' : i === 40 ? 'replaced' : 'stored',
+    )
+    assert.deepEqual(await store.put(batch), expected)
+    const stored = batch.map((_, i) => i).filter((i) => i !== 5 && i !== 30)
+    const leases = await claimDue(store, size)
+    assert.deepEqual(
+      leases.map((lease) => lease.id),
+      [id(5), ...stored.map(id)],
+    )
+    assert.deepEqual(
+      leases.slice(1).map(({ body }) => body),
+      stored.map((i) => batch[i]?.body),
+    )
+    assert.equal((await store.count()).states.running, stored.length + 1)
   }),
 
   test('P10: a batch above the maximum is refused whole', async ({ store }) => {

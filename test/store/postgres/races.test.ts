@@ -65,7 +65,7 @@ it('P8: released, moved and replaced at once: each is in one place, and the coun
     await Promise.all([
       a.settle(leases.map(release)),
       b.put(ids.map((id) => message(id, { ifExists: 'replace', topic: 'other' }))),
-      a.reschedule(ids.map((id) => ({ id, when: { delayMs: 5 } }))),
+      a.reschedule(ids.map((id) => ({ id, when: { delayMs: 3_600_000 } }))),
       b.extend(leases, LEASE_MS),
     ])
     expect((await takeCensus(a)).total).toBe(ids.length)

@@ -1,5 +1,5 @@
 import { assertNever, describe } from '../../../core/errors.ts'
-import type { FoundControl, FoundWorker, TopicHandlers, Why } from '../../../index.ts'
+import type { FoundControl, FoundWorker, TopicHandlers, Why, WhyAbout, WhyPaused } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance, formatSpan, plural } from '../terminal/format.ts'
@@ -50,16 +50,21 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         'It was completed, cancelled or purged, or was never produced here.',
       ]
     case 'not-due':
-      return [`${id} is not due yet: ${when(reason.dueAt)}`, ...handlersLine(reason.topic, reason.handlers)]
+      return [
+        `${id} is not due yet: ${when(reason.dueAt)}`,
+        ...pausedLine(reason),
+        ...handlersLine(reason.topic, reason.handlers),
+      ]
     case 'retry':
       return [
         `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
+        ...pausedLine(reason),
         ...handlersLine(reason.topic, reason.handlers),
       ]
     case 'paused':
       return [
-        `${id} has been due for ${ago(reason.dueAt)}, and ${reason.isWholeQueue ? 'the whole queue' : describe(reason.topic)} is paused`,
+        `${id} has been due for ${ago(reason.dueAt)}, and ${pausedText(reason, reason.topic)} is paused`,
         reason.until === undefined
           ? `"punctual resume${reason.isWholeQueue ? '' : ' TOPIC'}" lets it start.`
           : `It goes on ${when(reason.until)}.`,
@@ -126,6 +131,16 @@ function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' | '
   if (before === 0) return `is the next of ${describe(topic)}`
   const about = isExact ? '' : 'about '
   return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`
+}
+
+function pausedText({ isWholeQueue }: WhyPaused, topic: string): string {
+  return isWholeQueue ? 'the whole queue' : describe(topic)
+}
+
+function pausedLine({ paused, topic }: WhyAbout & { readonly paused?: WhyPaused }): string[] {
+  if (paused === undefined) return []
+  const until = paused.until === undefined ? '' : ` until ${formatMoment(paused.until)}`
+  return [`Besides, ${pausedText(paused, topic)} is paused${until}.`]
 }
 
 function handlersLine(topic: string, handlers: TopicHandlers | undefined): string[] {

@@ -36,6 +36,7 @@ export const SQLITE = {
   corrupt: 11,
   full: 13,
   cantopen: 14,
+  constraint: 19,
   mismatch: 20,
   notadb: 26,
 } as const

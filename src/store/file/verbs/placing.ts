@@ -11,11 +11,14 @@ import type {
 import { boundedMoment, dueAtOf } from '../../shared/moments.ts'
 import {
   ROW,
+  ROWS_AT_ONCE,
   WHOLE_ROW,
   checksumAfter,
   deleteMessages,
   insertMessage,
+  insertPlainRows,
   isMarked,
+  isPlain,
   readTexts,
   setFailure,
   type MessageRow,
@@ -31,6 +34,33 @@ const CANCEL = 'UPDATE message SET mark = mark | ? WHERE seq = ?'
 const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
 const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
   lapses = 0, checksum = ? WHERE seq = ?`
+
+/** Many at once where they are new and plain, which nearly all are. */
+export function putAll(scene: Scene, messages: readonly NewMessage[]): PutResult[] {
+  const results: PutResult[] = []
+  for (let at = 0; at < messages.length;) {
+    const group = messages.slice(at, at + ROWS_AT_ONCE)
+    at += group.length
+    if (group.length === ROWS_AT_ONCE && putPlain(scene, group)) for (const _ of group) results.push('stored')
+    else for (const message of group) results.push(putOne(scene, message))
+  }
+  return results
+}
+
+/** False: one of them needs a closer look, and nothing was stored. */
+function putPlain(scene: Scene, messages: readonly NewMessage[]): boolean {
+  const { ledger, queue, queueName, now, db } = scene
+  if (!messages.every((message) => message.ifBody === undefined && isPlain(message))) return false
+  const rows = messages.map((message) => {
+    const { topic } = ledger.internTopic(queue, message.topic)
+    const { dueAt, producedAt } = boundedMoment(message, undefined, now)
+    return { seq: ledger.nextSequence(), queue, topic, dueAt: Math.floor(dueAt), producedAt, message }
+  })
+  for (const { topic } of rows) ledger.nextAt(topic)
+  if (!insertPlainRows(db, rows)) return false
+  for (const { topic, dueAt } of rows) ledger.add(topic, WAITING, dueAt, queueName)
+  return true
+}
 
 /** Places one new message: of a `put`, or one that a settlement carries. */
 export function putOne(scene: Scene, message: NewMessage): PutResult {

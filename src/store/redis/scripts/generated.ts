@@ -140,7 +140,7 @@ local CONTROL_LINES = 3 * #CONTROL_TOPICS`
 const controls = `local hasControls = call('EXISTS', CONTROLS) == 1
 local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
 local function controlTools()
-  local LEEWAY = 0.5
+  local LEEWAY, DISBELIEF_MS = 0.5, 1000
   local tools = {}
   local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
   local function number(word)
@@ -161,7 +161,8 @@ local function controlTools()
   end
   local function filledUntil(control, rate)
     local most = now + control[rate] * (control[rate + 1] + LEEWAY)
-    return math.max(now, math.min(control[rate + 2], most))
+    local filled = control[rate + 2]
+    return filled > most + DISBELIEF_MS and now or math.max(now, math.min(filled, most))
   end
   function tools.nextStart(control, rate)
     return filledUntil(control, rate) - (control[rate + 1] - 1 + LEEWAY) * control[rate]
@@ -1283,7 +1284,7 @@ return {
 
 export const CONTROL_SCRIPT: Script = {
   name: 'control',
-  sha: '3a2cdcdcecf1b03f96133a8caf8d5c07248d0068',
+  sha: '4b542a20ce0b39e9f176a9c3afc43e821b3ac5f9',
   source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local tools = controlTools()
 local control = tools.read(call('HGET', CONTROLS, topic) or '')
@@ -1887,7 +1888,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '642d1b035d8b7e0547808081c5c1c7aa353f3ad1',
+  sha: '88e8687b3746a3662b9b2a2302db1f6d95dd744f',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -2676,14 +2677,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '0a160139423560a17c762e6947177bbae5c3ce78',
+  sha: '81d259acaea2378ffb47fc3a3510f33a7680c9ee',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '6fa826f14a805615fcbd34f13a9bb3500e6281fb',
+  sha: 'f7e2be7109fbb258c9fed72d4205730e5059193a',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

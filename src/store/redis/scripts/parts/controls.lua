@@ -6,14 +6,15 @@
 --
 -- A rate lets one start in each interval, and a burst at once; `filled until` moves on by an interval with each start. It
 -- may lie ahead of now by the burst and half an interval, so that starts which come a little late are made up for
--- (`core/controls.ts` says it at length; the two must agree). More than that is not believed: the clock was set back.
+-- (`core/controls.ts` says it at length; the two must agree). Much more than that is not believed, and counts as nothing: the
+-- clock was set back, or the limit changed.
 
 local hasControls = call('EXISTS', CONTROLS) == 1
 
 local PAUSED, RATE, CONCURRENCY, OVER, OVER_ENDS = 1, 2, 5, 6, 9
 
 local function controlTools()
-  local LEEWAY = 0.5
+  local LEEWAY, DISBELIEF_MS = 0.5, 1000
   local tools = {}
 
   local WORDS = '^(%S+)' .. string.rep(' ?(%S*)', 8)
@@ -41,7 +42,8 @@ local function controlTools()
 
   local function filledUntil(control, rate)
     local most = now + control[rate] * (control[rate + 1] + LEEWAY)
-    return math.max(now, math.min(control[rate + 2], most))
+    local filled = control[rate + 2]
+    return filled > most + DISBELIEF_MS and now or math.max(now, math.min(filled, most))
   end
 
   -- When the next one may start under a rate.

@@ -1,0 +1,124 @@
+/**
+ * One request, from its first look to its answer. Every check that protects the server is here, in this order, so that no
+ * handler can forget one: host, route, caller, rate, queue, origin, query, body.
+ */
+import type { CallRates } from './access/rates.ts'
+import type { HostCheck } from './access/hosts.ts'
+import { mayUseQueue, type Caller } from './access/caller.ts'
+import type { ServerParts } from './parts.ts'
+import { HttpRefusal, problemOf, refuse } from './problem.ts'
+import { parseJson, type HttpRequest } from './request.ts'
+import { readQuery, type HttpReply, type HttpRoute } from './route.ts'
+import type { Router } from './router.ts'
+import type { Served } from './served.ts'
+
+export type Performing = {
+  readonly server: ServerParts
+  readonly router: Router
+  readonly hosts: HostCheck
+  readonly rates: CallRates
+  /** Origins whose pages may call. */
+  readonly cors: ReadonlySet<string>
+}
+
+/** Never rejects. */
+export async function perform(parts: Performing, request: HttpRequest): Promise<HttpReply> {
+  let reply: HttpReply
+  try {
+    reply = await answer(parts, request)
+  } catch (error) {
+    reply = refuse(error)
+    if (reply.status === 500) logUnexpected(parts.server, request, error)
+  }
+  const origin = allowedOrigin(parts, request)
+  if (origin === undefined) return reply
+  return { ...reply, headers: { ...reply.headers, 'access-control-allow-origin': origin, vary: 'origin' } }
+}
+
+async function answer(parts: Performing, request: HttpRequest): Promise<HttpReply> {
+  const { server, router, hosts } = parts
+  if (!hosts.accepts(request.header('host')))
+    throw new HttpRefusal('HOST_REFUSED', 'this server does not answer to that Host; see --allowed-host.')
+  if (request.method === 'OPTIONS') return preflight(parts, request)
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const { route, params } = router.find(method, withoutBase(request.path, server.basePath))
+  const who = await server.access.admit(request, route.scope)
+  checkRate(parts.rates, who, route)
+  const served = params.queue === undefined ? undefined : await findQueue(server, who, params.queue)
+  if (who.topicPrefix !== undefined && route.topics !== 'checked' && params.queue !== undefined)
+    throw new HttpRefusal('FORBIDDEN', `this token is for topics that begin with "${who.topicPrefix}".`)
+  if (route.method !== 'GET') checkOrigin(parts, request)
+  const query = readQuery(route, request.search)
+  const body = await readBody(route, request, server, served)
+  return route.handle({ params, query, body, request, who, server, served: served as Served })
+}
+
+/** A host application may have taken the base path away already. */
+function withoutBase(path: string, basePath: string): string {
+  if (basePath !== '' && path.startsWith(`${basePath}/`)) return path.slice(basePath.length)
+  return path === basePath ? '/' : path
+}
+
+function checkRate(rates: CallRates, who: Caller, { scope }: HttpRoute): void {
+  if (scope === 'none') return
+  const waitMs = rates.take(who.name)
+  if (waitMs === 0) return
+  throw new HttpRefusal('RATE_LIMITED', 'too many calls with this token; slow down.', {
+    'retry-after': String(Math.ceil(waitMs / 1_000)),
+  })
+}
+
+function findQueue(server: ServerParts, who: Caller, name: string): Served | Promise<Served> {
+  if (mayUseQueue(who, name)) return server.queues.find(name)
+  throw new HttpRefusal('FORBIDDEN', 'this token is not for that queue.')
+}
+
+/** A browser says from where a page calls: only pages of this server, or of an origin that was allowed, may change anything. */
+function checkOrigin(parts: Performing, request: HttpRequest): void {
+  const site = request.header('sec-fetch-site')
+  if (site === undefined || site === 'same-origin' || site === 'none') return
+  if (allowedOrigin(parts, request) !== undefined) return
+  throw new HttpRefusal('ORIGIN_REFUSED', 'pages of other sites may not call this.')
+}
+
+function allowedOrigin({ cors }: Performing, request: HttpRequest): string | undefined {
+  if (cors.size === 0) return undefined
+  const origin = request.header('origin')
+  return origin !== undefined && cors.has(origin) ? origin : undefined
+}
+
+function preflight(parts: Performing, request: HttpRequest): HttpReply {
+  if (allowedOrigin(parts, request) === undefined) return { status: 204, headers: { allow: 'GET, POST' } }
+  return {
+    status: 204,
+    headers: {
+      'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+      'access-control-allow-headers': 'authorization, content-type, idempotency-key, if-none-match',
+      'access-control-max-age': '600',
+    },
+  }
+}
+
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i
+
+async function readBody(
+  { bodyKind, body }: HttpRoute,
+  request: HttpRequest,
+  { limits }: ServerParts,
+  served: Served | undefined,
+): Promise<unknown> {
+  if (bodyKind !== 'json') return undefined
+  // A form or a script of another site can send other types without asking first.
+  if (!JSON_TYPE.test(request.header('content-type') ?? ''))
+    throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
+  const text = await request.readBody((served?.payloadLimit ?? 0) + limits.envelopeBytes)
+  const value = parseJson(text === '' ? '{}' : text)
+  return body === undefined ? value : body.check(value, '')
+}
+
+/** No payload and no token: the path, the code, and the error with its stack. */
+function logUnexpected({ logger }: ServerParts, { method, path }: HttpRequest, error: unknown): void {
+  const { code } = problemOf(error)
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  logger.error(`${method} ${path} failed with ${code}: ${what}`)
+}

@@ -1,0 +1,55 @@
+/** A request as the handlers see it, whichever shell it came through. */
+import { HttpRefusal } from './problem.ts'
+
+export type HttpRequest = {
+  readonly method: string
+  /** Still encoded, without the query. */
+  readonly path: string
+  /** Without the question mark. */
+  readonly search: string
+  /** By a name in small letters. */
+  readonly header: (name: string) => string | undefined
+  /** Rejects with BODY_TOO_LARGE; the rest is then not read. */
+  readonly readBody: (bytesMax: number) => Promise<string>
+  /** Aborts when the client has gone before it was answered. Made when asked for. */
+  readonly gone: () => AbortSignal
+  /** What the host application knows of it, for `access`. */
+  readonly original: unknown
+}
+
+/** Deeper than this, JSON is refused: what reads it later may not bear it. */
+const DEPTH_MAX = 100
+const OPENING = new Set(['[', '{'].map((char) => char.charCodeAt(0)))
+const CLOSING = new Set([']', '}'].map((char) => char.charCodeAt(0)))
+const QUOTE = '"'.charCodeAt(0)
+const BACKSLASH = '\\'.charCodeAt(0)
+
+/** Rejects what is not JSON, or nested too deeply. */
+export function parseJson(text: string): unknown {
+  if (isTooDeep(text)) throw new HttpRefusal('BODY_INVALID', 'the body is nested more than 100 levels deep.')
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    const why = error instanceof SyntaxError ? error.message.replace(/, ".*/s, '') : 'unreadable'
+    throw new HttpRefusal('BODY_INVALID', `the body is not JSON: ${why}.`)
+  }
+}
+
+/** Whether brackets stand deeper inside each other than is allowed. */
+function isTooDeep(text: string): boolean {
+  if (text.length < DEPTH_MAX * 2) return false // Each level takes two characters.
+  let depth = 0
+  let isInText = false
+  for (let i = 0; i < text.length; i += 1) {
+    const char = text.charCodeAt(i)
+    if (isInText) {
+      if (char === BACKSLASH) i += 1
+      else if (char === QUOTE) isInText = false
+    } else if (char === QUOTE) isInText = true
+    else if (OPENING.has(char)) {
+      depth += 1
+      if (depth > DEPTH_MAX) return true
+    } else if (CLOSING.has(char)) depth -= 1
+  }
+  return false
+}

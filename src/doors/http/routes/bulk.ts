@@ -1,0 +1,160 @@
+/** Many at once: first a dry run that says how many and which, then the confirmed job. */
+import { MINUTE_MS } from '../../../core/figures.ts'
+import { BULK, BULK_ACTIONS, BULK_FILTER, checkBulk, fingerprintOf, type AskedBulk } from '../bulk/asked.ts'
+import { readDeadGroups } from '../bulk/dead-groups.ts'
+import { countMatches, sampleMatches, type MatchCount } from '../bulk/preview.ts'
+import { pageText } from '../message-json.ts'
+import { HttpRefusal } from '../problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import { flag, list, number, object, oneOf, optional, text, whole } from '../schema/schema.ts'
+import { named } from '../schema/named.ts'
+import { checkTopics } from '../topics.ts'
+import { MESSAGE } from './shapes.ts'
+
+const CONFIRM_MS = 5 * MINUTE_MS
+const ALL = '/v1/queues/{queue}/bulk'
+
+const BULK_JOB = named(
+  'BulkJob',
+  object({
+    id: text(),
+    action: oneOf(...BULK_ACTIONS),
+    filter: BULK_FILTER,
+    who: text(),
+    state: oneOf('running', 'done', 'capped', 'stopped', 'failed'),
+    confirmed: whole({ min: 0 }),
+    isAtLeast: flag(),
+    done: whole({ min: 0 }),
+    looked: whole({ min: 0 }),
+    running: optional(whole({ min: 0 })),
+    startedAt: number(),
+    endedAt: optional(number()),
+    error: optional(text()),
+  }),
+)
+
+const BULK_PREVIEW = named(
+  'BulkPreview',
+  object({
+    matches: whole({ min: 0 }),
+    isAtLeast: flag(),
+    sample: list(MESSAGE, { max: 5 }),
+    confirm: text(),
+    expiresAt: number(),
+  }),
+)
+
+export const BULK_ROUTES = [
+  defineRoute({
+    method: 'POST',
+    path: ALL,
+    scope: 'operate',
+    summary: 'change all that fit a filter: a dry run, then the same call with its confirmation',
+    body: BULK,
+    answers: { 200: BULK_PREVIEW, 202: BULK_JOB },
+    refusals: ['CONFIRM_INVALID', 'JOBS_TOO_MANY'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      const { body, who } = call
+      checkBulk(body, call.server.clock.now())
+      checkTopics(who, [body.filter.ids === undefined ? body.filter.topic : undefined])
+      return body.dryRun === true ? preview(call, body) : begin(call, body)
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: ALL,
+    scope: 'read',
+    summary: 'the last bulk jobs of this server, newest first',
+    answers: { 200: object({ items: list(BULK_JOB) }) },
+    handle: ({ served }) => json(200, { items: served.jobs.all }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: `${ALL}/{id}`,
+    scope: 'read',
+    summary: 'how far a bulk job is',
+    answers: { 200: BULK_JOB },
+    refusals: ['JOB_MISSING'],
+    handle: ({ params, served }) => json(200, served.jobs.get(params.id ?? '')),
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: `${ALL}/{id}`,
+    scope: 'operate',
+    summary: 'stop a bulk job after the step that is under way; what is done stays done',
+    answers: { 200: BULK_JOB },
+    refusals: ['JOB_MISSING'],
+    isAudited: true,
+    handle: ({ params, served, server, who }) => {
+      const job = served.jobs.stop(params.id ?? '')
+      server.audit.tell(who, { action: 'stop bulk', queue: served.name, about: job.id, result: 'stopping' })
+      return json(200, job)
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/dead',
+    scope: 'read',
+    summary: 'dead messages by topic, reason and error; at most 20,000 are looked at, the cursor goes on',
+    query: { topic: optional(text()), cursor: optional(text()) },
+    answers: {
+      200: object({
+        groups: list(
+          object({
+            key: text(),
+            topic: text(),
+            reason: text(),
+            error: text(),
+            count: whole({ min: 1 }),
+            firstDiedAt: number(),
+            lastDiedAt: number(),
+            sample: list(text(), { max: 5 }),
+          }),
+        ),
+        looked: whole({ min: 0 }),
+        isComplete: flag(),
+        cursor: optional(text()),
+      }),
+    },
+    topics: 'checked',
+    handle: async ({ query, served, server, who }) => {
+      checkTopics(who, [query.topic])
+      return json(200, await readDeadGroups(await served.open(), { ...query, now: server.clock.now() }))
+    },
+  }),
+]
+
+async function preview(call: HttpCall, asked: AskedBulk): Promise<HttpReply> {
+  const { served, server } = call
+  const [count, sample] = await Promise.all([
+    countMatches(server, served, asked),
+    sampleMatches(server, served, asked),
+  ])
+  const expiresAt = Math.floor(server.clock.now()) + CONFIRM_MS
+  const confirm = server.signer.sign('confirm', [served.name, fingerprintOf(asked), count, expiresAt])
+  const rest = JSON.stringify({ confirm, expiresAt }).slice(1)
+  const { matches, isAtLeast } = count
+  const about = JSON.stringify({ matches, isAtLeast }).slice(0, -1)
+  return { status: 200, text: `${about},"sample":${pageText(sample, 'preview')},${rest}` }
+}
+
+function begin(call: HttpCall, asked: AskedBulk): HttpReply {
+  const { served, server, who, params } = call
+  const confirmed = readConfirm(call, asked)
+  const job = served.jobs.begin(server, who, asked, confirmed)
+  const path = `${server.basePath}/v1/queues/${encodeURIComponent(params.queue ?? '')}/bulk/${job.id}`
+  return json(202, job, { location: path })
+}
+
+function readConfirm({ served, server }: HttpCall, asked: AskedBulk): MatchCount {
+  const signed = asked.confirm === undefined ? undefined : server.signer.read('confirm', asked.confirm)
+  const [queue, fingerprint, count, expiresAt] = (signed ?? []) as [string?, string?, MatchCount?, number?]
+  const isOurs = queue === served.name && fingerprint === fingerprintOf(asked) && count !== undefined
+  if (isOurs && (expiresAt ?? 0) > server.clock.now()) return count
+  throw new HttpRefusal(
+    'CONFIRM_INVALID',
+    'this needs the confirmation of a dry run of the same call, not older than five minutes: send it with "dryRun": true first.',
+  )
+}

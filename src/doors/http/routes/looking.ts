@@ -1,0 +1,221 @@
+/** The queue in numbers: now, ahead, and lately. Each question is put to the store at most once a second. */
+import { FIGURES_KEPT_MS, MINUTE_MS } from '../../../core/figures.ts'
+import { parseDuration } from '../../../core/input/duration.ts'
+import type { ForecastOptions } from '../../../index.ts'
+import { CallError } from '../../shared/failure.ts'
+import { LATENESS_EDGES_MS, readFigures } from '../figures.ts'
+import { defineRoute, type HttpCall, type HttpReply } from '../route.ts'
+import {
+  ahead,
+  duration,
+  flag,
+  list,
+  moment,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+  whole,
+} from '../schema/schema.ts'
+import { named } from '../schema/named.ts'
+import { tagged } from '../tagged.ts'
+import { checkTopics } from '../topics.ts'
+import { CONTROL, ENDED_TOTALS, LATENESS, OVERDUE, STATS, WORKER } from './shapes.ts'
+
+const KEPT_MS = 1_000
+const DOCTOR_KEPT_MS = 5_000
+const FIGURES_SPAN_MS = 24 * 60 * MINUTE_MS
+
+export const LOOKING_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/stats',
+    scope: 'read',
+    summary: 'counts, topics, what is overdue, what ended lately',
+    query: { topics: optional(list(text(), { max: 1_000 })) },
+    answers: { 200: STATS, 304: 'nothing' },
+    handle: (call) => {
+      const { topics } = call.query
+      return kept(call, KEPT_MS, async () => ({
+        now: nowOf(call),
+        ...(await call.served.queue.stats(topics === undefined ? undefined : { topics })),
+      }))
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/topics/{topic}',
+    scope: 'read',
+    summary: 'one topic in numbers',
+    answers: {
+      200: object({
+        topic: text(),
+        waiting: number(),
+        running: number(),
+        dead: number(),
+        nextDueAt: optional(number()),
+        control: optional(CONTROL),
+        recent: optional(ENDED_TOTALS),
+        overdue: optional(OVERDUE),
+      }),
+      304: 'nothing',
+    },
+    topics: 'checked',
+    handle: (call) => {
+      const { topic = '' } = call.params
+      checkTopics(call.who, [topic])
+      return kept(call, KEPT_MS, async () => {
+        const stats = await call.served.queue.stats({ topics: [topic] })
+        const control = stats.controls.find((one) => one.topic === topic)
+        const recent = stats.recent.topics[topic]
+        const [overdue] = stats.overdue
+        return {
+          topic,
+          ...stats.topics[topic],
+          ...(control === undefined ? {} : { control }),
+          ...(recent === undefined ? {} : { recent }),
+          ...(overdue === undefined ? {} : { overdue }),
+        }
+      })
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/forecast',
+    scope: 'read',
+    summary: 'how many messages come due when',
+    query: {
+      from: optional(ahead()),
+      until: optional(ahead()),
+      bars: optional(whole({ min: 1, max: 1_000 })),
+      edges: optional(text({ about: '2 to 1,001 moments in epoch milliseconds, with commas between' })),
+      topic: optional(text()),
+    },
+    answers: {
+      200: named(
+        'Forecast',
+        object({
+          now: number(),
+          bars: list(
+            object({ from: number(), until: number(), count: number(), scheduled: optional(number()) }),
+          ),
+          before: number(),
+          after: number(),
+          isExact: flag(),
+        }),
+      ),
+      304: 'nothing',
+    },
+    topics: 'checked',
+    handle: (call) => {
+      if (call.who.topicPrefix !== undefined) checkTopics(call.who, [call.query.topic])
+      const { edges, until, ...asked } = call.query
+      const options = {
+        ...asked,
+        ...(edges === undefined ? { until: until ?? '24h' } : { edges: parseEdges(edges) }),
+        ...(edges !== undefined && until !== undefined ? { until } : {}),
+      } as ForecastOptions
+      return kept(call, KEPT_MS, async () => ({
+        now: nowOf(call),
+        ...(await call.served.queue.forecast(options)),
+      }))
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/figures',
+    scope: 'read',
+    summary: 'what ended when, and how late it had started; the last 48 hours',
+    query: {
+      from: optional(moment()),
+      until: optional(moment()),
+      step: optional(duration()),
+      topic: optional(text()),
+    },
+    answers: {
+      200: named(
+        'Figures',
+        object({
+          from: number(),
+          until: number(),
+          stepMs: number(),
+          latenessEdgesMs: list(number()),
+          rows: list(
+            object({
+              at: number(),
+              completed: number(),
+              failed: number(),
+              dead: number(),
+              skipped: number(),
+              lateness: list(number()),
+              latenessMs: optional(LATENESS),
+            }),
+          ),
+        }),
+      ),
+      304: 'nothing',
+    },
+    topics: 'checked',
+    handle: (call) => {
+      const { query, served, who } = call
+      if (who.topicPrefix !== undefined) checkTopics(who, [query.topic])
+      const until = query.until ?? nowOf(call)
+      const from = query.from ?? until - FIGURES_SPAN_MS
+      const stepMs = parseDuration(query.step ?? '1h', 'step', { min: MINUTE_MS, max: FIGURES_KEPT_MS })
+      if (stepMs % MINUTE_MS !== 0) throw new CallError('step is no number of whole minutes.')
+      const topic = query.topic === undefined ? {} : { topic: query.topic }
+      return kept(call, KEPT_MS, async () => ({
+        from,
+        until,
+        stepMs,
+        latenessEdgesMs: LATENESS_EDGES_MS,
+        rows: await readFigures(await served.open(), { from, until, stepMs, ...topic }),
+      }))
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/workers',
+    scope: 'read',
+    summary: 'who works on this queue',
+    answers: { 200: object({ workers: list(WORKER) }), 304: 'nothing' },
+    handle: (call) => kept(call, KEPT_MS, async () => ({ workers: await call.served.queue.workers() })),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/doctor',
+    scope: 'read',
+    summary: 'what an operator should know, worst first',
+    answers: {
+      200: object({
+        findings: list(
+          object({
+            level: oneOf('problem', 'warning', 'fine'),
+            what: text(),
+            remedy: optional(text()),
+          }),
+        ),
+      }),
+      304: 'nothing',
+    },
+    handle: (call) =>
+      kept(call, DOCTOR_KEPT_MS, async () => ({ findings: await call.served.queue.doctor() })),
+  }),
+]
+
+function nowOf({ server }: HttpCall): number {
+  return Math.floor(server.clock.now())
+}
+
+function parseEdges(edges: string): readonly number[] {
+  return edges.split(',').map(Number)
+}
+
+/** The same question within this time gets the same answer. */
+async function kept(call: HttpCall, keptMs: number, ask: () => Promise<unknown>): Promise<HttpReply> {
+  const { request, served } = call
+  const question = `${request.path}?${request.search}`
+  const answer = await served.answers.get(question, keptMs, async () => JSON.stringify(await ask()))
+  return tagged(request, answer)
+}

@@ -1,0 +1,184 @@
+/** Looking at messages, and changing one of them. */
+import { parseList } from '../../../core/input/questions.ts'
+import { checkId } from '../../../core/message.ts'
+import { listStored } from '../../../queue/inspection.ts'
+import { detailText, pageText, PAYLOAD_MODES } from '../message-json.ts'
+import { HttpRefusal } from '../problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import {
+  anything,
+  duration,
+  flag,
+  list,
+  moment,
+  object,
+  oneOf,
+  optional,
+  text,
+  whole,
+} from '../schema/schema.ts'
+import { tagged } from '../tagged.ts'
+import { checkTopicOf, checkTopics } from '../topics.ts'
+import { MESSAGE_DETAIL, MESSAGE_PAGE, resultOf, SEARCH_FIELDS } from './shapes.ts'
+
+const ONE = '/v1/queues/{queue}/messages/{id}'
+
+export const MESSAGE_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: '/v1/queues/{queue}/messages',
+    scope: 'read',
+    summary: 'one page of messages; it may be short, even empty, while a cursor says that there is more',
+    query: {
+      ...SEARCH_FIELDS,
+      ids: optional(list(text(), { max: 1_000 })),
+      limit: optional(whole({ min: 1, max: 1_000 })),
+      cursor: optional(text()),
+      payload: optional(oneOf(...PAYLOAD_MODES)),
+    },
+    answers: { 200: MESSAGE_PAGE },
+    topics: 'checked',
+    handle: async (call) => {
+      const { query, served, server, who, params } = call
+      const { payload = 'full', ...asked } = query
+      const parsed = parseList(asked, server.clock.now())
+      if (who.topicPrefix !== undefined) checkTopics(who, [asked.topic])
+      const { items, scanned, cursor } = await listStored(await served.open(), parsed)
+      const rest = { ...(cursor === undefined ? {} : { cursor }), looked: scanned }
+      return {
+        status: 200,
+        text: `{"items":${pageText(items, payload)},${JSON.stringify(rest).slice(1)}`,
+        ...(cursor === undefined
+          ? {}
+          : { headers: { link: nextLink(call, server.basePath, params.queue, cursor) } }),
+      }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: ONE,
+    scope: 'read',
+    summary: 'a message, its payload exactly as stored, and its policy',
+    answers: { 200: MESSAGE_DETAIL, 304: 'nothing' },
+    refusals: ['MESSAGE_MISSING'],
+    topics: 'checked',
+    handle: async (call) => {
+      const id = idOf(call)
+      const store = await call.served.open()
+      const [found] = (await store.inspect({ ids: [id] })).items
+      if (found === undefined) throw missing(id)
+      checkTopics(call.who, [found.topic])
+      return tagged(call.request, detailText(found))
+    },
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: ONE,
+    scope: 'operate',
+    summary: 'cancel a message that has not started; with running=true, also one that runs',
+    query: { running: optional(flag()) },
+    answers: { 200: resultOf('cancelled', 'cancelling') },
+    refusals: ['MESSAGE_MISSING', 'MESSAGE_RUNNING'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      const { served, query } = call
+      const id = idOf(call)
+      await checkTopicOf(call, id)
+      const result = await served.queue.cancel(id, { running: query.running === true })
+      return changed(call, 'cancel', result)
+    },
+  }),
+  defineRoute({
+    method: 'PATCH',
+    path: ONE,
+    scope: 'operate',
+    summary: 'move a message that has not started to another moment',
+    body: object({ delay: optional(duration()), at: optional(moment()), spread: optional(duration()) }),
+    answers: { 200: resultOf('rescheduled') },
+    refusals: ['MESSAGE_MISSING', 'MESSAGE_RUNNING', 'IF_MATCH'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      if (call.request.header('if-match') !== undefined)
+        throw new HttpRefusal(
+          'IF_MATCH',
+          'If-Match is not supported: checked before the change it would be a race.',
+        )
+      const id = idOf(call)
+      await checkTopicOf(call, id)
+      const when = call.body as Parameters<typeof call.served.queue.reschedule>[1]
+      return changed(call, 'reschedule', await call.served.queue.reschedule(id, when))
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: `${ONE}/run-now`,
+    scope: 'operate',
+    summary: 'make a message that waits due now',
+    body: object({}),
+    answers: { 200: resultOf('rescheduled') },
+    refusals: ['MESSAGE_MISSING', 'MESSAGE_RUNNING'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      const id = idOf(call)
+      await checkTopicOf(call, id)
+      return changed(call, 'run now', await call.served.queue.reschedule(id, { delay: 0 }))
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: `${ONE}/revive`,
+    scope: 'operate',
+    summary: 'start a dead message anew',
+    body: object({}),
+    answers: { 200: resultOf('revived') },
+    refusals: ['MESSAGE_MISSING'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      const id = idOf(call)
+      await checkTopicOf(call, id)
+      return changed(call, 'revive', (await call.served.queue.revive([id])) === 1 ? 'revived' : 'missing')
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: `${ONE}/why`,
+    scope: 'read',
+    summary: 'why a message has not started, or what became of it',
+    answers: { 200: anything('facts by `kind`; newer versions may know more kinds') },
+    topics: 'checked',
+    handle: async (call) => {
+      const id = idOf(call)
+      await checkTopicOf(call, id)
+      return json(200, await call.served.queue.why(id))
+    },
+  }),
+]
+
+function idOf({ params }: HttpCall): string {
+  return checkId(params.id)
+}
+
+function missing(id: string): HttpRefusal {
+  return new HttpRefusal('MESSAGE_MISSING', `there is no such message: ${JSON.stringify(id)}.`)
+}
+
+/** The answer to a change of one message, and its line in the audit. */
+function changed(call: HttpCall, action: string, result: string): HttpReply {
+  const { params, server, served, who } = call
+  const id = params.id ?? ''
+  server.audit.tell(who, { action, queue: served.name, about: id, result })
+  if (result === 'missing') throw missing(id)
+  if (result === 'running')
+    throw new HttpRefusal('MESSAGE_RUNNING', `${JSON.stringify(id)} runs right now; it was left alone.`)
+  return json(200, { result })
+}
+
+function nextLink({ request }: HttpCall, basePath: string, queue = '', cursor: string): string {
+  const query = new URLSearchParams(request.search)
+  query.set('cursor', cursor)
+  return `<${basePath}/v1/queues/${encodeURIComponent(queue)}/messages?${query.toString()}>; rel="next"`
+}

@@ -1,0 +1,184 @@
+/** What recurs: schedules by name. */
+import type { FoundSchedule, ScheduleSpec } from '../../../index.ts'
+import { HttpRefusal } from '../problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import {
+  anything,
+  duration,
+  either,
+  list,
+  moment,
+  number,
+  object,
+  oneOf,
+  optional,
+  text,
+  whole,
+} from '../schema/schema.ts'
+import { named } from '../schema/named.ts'
+import { MESSAGE_FIELDS, resultOf } from './shapes.ts'
+
+const ALL = '/v1/queues/{queue}/schedules'
+const ONE = `${ALL}/{name}`
+
+const { priority, spread, ttl, ifExpired, remember, retry, timeout } = MESSAGE_FIELDS
+
+const SPEC = named(
+  'ScheduleSpec',
+  object({
+    topic: text(),
+    payload: optional(anything()),
+    cron: optional(text()),
+    zone: optional(text()),
+    every: optional(duration()),
+    start: optional(moment()),
+    end: optional(moment()),
+    times: optional(whole({ min: 1 })),
+    catchUp: optional(
+      either(oneOf('none', 'one'), object({ all: duration(), max: optional(whole({ min: 1 })) })),
+    ),
+    overlap: optional(oneOf('allow', 'skip')),
+    priority,
+    spread,
+    ttl,
+    ifExpired,
+    remember,
+    retry,
+    timeout,
+  }),
+)
+
+const SCHEDULE_SHOWN = {
+  name: text(),
+  topic: text(),
+  payload: optional(anything()),
+  state: oneOf('active', 'paused', 'ended'),
+  cron: optional(text()),
+  zone: optional(text()),
+  everyMs: optional(number()),
+  startAt: optional(number()),
+  endAt: optional(number()),
+  times: optional(number()),
+  catchUp: either(oneOf('none', 'one'), object({ allMs: number(), max: number() })),
+  overlap: oneOf('allow', 'skip'),
+  spreadMs: number(),
+  ttlMs: optional(number()),
+  priority: oneOf('high', 'normal', 'low'),
+  lastAt: optional(number()),
+  nextAt: optional(number()),
+  fired: number(),
+  skipped: number(),
+  caughtUp: number(),
+}
+
+const SCHEDULE = named('Schedule', object(SCHEDULE_SHOWN))
+const NEXT_MAX = 1_000
+const NEXT_DEFAULT = 10
+
+export const SCHEDULE_ROUTES = [
+  defineRoute({
+    method: 'GET',
+    path: ALL,
+    scope: 'read',
+    summary: 'one page of schedules',
+    query: { limit: optional(whole({ min: 1, max: 1_000 })), cursor: optional(text()) },
+    answers: { 200: object({ items: list(SCHEDULE), cursor: optional(text()) }) },
+    handle: async ({ query, served }) => json(200, await served.queue.schedules.list(query)),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: ONE,
+    scope: 'read',
+    summary: 'a schedule and its next occurrences',
+    query: { next: optional(whole({ min: 1, max: NEXT_MAX })) },
+    answers: { 200: object({ ...SCHEDULE_SHOWN, next: list(number()) }) },
+    refusals: ['SCHEDULE_MISSING'],
+    handle: async (call) => {
+      const { schedules } = call.served.queue
+      const name = nameOf(call)
+      const found: FoundSchedule | undefined = await schedules.get(name)
+      if (found === undefined) throw missing(name)
+      return json(200, {
+        ...found,
+        next: await schedules.nextOccurrences(name, call.query.next ?? NEXT_DEFAULT),
+      })
+    },
+  }),
+  defineRoute({
+    method: 'PUT',
+    path: ONE,
+    scope: 'operate',
+    summary: 'make a schedule, or change it; the same again has no effect',
+    body: SPEC,
+    answers: { 200: resultOf('changed', 'unchanged'), 201: resultOf('created') },
+    isAudited: true,
+    handle: async (call) => {
+      const result = await call.served.queue.schedules.set(nameOf(call), call.body as ScheduleSpec)
+      return told(call, 'set schedule', result, result === 'created' ? 201 : 200)
+    },
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: ONE,
+    scope: 'operate',
+    summary: 'end a schedule; occurrences that wait are withdrawn',
+    answers: { 200: resultOf('removed') },
+    refusals: ['SCHEDULE_MISSING'],
+    isAudited: true,
+    handle: async (call) =>
+      told(call, 'remove schedule', await call.served.queue.schedules.remove(nameOf(call))),
+  }),
+  defineRoute({
+    method: 'PUT',
+    path: `${ONE}/pause`,
+    scope: 'operate',
+    summary: 'skip the occurrences of a schedule until it is resumed',
+    body: object({}),
+    answers: { 200: resultOf('paused') },
+    refusals: ['SCHEDULE_MISSING'],
+    isAudited: true,
+    handle: async (call) =>
+      told(call, 'pause schedule', await call.served.queue.schedules.pause(nameOf(call))),
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: `${ONE}/pause`,
+    scope: 'operate',
+    summary: 'let a schedule fire again',
+    answers: { 200: resultOf('resumed') },
+    refusals: ['SCHEDULE_MISSING'],
+    isAudited: true,
+    handle: async (call) =>
+      told(call, 'resume schedule', await call.served.queue.schedules.resume(nameOf(call))),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/v1/queues/{queue}/schedules:next',
+    scope: 'read',
+    summary: 'when a schedule would fire, whether it exists or not',
+    body: object({ spec: SPEC, count: optional(whole({ min: 1, max: NEXT_MAX })) }),
+    answers: { 200: object({ next: list(number()) }) },
+    handle: async ({ body, served }) => {
+      const spec = body.spec as ScheduleSpec
+      return json(200, {
+        next: await served.queue.schedules.nextOccurrences(spec, body.count ?? NEXT_DEFAULT),
+      })
+    },
+  }),
+]
+
+function nameOf({ params }: HttpCall): string {
+  return params.name ?? ''
+}
+
+function missing(name: string): HttpRefusal {
+  return new HttpRefusal('SCHEDULE_MISSING', `there is no schedule ${JSON.stringify(name)}.`)
+}
+
+function told(call: HttpCall, action: string, result: string, status = 200): HttpReply {
+  const { served, server, who } = call
+  const name = nameOf(call)
+  server.audit.tell(who, { action, queue: served.name, about: name, result })
+  if (result === 'missing') throw missing(name)
+  return json(status, { result })
+}

@@ -1,0 +1,112 @@
+/** The queues that a server serves, each with what belongs to it here. */
+import type { Clock } from '../../clock.ts'
+import type { Punctual, Store } from '../../index.ts'
+import { insidesOf, type QueueInsides } from '../../queue/insides.ts'
+import type { Settings } from '../../queue/settings.ts'
+import { Answers } from './answers.ts'
+import { BulkJobs } from './bulk/jobs.ts'
+import { LeaseDesk } from './leases/desk.ts'
+import { RemoteWorkers } from './leases/remote-workers.ts'
+import { Live } from './live/live.ts'
+import { HttpRefusal } from './problem.ts'
+
+export class Served {
+  readonly name: string
+  readonly queue: Punctual
+  readonly answers: Answers
+  readonly live: Live
+  readonly jobs: BulkJobs
+  readonly desk: LeaseDesk
+  readonly remoteWorkers: RemoteWorkers
+  readonly #insides: QueueInsides
+
+  constructor(queue: Punctual, clock: Clock) {
+    this.#insides = insidesOf(queue)
+    this.name = this.#insides.settings.queue
+    this.queue = queue
+    this.answers = new Answers(clock)
+    this.live = new Live(clock, queue)
+    this.jobs = new BulkJobs(this)
+    this.desk = new LeaseDesk(clock, queue)
+    this.remoteWorkers = new RemoteWorkers(clock)
+  }
+
+  get settings(): Settings {
+    return this.#insides.settings
+  }
+
+  get payloadLimit(): number {
+    return this.#insides.settings.payloadLimit
+  }
+
+  /** Resolves to the store, which is opened on first use. */
+  open(): Promise<Store> {
+    return this.#insides.open()
+  }
+
+  openProducer(): ReturnType<QueueInsides['openProducer']> {
+    return this.#insides.openProducer()
+  }
+}
+
+/** Names that are not served yet, and how to serve one: for a server that serves all queues of a store. */
+export type QueueSource = {
+  readonly names: () => Promise<{ readonly names: readonly string[]; readonly isComplete: boolean }>
+  readonly open: (name: string) => Punctual
+}
+
+/** A client must not be able to have any number of connections opened. */
+const QUEUES_MAX = 200
+const LOOK_MS = 2_000
+
+export class ServedQueues {
+  readonly #clock: Clock
+  readonly #source: QueueSource | undefined
+  readonly #byName = new Map<string, Served>()
+  #isComplete = true
+  #lookedAt = -Infinity
+
+  constructor(clock: Clock, queues: readonly Punctual[], source?: QueueSource) {
+    this.#clock = clock
+    this.#source = source
+    for (const queue of queues) this.#add(queue)
+  }
+
+  get all(): readonly Served[] {
+    return [...this.#byName.values()]
+  }
+
+  /** Rejects with QUEUE_UNKNOWN. */
+  find(name: string): Served | Promise<Served> {
+    return this.#byName.get(name) ?? this.#look(name)
+  }
+
+  /** The names of all that are served. */
+  async names(): Promise<{ readonly names: readonly string[]; readonly isComplete: boolean }> {
+    await this.#refresh()
+    return { names: [...this.#byName.keys()].toSorted(), isComplete: this.#isComplete }
+  }
+
+  async #look(name: string): Promise<Served> {
+    await this.#refresh()
+    const found = this.#byName.get(name)
+    if (found !== undefined) return found
+    throw new HttpRefusal('QUEUE_UNKNOWN', `this server does not serve a queue ${JSON.stringify(name)}.`)
+  }
+
+  async #refresh(): Promise<void> {
+    const source = this.#source
+    const now = this.#clock.monotonic()
+    if (source === undefined || now - this.#lookedAt < LOOK_MS) return
+    this.#lookedAt = now
+    const { names, isComplete } = await source.names()
+    for (const name of names)
+      if (!this.#byName.has(name) && this.#byName.size < QUEUES_MAX) this.#add(source.open(name))
+    this.#isComplete = isComplete && names.every((name) => this.#byName.has(name))
+  }
+
+  #add(queue: Punctual): void {
+    const served = new Served(queue, this.#clock)
+    this.#byName.set(served.name, served)
+  }
+}

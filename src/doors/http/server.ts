@@ -1,0 +1,175 @@
+/**
+ * The server: one core that answers requests, and two shells around it. Mounted into an application it answers only whom
+ * the application or a token vouches for; listening by itself without tokens it answers this machine alone.
+ */
+import { setMaxListeners } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { endsWithin } from '../../clock.ts'
+import { UsageError } from '../../core/errors.ts'
+import { Access, type AccessMode } from './access/access.ts'
+import { HostCheck, isLoopbackAddress } from './access/hosts.ts'
+import { Places } from './access/places.ts'
+import { CallRates } from './access/rates.ts'
+import { Signer } from './access/signing.ts'
+import { Audit } from './audit.ts'
+import { parseServeOptions, type InnerOptions, type ServeOptions, type ServeSettings } from './options.ts'
+import type { ServerParts } from './parts.ts'
+import { perform } from './perform.ts'
+import type { HttpRequest } from './request.ts'
+import { HttpRefusal, refuse } from './problem.ts'
+import type { HttpReply } from './route.ts'
+import { Router } from './router.ts'
+import { ServedQueues } from './served.ts'
+import { fetchHandler, type FetchHandler } from './shells/fetch.ts'
+import { nodeListener, type NodeListener } from './shells/node.ts'
+import { ROUTES } from './table.ts'
+
+export const PORT_DEFAULT = 7_780
+const HOST_DEFAULT = '127.0.0.1'
+
+/** Node's own defaults let a client hold a connection for minutes. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 30_000
+const CHECK_MS = 1_000
+const HEADER_BYTES_MAX = 16 * 1024
+const CONNECTIONS_MAX = 10_000
+
+/** What `close` may take: for answers under way, and for the rest. */
+const ANSWERS_MS = 3_000
+const CLOSE_MS = 1_000
+
+export type ListenOptions = { port?: number; host?: string }
+
+export class HttpServer {
+  /** For `node:http`, Express, Connect. */
+  readonly listener: NodeListener
+  /** For hosts that speak `Request -> Response`. */
+  readonly fetch: FetchHandler
+  readonly #settings: ServeSettings
+  readonly #server: Omit<ServerParts, 'access'>
+  readonly #signer: Signer
+  readonly #stopping = new AbortController()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #http: Server | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: ServeOptions, inner: InnerOptions = {}) {
+    const settings = parseServeOptions(options)
+    const { clock, random, logger, basePath } = settings
+    this.#settings = settings
+    this.#signer = new Signer(settings.secret, random)
+    const audit = new Audit(clock, logger)
+    const queues = new ServedQueues(clock, settings.queues, inner.source)
+    this.#server = {
+      clock,
+      random,
+      logger,
+      basePath,
+      startedAt: Math.floor(clock.now()),
+      storeName: inner.storeName ?? '',
+      limits: { envelopeBytes: 4 * 1024, batchBytes: 8 * 1024 * 1024, batchEntries: 1_000 },
+      queues,
+      signer: this.#signer,
+      audit,
+      listeners: new Places(1_000),
+      parked: new Places(1_000, 1_000),
+      hasDashboard: false,
+      stopping: this.#stopping.signal,
+    }
+    // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
+    setMaxListeners(0, this.#stopping.signal)
+    audit.listen((entry) => {
+      for (const served of queues.all) if (served.name === entry.queue) served.live.note('audit', entry)
+    })
+    const now = (): number => clock.now()
+    const mounted = this.#answerer('mounted')
+    this.listener = nodeListener(mounted, now)
+    this.fetch = fetchHandler(mounted, now)
+  }
+
+  /** Resolves to the address once it listens. Port 0 takes a free one. */
+  async listen(options: ListenOptions = {}): Promise<{ host: string; port: number }> {
+    const { port = PORT_DEFAULT, host = HOST_DEFAULT } = options
+    const { access, tokens } = this.#settings
+    if (access === undefined && tokens === undefined && !isLoopbackAddress(host))
+      throw new UsageError(
+        'OPTION_INVALID',
+        `host is "${host}", which others can reach, and there are no tokens; make one with "punctual token", or use ${HOST_DEFAULT}.`,
+        { value: host },
+      )
+    const { clock } = this.#settings
+    const http = createServer(
+      { connectionsCheckingInterval: CHECK_MS, maxHeaderSize: HEADER_BYTES_MAX, noDelay: true },
+      nodeListener(this.#answerer('listening'), () => clock.now()),
+    )
+    http.headersTimeout = HEADERS_MS
+    http.requestTimeout = REQUEST_MS
+    http.maxConnections = CONNECTIONS_MAX
+    this.#http = http
+    await new Promise<void>((resolve, reject) => {
+      http.once('error', reject)
+      http.listen(port, host, () => resolve())
+    })
+    return { host, port: (http.address() as AddressInfo).port }
+  }
+
+  /** Ends in order, within five seconds: nothing new, waiting calls answered, what is under way finished. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    const { clock } = this.#settings
+    for (const { live } of this.#server.queues.all) live.stop()
+    this.#stopping.abort()
+    const closed = new Promise<void>((resolve) => {
+      if (this.#http === undefined) resolve()
+      else this.#http.close(() => resolve())
+    })
+    this.#http?.closeIdleConnections()
+    const ending = this.#server.queues.all.flatMap(({ jobs, desk }) => [jobs.stopAll(), desk.stop()])
+    await endsWithin(clock, ANSWERS_MS, Promise.allSettled([...this.#underWay, ...ending]))
+    this.#http?.closeIdleConnections()
+    if (!(await endsWithin(clock, CLOSE_MS, closed))) this.#http?.closeAllConnections()
+  }
+
+  #answerer(where: 'mounted' | 'listening'): (request: HttpRequest) => Promise<HttpReply> {
+    const { access, tokens, allowedHosts, cors, rate, clock, basePath } = this.#settings
+    const mode: AccessMode =
+      access !== undefined
+        ? { kind: 'host', check: access }
+        : tokens !== undefined
+          ? { kind: 'tokens', tokens }
+          : { kind: where === 'listening' ? 'open' : 'closed' }
+    const performing = {
+      server: { ...this.#server, access: new Access(mode, { signer: this.#signer, clock, basePath }) },
+      router: new Router(ROUTES),
+      // A host application has looked at it already.
+      hosts: new HostCheck(allowedHosts, where === 'mounted' || mode.kind !== 'open'),
+      rates: new CallRates(clock, rate),
+      cors: new Set(cors),
+    }
+    return (request) => {
+      if (this.#stopping.signal.aborted && !mayStillCall(request)) return Promise.resolve(STOPPING)
+      const reply = perform(performing, request)
+      this.#underWay.add(reply)
+      void reply.then(() => this.#underWay.delete(reply))
+      return reply
+    }
+  }
+}
+
+const STOPPING = refuse(
+  new HttpRefusal('STOPPING', 'the server stops; try again in a moment.', { connection: 'close' }),
+)
+
+/** A worker that has done its work may say so until the end. */
+function mayStillCall({ path }: HttpRequest): boolean {
+  return path.endsWith('/leases:settle') || path.endsWith('/healthz')
+}
+
+export function serve(options: ServeOptions): HttpServer {
+  return new HttpServer(options)
+}

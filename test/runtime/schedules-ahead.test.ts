@@ -1,0 +1,97 @@
+/** What people see of schedules ahead of time, and what a pause of their topic does (P13, P14). */
+import { describe, expect, it } from 'vitest'
+import { makeWorld } from './world.ts'
+
+const START = Date.UTC(2030, 0, 1)
+const HOUR_MS = 3_600_000
+
+describe('a forecast', () => {
+  it('adds what schedules will bring beyond what they have placed, and says which is which', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', { topic: 'tick', every: '10m' })
+    await queue.schedules.set('noon', { topic: 'noon', cron: '0 12 * * *', zone: 'UTC' })
+    await queue.produce('tick', null, { delay: '90m' })
+    await queue.start()
+    await world.clock.advance('1m')
+    const edges = Array.from({ length: 14 }, (_, hour) => START + hour * HOUR_MS + 1)
+    const { bars, isExact } = await queue.forecast({ edges })
+    expect(isExact).toBe(true)
+    expect(bars.map(({ count, scheduled = 0 }) => [count, scheduled])).toEqual([
+      [0, 6],
+      [1, 6],
+      ...Array.from({ length: 9 }, () => [0, 6]),
+      [0, 7],
+      [0, 6],
+    ])
+    const noon = await queue.forecast({ edges, topic: 'noon' })
+    expect(noon.bars.map(({ scheduled = 0 }) => scheduled)).toEqual([
+      ...Array.from({ length: 11 }, () => 0),
+      1,
+      0,
+    ])
+  })
+
+  it('counts each occurrence once: it is stored, or computed', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', { topic: 'tick', every: '10s' })
+    await queue.start()
+    await world.clock.advance('95s')
+    const from = world.clock.now()
+    const { bars } = await queue.forecast({ edges: [from, from + 10 * 60_000] })
+    const [{ count, scheduled } = { count: 0, scheduled: 0 }] = bars
+    expect(count).toBeGreaterThan(0)
+    expect(count + (scheduled ?? 0)).toBe(60)
+  })
+
+  it('a schedule that is paused, over or removed brings nothing', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('paused', { topic: 'a', every: '1m' })
+    await queue.schedules.set('over', { topic: 'b', every: '1m', times: 2 })
+    await queue.schedules.set('removed', { topic: 'c', every: '1m' })
+    await queue.start()
+    await queue.schedules.pause('paused')
+    await queue.schedules.remove('removed')
+    await world.clock.advance('5m')
+    const { bars } = await queue.forecast({ edges: [world.clock.now(), world.clock.now() + 24 * HOUR_MS] })
+    expect(bars[0]?.scheduled ?? 0).toBe(0)
+  })
+})
+
+describe('P13, P14: the topic of a schedule is paused', () => {
+  it('its occurrences are placed in time, wait, and all start after the resume', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen: string[] = []
+    queue.handle('tick', ({ id }) => void seen.push(id))
+    await queue.start()
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m' })
+    await world.clock.advance('2m')
+    await queue.pause('tick')
+    await world.clock.advance('5m')
+    expect(seen).toHaveLength(2)
+    expect((await queue.stats()).counts.ready).toBe(5)
+    expect(await queue.schedules.get('beat')).toMatchObject({ state: 'active', skipped: 0 })
+    await queue.resume('tick')
+    await world.clock.advance('1s')
+    expect(seen).toEqual(
+      [1, 2, 3, 4, 5, 6, 7].map((minute) => `{beat}@${new Date(START + minute * 60_000).toISOString()}`),
+    )
+  })
+
+  it('with a ttl that skips, only those that are still of use start', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen: string[] = []
+    queue.handle('tick', ({ id }) => void seen.push(id))
+    await queue.start()
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m', ttl: '90s', ifExpired: 'skip' })
+    await queue.pause('tick')
+    await world.clock.advance('5m')
+    await queue.resume('tick')
+    await world.clock.advance('1s')
+    expect(seen).toEqual([4, 5].map((minute) => `{beat}@${new Date(START + minute * 60_000).toISOString()}`))
+  })
+})
