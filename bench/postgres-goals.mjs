@@ -86,6 +86,8 @@ async function drainUnderTransaction() {
   }
 }
 
+const sum = (list) => list.reduce((total, rate) => total + rate, 0)
+
 /** A queue that turns over for long: as fast at its end as at its beginning, in bounded space. */
 async function turnOver() {
   const stage = await openStage(await load(OURS), {})
@@ -95,7 +97,6 @@ async function turnOver() {
     for (let round = 0; round < CYCLES.rounds; round += 1)
       rates.push(CYCLES.size / (await burst(stage, CYCLES.size))['ms to the last'])
     const tenth = Math.max(1, Math.round(CYCLES.rounds / 10))
-    const sum = (list) => list.reduce((total, rate) => total + rate, 0)
     const bytes = await stage.server.ask("select pg_total_relation_size('punctual.message')")
     return {
       'last/first': sum(rates.slice(-tenth)) / sum(rates.slice(0, tenth)),
@@ -157,7 +158,8 @@ async function commit(listeners, moments) {
     const lane = async (queue, until) => {
       while (n < until) {
         n += 1
-        const at = moments === 'any' ? farthest - ((Math.imul(n, 0x9e3779b1) >>> 0) % 9_000_000) : farthest - n
+        const at =
+          moments === 'any' ? farthest - ((Math.imul(n, 0x9e3779b1) >>> 0) % 9_000_000) : farthest - n
         await queue.produce('bench-0', 'x'.repeat(200), { at })
       }
     }
