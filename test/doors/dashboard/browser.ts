@@ -23,6 +23,8 @@ export type Surfer = {
   readonly isThere: boolean
   /** A page of its own, with nothing remembered. */
   readonly open: (url: string, options?: BrowserContextOptions) => Promise<Page>
+  /** Closes all pages: before the server that they listen to. */
+  readonly leave: () => Promise<void>
   /** What went wrong so far on all pages of this test; asking forgets it. */
   readonly troubles: () => string[]
 }
@@ -37,13 +39,17 @@ export function useBrowser(): Surfer {
   afterAll(async () => {
     if (isThere) await browser.close()
   })
+  const leave = async (): Promise<void> => {
+    for (const context of browser.contexts()) await context.close()
+  }
   afterEach(async () => {
     if (!isThere) return
-    for (const context of browser.contexts()) await context.close()
+    await leave()
     expect(troubles.splice(0)).toEqual([])
   })
   return {
     isThere,
+    leave,
     troubles: () => troubles.splice(0),
     open: async (url, options = {}) => {
       const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...options })

@@ -11,7 +11,10 @@ export function describeFlows(surfer: Surfer): void {
       world = await openWorld()
       await fill(world.queue)
     })
-    afterEach(() => world.close())
+    afterEach(async () => {
+      await surfer.leave()
+      await world.close()
+    })
 
     async function arrivals(): Promise<string[]> {
       const arrived: string[] = []

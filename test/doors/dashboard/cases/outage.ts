@@ -1,12 +1,16 @@
 /** The server dies and comes back: the last numbers stay, grey and with their age, and then they are true again. */
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { RedisServer } from '../../../store/redis/server.ts'
 import { settled, until, type Surfer } from '../browser.ts'
 import { fill, openWorld, type World } from '../world.ts'
 
 export function describeOutage(surfer: Surfer): void {
   describe('outage', () => {
     let world: World
-    afterEach(() => world.close())
+    afterEach(async () => {
+      await surfer.leave()
+      await world.close()
+    })
 
     it('the server dies and comes back', async () => {
       world = await openWorld()
@@ -30,6 +34,24 @@ export function describeOutage(surfer: Surfer): void {
       await until(() => page.locator('.tabs .state-delayed').innerText()).toContain('301')
       await until(() => move.isDisabled()).toBe(false)
       surfer.troubles() // What a browser says of a server that is away.
+    })
+
+    it('the store is away and comes back', async () => {
+      const redis = await RedisServer.start()
+      onTestFinished(() => redis.stop())
+      world = await openWorld({ store: redis.url })
+      await world.queue.produce('mail.send', {}, { delay: '1h' })
+      const page = await surfer.open(world.ui)
+      const delayed = page.locator('.counts .state-delayed .figure')
+      await until(() => delayed.innerText()).toBe('1')
+      await redis.kill()
+      await page.getByText(/The store does not answer since/).waitFor()
+      expect(await delayed.innerText()).toBe('1')
+      await redis.resume()
+      await page.getByText(/The store does not answer since/).waitFor({ state: 'hidden' })
+      // This server keeps nothing on disk: it came back empty.
+      await until(() => delayed.innerText()).toBe('0')
+      surfer.troubles()
     })
 
     it('opened while the server is away, it says so and comes by itself', async () => {

@@ -20,7 +20,10 @@ const IS_HACKED = `'hacked' in window`
 export function describeSafety(surfer: Surfer): void {
   describe('safety', () => {
     let world: World
-    afterEach(() => world.close())
+    afterEach(async () => {
+      await surfer.leave()
+      await world.close()
+    })
 
     it('hostile payloads, ids, topics, tags, errors and schedules are shown as text', async () => {
       world = await openWorld()

@@ -77,7 +77,7 @@ export function ControlDialog({ wish, onClose }: ControlDialogProps): JSX.Elemen
               />
             </label>
             <label class="field">
-              Of them at once
+              How many of them at once
               <input
                 class="short"
                 inputMode="numeric"
@@ -98,7 +98,11 @@ export function ControlDialog({ wish, onClose }: ControlDialogProps): JSX.Elemen
         )}
         <TroubleLine trouble={trouble} />
         <footer>
-          <CopyButton text={asCurl(how.method, how.path, how.body)} label="as curl" />
+          <CopyButton
+            text={asCurl(how.method, how.path, how.body)}
+            label="this change"
+            title="Copy as curl"
+          />
           <span class="space" />
           <button type="button" onClick={onClose}>
             Close

@@ -116,7 +116,11 @@ export function ManyDialog({ wish, onClose }: ManyDialogProps): JSX.Element {
         )}
         <TroubleLine trouble={trouble} />
         <footer>
-          <CopyButton text={asCurl('POST', path, { ...how, dryRun: true })} label="the preview as curl" />
+          <CopyButton
+            text={asCurl('POST', path, { ...how, dryRun: true })}
+            label="the preview"
+            title="Copy as curl"
+          />
           <span class="space" />
           {preview === undefined ? (
             <button type="button" onClick={onClose}>

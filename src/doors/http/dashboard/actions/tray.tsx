@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { call, inQueue, troubleOf } from '../state/api.ts'
 import { every } from '../state/clock.ts'
 import { forgetJob, hearJob, jobs } from '../state/live.ts'
-import { mayOperate } from '../state/session.ts'
+import { mayOperate, session } from '../state/session.ts'
 import type { ManyJob } from '../state/wire.ts'
 import { count } from '../time/words.ts'
 
@@ -37,7 +37,7 @@ function Job({ job }: { readonly job: ManyJob }): JSX.Element {
     <div class={`job job-${state}`}>
       <p>
         {describeJob(job)}
-        {job.who !== '' && <span class="soft"> by {job.who}</span>}
+        {isOther(job) && <span class="soft"> by {job.who}</span>}
       </p>
       {state === 'running' && (
         <progress
@@ -59,6 +59,10 @@ function Job({ job }: { readonly job: ManyJob }): JSX.Element {
       )}
     </div>
   )
+}
+
+function isOther({ who }: ManyJob): boolean {
+  return session.value.kind === 'in' && who !== session.value.viewer.name
 }
 
 async function askJob(id: string): Promise<void> {

@@ -18,9 +18,9 @@ export function Copyable({ text, label }: CopyProps): JSX.Element {
   )
 }
 
-type CopyButtonProps = CopyProps & { readonly select?: () => void }
+type CopyButtonProps = CopyProps & { readonly title?: string; readonly select?: () => void }
 
-export function CopyButton({ text, label, select }: CopyButtonProps): JSX.Element {
+export function CopyButton({ text, label, title = 'Copy', select }: CopyButtonProps): JSX.Element {
   const [said, say] = useState<string | undefined>(undefined)
   const copy = async (): Promise<void> => {
     say((await write(text)) ? 'Copied' : selected(select))
@@ -29,10 +29,10 @@ export function CopyButton({ text, label, select }: CopyButtonProps): JSX.Elemen
   return (
     <button
       class="quiet"
-      aria-label={said === undefined ? `Copy: ${label}` : undefined}
+      aria-label={said === undefined ? `${title}: ${label}` : undefined}
       onClick={() => void copy()}
     >
-      {said ?? 'Copy'}
+      {said ?? title}
     </button>
   )
 }

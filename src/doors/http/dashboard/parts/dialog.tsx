@@ -14,6 +14,8 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
     const dialog = element.current
     const before = document.activeElement
     dialog?.showModal()
+    // What is to be filled in comes first; without a form, the browser has chosen.
+    dialog?.querySelector<HTMLElement>('form input:not([type=radio]), form footer button.main')?.focus()
     return () => {
       dialog?.close()
       if (before instanceof HTMLElement) before.focus()

@@ -88,7 +88,7 @@ export function MessageTable({ items, selected, onSelect }: MessageTableProps): 
                 </a>
               </td>
               <td>
-                {message.topic}
+                {message.topic}{' '}
                 {message.tags?.map((tag) => (
                   <span class="tag-like" key={tag}>
                     {tag}
