@@ -125,7 +125,7 @@ export class ClusterEngine implements Engine {
         async ({ server }) => (await server.admin(['KEYS', '*'])) as readonly string[],
       ),
     )
-    return found.flat().filter((key) => !/:(?:order|workers|facts|layout|figures:\d+)$/.test(key))
+    return found.flat().filter((key) => !/:(?:order|workers|facts|layout|looks:[^:]+|figures:\d+)$/.test(key))
   }
 
   async end(): Promise<void> {

@@ -28,8 +28,9 @@ export class PartitionedStore implements contract.Store {
   readonly #stores: readonly contract.Store[]
   readonly #topics: TopicPages
   readonly #walking: Walking
-  /** Where the next claim begins, and the next figures go. */
+  /** Where the next claim begins. */
   #turn = 0
+  #figuresAt = 0
 
   /** All of one engine, and at least one. */
   constructor(stores: readonly contract.Store[]) {
@@ -100,9 +101,14 @@ export class PartitionedStore implements contract.Store {
     await this.#everywhere((store) => store.leave(owner), 'the worker could not say goodbye')
   }
 
-  /** To one of them, another each time. */
-  record(figures: readonly contract.TopicFigures[]): Promise<void> {
-    return this.#store(this.#takeTurn()).record(figures)
+  /** To one of them, the same for all workers; to the next one after a failure. */
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    try {
+      await this.#store(this.#figuresAt).record(figures)
+    } catch (error) {
+      this.#figuresAt = (this.#figuresAt + 1) % this.#stores.length
+      throw error
+    }
   }
 
   remove(

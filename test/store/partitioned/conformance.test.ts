@@ -14,7 +14,6 @@ const WITHIN_ONE = [
   /^P8: (?:more lapsed than one call takes|lapsed leases of the asker’s own do not stand)/,
   /^P10: (?:a claim hands out at most|a body larger than a claim’s|a claim’s bytes hold|a batch of as many bytes)/,
   /^P10: a walk over dead messages/, // Each partition's walk begins when it is reached.
-  /^(?:figures: what is recorded|P10: so many topics of a minute)/, // Rows of one minute come from several books.
   /^P8: one call may end several/,
   /^P15: (?:an ack stores|among others|again carries|what an ack carries|one that cannot be stored)/, // Follow-ups live with their message: these ids do not.
   /^P10: a settlement carries at most/,
