@@ -25,12 +25,14 @@ const MAY_USE: Record<string, readonly string[]> = {
   'store/link': ['core', 'clock.ts', 'random.ts'],
   'store/sql': ['store/contract', 'store/shared', 'core', 'clock.ts', 'random.ts'],
   'store/shared': ['store/contract', 'core', 'clock.ts'],
+  'store/partitioned': ['store/contract', 'store/shared', 'core'],
   ...Object.fromEntries(
     ENGINES.map((engine) => [
       `store/${engine}`,
       [
         'store/contract',
         'store/engine.ts',
+        'store/partitioned',
         'store/shared',
         'store/thread',
         'store/link',

@@ -17,7 +17,7 @@ import { parseServeOptions, type InnerOptions, type ServeOptions, type ServeSett
 import type { ServerParts } from './parts.ts'
 import { perform } from './perform.ts'
 import type { HttpRequest } from './request.ts'
-import { HttpRefusal, refuse } from './problem.ts'
+import { HttpRefusal, problemOf, refuse } from './problem.ts'
 import type { HttpReply } from './route.ts'
 import { Router } from './router.ts'
 import { ServedQueues } from './served.ts'
@@ -113,6 +113,15 @@ export class HttpServer {
       http.listen(port, host, () => resolve())
     })
     return { host, port: (http.address() as AddressInfo).port }
+  }
+
+  /**
+   * Works on the queues from now on, and not only when the first worker asks: takes over what others left behind, and fires
+   * schedules. A store that is away is tried again then.
+   */
+  beginWork(): void {
+    for (const { desk } of this.#server.queues.all)
+      desk.begin().catch((error: unknown) => this.#settings.logger.warn(problemOf(error).detail))
   }
 
   /** Ends in order, within five seconds: nothing new, waiting calls answered, what is under way finished. */
