@@ -23,7 +23,7 @@ export function describeOutage(surfer: Surfer): void {
       expect(await move.isDisabled()).toBe(false)
 
       await world.stopServer()
-      await page.getByText(/The server does not answer since/).waitFor()
+      await page.getByText(/The server has not answered for/).waitFor()
       await page.getByText(/The numbers below are .* old/).waitFor()
       expect(await page.locator('tbody tr').count()).toBe(50)
       await until(() => move.isDisabled()).toBe(true)
@@ -45,10 +45,10 @@ export function describeOutage(surfer: Surfer): void {
       const delayed = page.locator('.counts .state-delayed .figure')
       await until(() => delayed.innerText()).toBe('1')
       await redis.kill()
-      await page.getByText(/The store does not answer since/).waitFor()
+      await page.getByText(/The store has not answered for/).waitFor()
       expect(await delayed.innerText()).toBe('1')
       await redis.resume()
-      await page.getByText(/The store does not answer since/).waitFor({ state: 'hidden' })
+      await page.getByText(/The store has not answered for/).waitFor({ state: 'hidden' })
       // This server keeps nothing on disk: it came back empty.
       await until(() => delayed.innerText()).toBe('0')
       surfer.troubles()

@@ -114,11 +114,11 @@ function QueueSelect(): JSX.Element | null {
 function AwayLine(): JSX.Element | null {
   const state = link.value
   if (state.kind !== 'away' && state.kind !== 'lost') return null
-  const what = state.kind === 'away' ? 'The store does not answer' : 'The server does not answer'
+  const what = state.kind === 'away' ? 'The store' : 'The server'
   return (
     <p class="away" role="status">
       <strong>
-        {what} since {ago(state.since, now.value)}.
+        {what} has not answered for {ago(state.since, now.value)}.
       </strong>{' '}
       {heardAt.value > 0 && <>The numbers below are {ago(heardAt.value, now.value)} old. </>}
       {state.kind === 'away' && <span>{state.detail}</span>}

@@ -147,7 +147,20 @@ export function forgetJob(id: string): void {
   jobs.value = jobs.value.filter((job) => job.id !== id)
 }
 
+/** A browser has six connections to a server for all of its tabs: one that nobody sees gives its own back after this time. */
+const HIDDEN_MS = 10_000
+
+let cancelLeave = (): void => {}
+
 export function startBeating(): void {
+  document.addEventListener('visibilitychange', () => {
+    cancelLeave()
+    if (document.hidden) cancelLeave = after(HIDDEN_MS, disconnect)
+    else if (source === undefined && link.value.kind !== 'paused') {
+      connect()
+      refresh()
+    }
+  })
   every(BEAT_MS, () => {
     if (link.value.kind === 'live' && !document.hidden) refresh()
   })

@@ -19,7 +19,7 @@ export function mayOperate(): boolean {
 
 export async function openSession(): Promise<void> {
   try {
-    await enter(await call<Viewer>('GET', '/v1/session'))
+    enter(await call<Viewer>('GET', '/v1/session'))
   } catch (error) {
     const trouble = troubleOf(error)
     if (trouble.status === 401) session.value = { kind: 'out' }
@@ -32,7 +32,7 @@ export async function openSession(): Promise<void> {
 export async function logIn(token: string): Promise<void> {
   try {
     const headers = { authorization: `Bearer ${token}` }
-    await enter(await call<Viewer>('POST', '/v1/session', { body: {}, headers }))
+    enter(await call<Viewer>('POST', '/v1/session', { body: {}, headers }))
   } catch (error) {
     session.value = { kind: 'out', trouble: troubleOf(error) }
   }
@@ -43,7 +43,11 @@ export async function logOut(): Promise<void> {
   session.value = { kind: 'out' }
 }
 
-async function enter(viewer: Viewer): Promise<void> {
-  server.value = await call<ServerFacts>('GET', '/v1/server').catch(() => undefined)
+/** Nothing waits for what the server is called. */
+function enter(viewer: Viewer): void {
   session.value = { kind: 'in', viewer }
+  call<ServerFacts>('GET', '/v1/server').then(
+    (facts) => (server.value = facts),
+    () => undefined,
+  )
 }
