@@ -14,7 +14,8 @@ export function hasPostgres() {
   return findBinaries().length > 0
 }
 
-export async function startPostgres(freePort) {
+/** `settings`: more lines of postgresql.conf. */
+export async function startPostgres(freePort, settings = []) {
   const [binaries] = findBinaries()
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'punctual-bench-'))
@@ -28,7 +29,7 @@ export async function startPostgres(freePort) {
   )
   appendFileSync(
     join(data, 'postgresql.conf'),
-    `port = ${port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nshared_buffers = 256MB\nmax_wal_size = 4GB\nmax_connections = 200\n`,
+    `port = ${port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nshared_buffers = 256MB\nmax_wal_size = 4GB\nmax_connections = 200\n${settings.join('\n')}\n`,
   )
   const child = spawn(join(binaries.directory, 'postgres'), ['-D', data], options)
   const client = await connected(port)
@@ -36,6 +37,7 @@ export async function startPostgres(freePort) {
   return {
     port,
     directory,
+    ask,
     version: () => ask('show server_version'),
     usedBytes: async () => Number(await ask('select pg_database_size(current_database())')),
     // Statements of clients are transactions of their own; ours, which count too, are few.

@@ -15,6 +15,7 @@ const FILES = {
   'raw-redis': './raw-redis.mjs',
   'raw-redis-lease': './raw-redis.mjs',
   'raw-postgres': './raw-postgres.mjs',
+  'raw-postgres-layout': './raw-postgres.mjs',
   'graphile-worker': './graphile-worker.mjs',
   'graphile-worker-fastest': './graphile-worker.mjs',
   'pg-boss': './pg-boss.mjs',

@@ -56,6 +56,30 @@ function died(reason: string, attempt: number): string[] {
   return findingsIn(produced().found('buried', { at: 900, attempt, reason }))
 }
 
+function cancelledAfterReplace(answer: string): string[] {
+  return findingsIn(
+    produced()
+      .produced(2, { at: 102, ifExists: 'replace' })
+      .promised(2, { at: 103 })
+      .asked('cancel', 3, { at: 104 })
+      .answered(3, answer, { at: 105 })
+      .started(1, { at: 3_000 })
+      .ended(1, 'done', { at: 3_001 })
+      .heard('completed', 1, { at: 3_002 }),
+  )
+}
+
+function expired(how: 'done' | 'threw'): string[] {
+  return findingsIn(
+    new History()
+      .produced(1, { at: 100, ttl: 50 })
+      .promised(1, { at: 101 })
+      .started(1, { at: 110 })
+      .ended(1, how, { at: 111 })
+      .found('buried', { at: 900, attempt: 2, reason: 'expired' }),
+  )
+}
+
 function ended(code: number): string[] {
   return findingsIn(new History().exited(100, { code, isKilled: false }))
 }
@@ -179,17 +203,8 @@ describe('the auditor: after the end', () => {
   })
 
   it('P4: a cancel that answers `running` takes the successor away, and what runs goes on', () => {
-    const history = (answer: string): History =>
-      produced()
-        .produced(2, { at: 102, ifExists: 'replace' })
-        .promised(2, { at: 103 })
-        .asked('cancel', 3, { at: 104 })
-        .answered(3, answer, { at: 105 })
-        .started(1, { at: 3_000 })
-        .ended(1, 'done', { at: 3_001 })
-        .heard('completed', 1, { at: 3_002 })
-    expect(findingsIn(history('running'))).toEqual([])
-    expect(findingsIn(history('missing'))).toEqual([
+    expect(cancelledAfterReplace('running')).toEqual([])
+    expect(cancelledAfterReplace('missing')).toEqual([
       expect.stringMatching(/^P4 x#1: .*after it was replaced/),
       expect.stringMatching(/^P2 x#2: .*never seen again/),
     ])
@@ -312,15 +327,6 @@ describe('the auditor: the dead', () => {
   })
 
   it('P6: expired after an end that its worker could tell nobody, and not after a failure', () => {
-    const expired = (how: 'done' | 'threw'): string[] =>
-      findingsIn(
-        new History()
-          .produced(1, { at: 100, ttl: 50 })
-          .promised(1, { at: 101 })
-          .started(1, { at: 110 })
-          .ended(1, how, { at: 111 })
-          .found('buried', { at: 900, attempt: 2, reason: 'expired' }),
-      )
     expect(expired('done')).toEqual([])
     expect(expired('threw')).toEqual([expect.stringMatching(/^P6 .*dead, expired/)])
   })

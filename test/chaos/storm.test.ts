@@ -23,7 +23,7 @@ async function chaos(...args: readonly string[]): Promise<Ended> {
 }
 
 describe('a storm', () => {
-  it.each(['redis', 'file'])(
+  it.each(['redis', 'postgres', 'file'])(
     `P1, P2, P3, P4, P6, P8, P11: %s, seed ${SEED}: nothing lost, early, late or repeated without a reason`,
     async (engine) => {
       const options = ['--minutes', String(STORM_MINUTES), '--seed', String(SEED), '--rate', '100']

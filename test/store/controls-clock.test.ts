@@ -6,6 +6,8 @@ import { MemoryStore } from '../../src/store/memory/store.ts'
 import { TOPIC, claim, message } from '../../src/testing/conformance/stand.ts'
 import { limit, pause, rate } from '../../src/testing/conformance/control-stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
+import { PostgresServer } from './postgres/server.ts'
+import { storeAt as storeAtPostgres } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
 
@@ -13,15 +15,18 @@ const HOUR_MS = 3_600_000
 const START = Date.UTC(2030, 0, 1)
 
 let server: RedisServer
+let postgres: PostgresServer
 let temporary: TemporaryDirectory
 const opened: Store[] = []
 beforeAll(async () => {
   server = await RedisServer.start()
+  postgres = await PostgresServer.start({ settings: ['fsync = off'] })
   temporary = await temporaryDirectory()
 })
 afterAll(async () => {
   for (const store of opened) await store.close()
   await server?.stop()
+  await postgres?.stop()
   await temporary?.remove()
 })
 
@@ -36,7 +41,9 @@ async function open(engine: string): Promise<Subject> {
       ? new MemoryStore(clock)
       : engine === 'file'
         ? await openStore(temporary.directory, { clock, queue })
-        : storeAt(server.url, queue, { now: () => now })
+        : engine === 'redis'
+          ? storeAt(server.url, queue, { now: () => now })
+          : storeAtPostgres(postgres.url, queue, { now: () => now })
   await store.open()
   opened.push(store)
   return { store, set: (byMs) => void (now += byMs) }
@@ -48,7 +55,7 @@ async function putDue(store: Store, count: number): Promise<void> {
   await store.put(Array.from({ length: count }, (_, i) => message(`m${i}`, { when: { at } })))
 }
 
-describe.each(['memory', 'file', 'redis'])('P14: %s, the wall clock is set', (engine) => {
+describe.each(['memory', 'file', 'redis', 'postgres'])('P14: %s, the wall clock is set', (engine) => {
   it('back: a rate that was used up lets one burst start, and goes on as ever', async () => {
     const { store, set } = await open(engine)
     await putDue(store, 20)

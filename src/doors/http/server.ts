@@ -23,6 +23,7 @@ import { Router } from './router.ts'
 import { ServedQueues } from './served.ts'
 import { fetchHandler, type FetchHandler } from './shells/fetch.ts'
 import { nodeListener, type NodeListener } from './shells/node.ts'
+import { HAS_DASHBOARD, PAGE_ROUTES } from './routes/pages.ts'
 import { ROUTES } from './table.ts'
 
 export const PORT_DEFAULT = 7_780
@@ -74,7 +75,7 @@ export class HttpServer {
       audit,
       listeners: new Places(1_000),
       parked: new Places(1_000, 1_000),
-      hasDashboard: false,
+      hasDashboard: HAS_DASHBOARD,
       stopping: this.#stopping.signal,
     }
     // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
@@ -154,7 +155,7 @@ export class HttpServer {
           : { kind: where === 'listening' ? 'open' : 'closed' }
     const performing = {
       server: { ...this.#server, access: new Access(mode, { signer: this.#signer, clock, basePath }) },
-      router: new Router(ROUTES),
+      router: new Router([...ROUTES, ...PAGE_ROUTES]),
       // A host application has looked at it already.
       hosts: new HostCheck(allowedHosts, where === 'mounted' || mode.kind !== 'open'),
       rates: new CallRates(clock, rate),

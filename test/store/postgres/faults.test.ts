@@ -121,21 +121,26 @@ describe('sessions that end', () => {
 })
 
 describe('a server that crashes', () => {
-  it('P2: what was acknowledged is there after kill -9 of the server; leases may be forgotten', async () => {
-    const own = await PostgresServer.start()
-    onTestFinished(() => own.stop())
-    const store = await open({}, freshQueue(), own.url)
-    await store.put(Array.from({ length: 50 }, (_, i) => message(`m${i}`)))
-    const leases = await claimDue(store, 20)
-    expect(await store.settle(leases.slice(0, 10).map(ack))).toEqual(leases.slice(0, 10).map(() => 'settled'))
-    await own.end('SIGQUIT')
-    await expect(store.put([message('x')])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-    await own.resume()
-    await until('it answers again', async () => (await store.count()).isExact)
-    const { total, places } = await takeCensus(store)
-    expect(total).toBe(40)
-    for (const { id } of leases.slice(0, 10)) expect(places.has(id)).toBe(false)
-  })
+  it.each(['SIGQUIT', 'SIGKILL'] as const)(
+    'P2: after %s what was acknowledged is there; leases may be forgotten',
+    async (signal) => {
+      const own = await PostgresServer.start()
+      onTestFinished(() => own.stop())
+      const store = await open({}, freshQueue(), own.url)
+      await store.put(Array.from({ length: 50 }, (_, i) => message(`m${i}`)))
+      const leases = await claimDue(store, 20)
+      expect(await store.settle(leases.slice(0, 10).map(ack))).toEqual(
+        leases.slice(0, 10).map(() => 'settled'),
+      )
+      await own.end(signal)
+      await either(store.put([message('x')])) // Of a server that was killed a child may still answer.
+      await own.resume()
+      await until('it answers again', async () => (await store.count()).isExact)
+      const { places } = await takeCensus(store)
+      const done = new Set(leases.slice(0, 10).map(({ id }) => id))
+      for (let i = 0; i < 50; i += 1) expect(places.has(`m${i}`), `m${i}`).toBe(!done.has(`m${i}`))
+    },
+  )
 })
 
 describe('locks of others', () => {

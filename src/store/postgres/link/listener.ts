@@ -1,7 +1,7 @@
 /**
  * Hears wake-ups, on a session of its own that is never inside a transaction. Such a session can fall silent without any
  * error: a half-open socket, a pooler that hands LISTEN to some other connection, a server behind a proxy. So an echo is
- * sent to it, at the start and every ten seconds: through another connection, because a pooler may by chance hand what is said
+ * sent to it, at the start and every 15 seconds: through another connection, because a pooler may by chance hand what is said
  * on its own back to it.
  *
  *   echo comes back     hears: wake-ups arrive
@@ -15,7 +15,7 @@ import type { PgNotification } from './client.ts'
 import type { PostgresConnection } from './connection.ts'
 import { PostgresLink, type PostgresLinkOptions } from './postgres-link.ts'
 
-const ECHO_EVERY_MS = 10_000
+const ECHO_EVERY_MS = 15_000
 const ECHO_TIMEOUT_MS = 2_000
 /** How often everybody is called while wake-ups cannot be heard. */
 export const DEAF_LOOK_MS = 500

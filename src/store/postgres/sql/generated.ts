@@ -350,6 +350,7 @@ declare
   picked tid[] := '{}';
   more tid[];
   sizes int[];
+  size_all bigint;
   head record;
   wanted int;
   bytes_left bigint := bytes_max;
@@ -392,7 +393,9 @@ begin
     touched := touched || head.i::int;
     ranks := ranks || head.p;
     is_short := is_short || (cardinality(more) < wanted);
-    for n in 1..cardinality(more) loop
+    select coalesce(sum(s), 0) into size_all from unnest(sizes) s;
+    if size_all <= bytes_left then bytes_left := bytes_left - size_all; sizes := '{}'; end if;
+    for n in 1..cardinality(sizes) loop
       if sizes[n] > bytes_left and (n > 1 or cardinality(picked) > 0) then
         more := more[1:n - 1];
         is_over := true;
@@ -412,13 +415,14 @@ begin
     return query with leased as (
       update punctual.message m set state = 1, until = t + lease, leased_at = t, token = new_token, owner = who,
           attempt = least(m.attempt, 2147483646) + 1
-        from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
-        returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
+        where m.ctid = any (picked)
+        returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, m.seq
     ), counted as (
       insert into punctual.delta select q, l.topic, -count(*), count(*), 0 from leased l group by l.topic
     )
     select l.id, l.topic, l.priority, l.due_at, l.first_due_at, l.attempt, l.lapses, l.meta, l.body, null::bigint,
-      null::bigint, null::bigint[], null::bigint from leased l order by l.o;
+      null::bigint, null::bigint[], null::bigint from leased l
+      order by l.priority, array_position(topics, l.topic), l.due_at, l.seq;
   end if;
 
   if gate_revision is not null and cardinality(picked) > 0 then
@@ -727,6 +731,9 @@ $$;
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
 -- began, and would miss those that changed while it waited for their locks.
 --
+-- Most calls are acks that all still hold. Callers name ids in order, so that two arrays that are equal say so, and little is
+-- left to do.
+--
 -- There is no "state = 1" here: with it the planner may walk all leases for every entry. The token is proof enough: only
 -- a running message has one.
 create or replace function punctual.settle_1(
@@ -750,6 +757,13 @@ begin
           m.is_cancelling is true or m.successor is not null as is_marked from punctual.message m
         where m.queue = q and m.id = any (ids) order by m.id for update skip locked) l;
   if locked.has_marked and not is_one then
+    return next;
+    return;
+  end if;
+  if not frees and 0 = all (kinds) and locked.ids = ids and locked.tokens = tokens then
+    delete from punctual.message m where m.ctid = any (locked.places);
+    insert into punctual.delta select q, x.topic, 0, -count(*), 0 from unnest(locked.topics) as x(topic) group by x.topic;
+    answers := array_fill('settled'::text, array[cardinality(ids)]);
     return next;
     return;
   end if;
