@@ -42,9 +42,11 @@ async function answer(parts: Performing, request: HttpRequest): Promise<HttpRepl
   if (request.method === 'OPTIONS') return preflight(parts, request)
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const { route, params } = router.find(method, withoutBase(request.path, server.basePath))
-  const who = await server.access.admit(request, route.scope)
+  const admitted = server.access.admit(request, route.scope)
+  const who = admitted instanceof Promise ? await admitted : admitted
   checkRate(parts.rates, who, route)
-  const served = params.queue === undefined ? undefined : await findQueue(server, who, params.queue)
+  const found = params.queue === undefined ? undefined : findQueue(server, who, params.queue)
+  const served = found instanceof Promise ? await found : found
   if (who.topicPrefix !== undefined && route.topics !== 'checked' && params.queue !== undefined)
     throw new HttpRefusal('FORBIDDEN', `this token is for topics that begin with "${who.topicPrefix}".`)
   if (route.method !== 'GET') checkOrigin(parts, request)

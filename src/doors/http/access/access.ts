@@ -46,17 +46,14 @@ export class Access {
     return this.#mode.kind === 'open'
   }
 
-  /** Rejects unless the caller may use a route with this admission. */
-  async admit(request: HttpRequest, needed: Admission): Promise<Caller> {
+  /** Throws or rejects unless the caller may use a route with this admission. A promise only where a host is asked. */
+  admit(request: HttpRequest, needed: Admission): Caller | Promise<Caller> {
     if (needed === 'none') return ANYBODY
-    const who = await this.#identify(request)
-    if (who === undefined) throw unauthorized()
-    if (needed !== 'any' && !who.scopes.includes(needed))
-      throw new HttpRefusal('FORBIDDEN', `this needs the scope "${needed}"; yours: ${who.scopes.join(', ')}.`)
-    return who
+    const found = this.#identify(request)
+    return found instanceof Promise ? found.then((who) => admitted(who, needed)) : admitted(found, needed)
   }
 
-  async #identify(request: HttpRequest): Promise<Caller | undefined> {
+  #identify(request: HttpRequest): Caller | undefined | Promise<Caller | undefined> {
     const mode = this.#mode
     switch (mode.kind) {
       case 'open':
@@ -68,10 +65,8 @@ export class Access {
         )
       case 'tokens':
         return this.#byToken(request, mode.tokens())
-      case 'host': {
-        const answer = await mode.check(request.original)
-        return isScopes(answer) ? { name: 'host', scopes: answer } : answer
-      }
+      case 'host':
+        return askHost(mode.check, request)
       default:
         return assertNever(mode)
     }
@@ -105,6 +100,17 @@ export class Access {
     const path = this.#basePath === '' ? '/' : this.#basePath
     return `${COOKIE}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
   }
+}
+
+async function askHost(check: AccessCheck, request: HttpRequest): Promise<Caller | undefined> {
+  const answer = await check(request.original)
+  return isScopes(answer) ? { name: 'host', scopes: answer } : answer
+}
+
+function admitted(who: Caller | undefined, needed: Exclude<Admission, 'none'>): Caller {
+  if (who === undefined) throw unauthorized()
+  if (needed === 'any' || who.scopes.includes(needed)) return who
+  throw new HttpRefusal('FORBIDDEN', `this needs the scope "${needed}"; yours: ${who.scopes.join(', ')}.`)
 }
 
 function unauthorized(): HttpRefusal {

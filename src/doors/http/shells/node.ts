@@ -80,7 +80,9 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<string>
     })
     request.once('end', () => resolve(textOf(chunks)))
     request.once('error', reject)
-    request.once('close', () => reject(new HttpRefusal('BODY_INVALID', 'the body ended half-way.')))
+    request.once('close', () => {
+      if (!request.readableEnded) reject(new HttpRefusal('BODY_INVALID', 'the body ended half-way.'))
+    })
   })
 }
 
