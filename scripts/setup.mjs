@@ -82,6 +82,7 @@ function newest(directory) {
 const PROGRAMS = [
   { program: 'redis-server', from: 'redis-server', without: 'stop' },
   { program: 'strace', from: 'strace', without: 'skip' },
+  { program: 'chromium', from: 'chromium', without: 'skip' },
   { program: 'pgbouncer', from: 'pgbouncer', without: 'skip' },
   { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]

@@ -136,15 +136,15 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'own leases that lapsed are not extended',
-    file: 'src/runtime/worker.ts',
+    file: 'src/runtime/feed.ts',
     find: 'onOwnLapsed: () => this.#keeper.renewAll(),',
     replace: 'onOwnLapsed: () => this.#keeper.watch(),',
   },
   {
     name: 'what a worker gave back it never asks for again',
-    file: 'src/runtime/worker.ts',
-    find: 'onReturned: (lane) => this.#dispatcher.noteReturned(lane),',
-    replace: 'onReturned: () => this.#dispatcher.noteRoom(),',
+    file: 'src/runtime/feed.ts',
+    find: 'this.#dispatcher.noteReturned(lane)',
+    replace: 'void lane\n    this.#dispatcher.noteRoom()',
   },
   {
     name: 'handlers are refused by their queue while it stops',
@@ -218,13 +218,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'what waits for one topic takes the room of all others',
     file: 'src/runtime/runs/lanes.ts',
-    find: 'const now = Math.max(0, this.#slots - this.#running - starting)',
-    replace: 'const now = Math.max(0, this.#slots - this.#running - starting - 2 * waitingAhead - ahead)',
+    find: 'const now = Math.max(0, this.slots - this.#running - starting)',
+    replace: 'const now = Math.max(0, this.slots - this.#running - starting - 2 * waitingAhead - ahead)',
   },
   {
     name: 'a free slot of an idle lane is not counted as room',
     file: 'src/runtime/runs/lanes.ts',
-    find: 'const atLeast = lane.running === 0 && this.#running < this.#slots ? 1 : 0',
+    find: 'const atLeast = lane.running === 0 && this.#running < this.slots ? 1 : 0',
     replace: 'const atLeast = 0',
   },
   {
@@ -328,8 +328,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'produce resolves before the store has the message',
     file: 'src/runtime/producer.ts',
-    find: '      this.#turn.add({ draft, resolve, reject })',
-    replace: `      this.#turn.add({ draft, resolve, reject })
+    find: '      this.#add({ draft, resolve, reject })',
+    replace: `      this.#add({ draft, resolve, reject })
       resolve(draft.message.id)`,
   },
   {

@@ -67,7 +67,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: ['controls'],
+      features: ['controls', 'limits'],
     }
   }
 

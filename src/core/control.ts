@@ -9,6 +9,9 @@ export const AFTER_CONTROL = '\u0002'
 /** One message for each schedule. */
 export const SCHEDULES_TOPIC = `${CONTROL_MARK}schedules`
 
+/** Begins the id of each; its name follows. */
+export const SCHEDULE_MARK = `${CONTROL_MARK}schedule:`
+
 /** All of them, for engines that must know which to leave out. */
 export const CONTROL_TOPICS: readonly string[] = [SCHEDULES_TOPIC]
 

@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   LEASE_LOST: 'a message that is to be completed in a transaction, but may be another worker’s by now',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',
+  STORE_PARTIAL: 'a part of the store did not answer; the others did what was asked',
   STORE_UNREPLICATED:
     'the primary took the call, but too few replicas confirmed it in time; or none is configured',
   STORE_FULL: 'the store is out of memory or disk and takes no more messages',

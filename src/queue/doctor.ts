@@ -49,7 +49,7 @@ async function examinePauses(store: Store, { all }: ControlsInForce, now: number
 async function examineOverdue(store: Store, controls: ControlsInForce, now: number): Promise<Finding[]> {
   const gathered = new OverdueTopics(now)
   for await (const page of allTopics(store)) {
-    for (const [topic, counts] of Object.entries(page))
+    for (const [topic, counts] of Object.entries(page.topics))
       if (pauseOf(controls, topic) === undefined) gathered.look(topic, counts)
   }
   const overdue = await gathered.sorted(() => readWorkers(store))

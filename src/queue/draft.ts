@@ -6,16 +6,29 @@ import { checkTopic } from '../core/message.ts'
 import { checkEntries, parseProduce, type ProduceOptions } from '../core/input/request.ts'
 import { spreadOut } from '../core/spread.ts'
 import { validate } from '../core/input/schema.ts'
+import type { Random } from '../random.ts'
 import type { Draft } from '../runtime/producer.ts'
 import type { FollowUpDraft } from '../runtime/runs/follow-ups.ts'
 import type { NewMessage } from '../store/contract/store.ts'
 import type { Settings } from './settings.ts'
 
-export function makeDraft(settings: Settings, topic: unknown, payload: unknown, options: unknown): Draft {
+/** So many draws find a home for an id among 1,024 partitions, but for one time in e^40. */
+const DRAWS_MAX = 40 * 1_024
+
+/** `isHome`: where the store can only keep it at some homes. */
+export function makeDraft(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+  options: unknown,
+  isHome?: (id: string) => boolean,
+): Draft {
   const { clock, random, payloadLimit } = settings
   const now = clock.now()
-  const { id: ownId, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parseProduce(options, now)
-  const id = ownId ?? makeId(now, random.next(), random.next())
+  const parsed = parseProduce(options, now)
+  const { id: ownId, idPrefix, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parsed
+  const id = ownId ?? drawId(now, random, idPrefix, isHome)
+  if (isHome?.(id) === false) throw elsewhere(id)
   return {
     message: {
       id,
@@ -30,7 +43,29 @@ export function makeDraft(settings: Settings, topic: unknown, payload: unknown, 
     },
     ifExists,
     hasOwnId: ownId !== undefined,
+    idPrefix,
   }
+}
+
+function drawId(
+  now: number,
+  random: Random,
+  prefix: string,
+  isHome: ((id: string) => boolean) | undefined,
+): string {
+  let id = prefix + makeId(now, random.next(), random.next())
+  if (isHome === undefined || prefix !== '') return id
+  for (let draws = 1; draws < DRAWS_MAX && !isHome(id); draws += 1)
+    id = makeId(now, random.next(), random.next())
+  return id
+}
+
+function elsewhere(id: string): UsageError {
+  return new UsageError(
+    'ID_INVALID',
+    `the follow-up "${id}" lives in another partition than its message, and both are stored in one step; give it no id, or put the same text in braces into both ids: "{customer-7}a", "{customer-7}b".`,
+    { value: id },
+  )
 }
 
 /** Many at once: all are checked before any is stored. */
@@ -70,8 +105,9 @@ export function makeFollowUp(
   topic: unknown,
   payload: unknown,
   options: unknown,
+  isHome?: (id: string) => boolean,
 ): FollowUpDraft {
-  const { message, ifExists } = makeDraft(settings, topic, payload, options)
+  const { message, ifExists } = makeDraft(settings, topic, payload, options, isHome)
   if (ifExists === 'fail')
     throw new UsageError(
       'OPTION_INVALID',

@@ -15,7 +15,9 @@ import type { FilterOptions, ParsedFilter, Selection } from '../core/input/filte
 import type { SpreadMoment } from '../core/input/request.ts'
 import { spreadMs, spreadOut } from '../core/spread.ts'
 import type { ListWalk } from '../core/input/questions.ts'
+import { Gaps } from './gaps.ts'
 import type {
+  Page,
   RemoveResult,
   RescheduleResult,
   ReviveResult,
@@ -109,8 +111,11 @@ async function change(
   if ('ids' in filter && options.dryRun !== true) return changeIds(store, filter.ids, options, deed)
   const limit = 'ids' in filter ? Infinity : filter.limit
   let [done, running, looked] = [0, 0, 0]
-  for await (const { items, scanned } of steps(store, filter, deed.places)) {
+  const gaps = new Gaps()
+  for await (const page of steps(store, filter, deed.places)) {
     if (options.signal?.aborted === true) break
+    const { items, scanned } = page
+    gaps.note(page)
     looked += scanned
     const runs = new Set(items.filter(({ state }) => state === 'running').map(({ id }) => id))
     running += runs.size
@@ -129,6 +134,7 @@ async function change(
     options.onProgress?.({ done, looked })
     if (done >= limit) break
   }
+  gaps.assertNone(`${done} messages elsewhere are done.`)
   return { done, running }
 }
 
@@ -158,7 +164,7 @@ async function changeIds(
   return { done, running }
 }
 
-type FilterStep = { readonly items: readonly StoredMessage[]; readonly scanned: number }
+type FilterStep = Pick<Page, 'items' | 'scanned' | 'missing'>
 
 async function* steps(
   store: Store,

@@ -2,6 +2,7 @@
 import type { ParsedForecast } from '../core/input/questions.ts'
 import { DELAY_MS_MAX } from '../core/input/duration.ts'
 import type { Store } from '../store/contract/store.ts'
+import { Gaps } from './gaps.ts'
 import { countScheduled } from './scheduled.ts'
 
 export type DueForecast = {
@@ -12,6 +13,8 @@ export type DueForecast = {
   readonly after: number
   /** False: the store estimated some of the counts. */
   readonly isExact: boolean
+  /** Partitions that did not answer, by name: what they hold is not counted. Absent where all did. */
+  readonly missing?: readonly string[]
 }
 
 export type DueBar = {
@@ -32,7 +35,8 @@ export async function readForecast(store: Store, asked: ParsedForecast, now: num
   // Clocks differ: what a machine with a clock far ahead stored still counts.
   const end = Math.floor(now) + 2 * DELAY_MS_MAX
   const all = [...(first === 0 ? [] : [0]), ...edges, end]
-  const { counts, isExact } = await countBetween(store, { ...asked, edges: all })
+  const gaps = new Gaps()
+  const { counts, isExact } = await countBetween(store, { ...asked, edges: all }, gaps)
   const scheduled = await countScheduled(store, asked)
   const before = first === 0 ? 0 : (counts[0] ?? 0)
   const inside = first === 0 ? counts : counts.slice(1)
@@ -48,6 +52,7 @@ export async function readForecast(store: Store, asked: ParsedForecast, now: num
     before,
     after: inside.at(-1) ?? 0,
     isExact: isExact && scheduled?.isExact !== false,
+    ...gaps.shown,
   }
 }
 
@@ -55,11 +60,13 @@ export async function readForecast(store: Store, asked: ParsedForecast, now: num
 async function countBetween(
   store: Store,
   { edges, ...about }: ParsedForecast,
+  gaps: Gaps,
 ): Promise<{ counts: number[]; isExact: boolean }> {
   const counts: number[] = []
   let isExact = true
   for (let from = 0; from < edges.length - 1; from += EDGES_MAX - 1) {
     const part = await store.forecast({ ...about, edges: edges.slice(from, from + EDGES_MAX) })
+    gaps.note(part)
     counts.push(...part.counts)
     isExact &&= part.isExact
   }

@@ -32,7 +32,12 @@ export type FoundSchedule = {
   readonly caughtUp: number
 }
 
-export type SchedulePage = { readonly items: readonly FoundSchedule[]; readonly cursor?: string }
+export type SchedulePage = {
+  readonly items: readonly FoundSchedule[]
+  readonly cursor?: string
+  /** Partitions that did not answer, by name: their schedules are not listed. Absent where all did. */
+  readonly missing?: readonly string[]
+}
 
 export function describeSchedule(
   name: string,

@@ -3,6 +3,7 @@ import { decodePayload, decodePolicy } from '../core/encoding/codec.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../core/message.ts'
 import { makeCursor, type ParsedList } from '../core/input/questions.ts'
 import type { Page, Store, StoredMessage, Successor } from '../store/contract/store.ts'
+import { Gaps } from './gaps.ts'
 
 export type FoundMessage = {
   readonly id: string
@@ -58,6 +59,8 @@ export type MessagePage = {
   readonly cursor?: string
   /** How many messages the store looked at for this page. */
   readonly scanned: number
+  /** Partitions that did not answer, by name: what they hold is not listed. Absent where all did. */
+  readonly missing?: readonly string[]
 }
 
 export async function find(store: Store, id: string): Promise<FoundMessage | undefined> {
@@ -75,6 +78,7 @@ export async function listStored(store: Store, parsed: ParsedList): Promise<Page
   if ('ids' in parsed) return listIds(store, parsed.ids)
   const { walks, search, limit, cursor } = parsed
   const items: StoredMessage[] = []
+  const gaps = new Gaps()
   let scanned = 0
   let inner = cursor
   for (const [i, walk] of walks.entries()) {
@@ -85,15 +89,17 @@ export async function listStored(store: Store, parsed: ParsedList): Promise<Page
       ...(inner === undefined ? {} : { cursor: inner }),
     })
     scanned += page.scanned
+    gaps.note(page)
     items.push(...page.items)
-    if (page.cursor !== undefined) return { items, cursor: makeCursor(walk, page.cursor), scanned }
+    if (page.cursor !== undefined)
+      return { items, cursor: makeCursor(walk, page.cursor), scanned, ...gaps.shown }
     inner = undefined
     const next = walks[i + 1]
     if (items.length === limit && next !== undefined) {
-      return { items, cursor: makeCursor(next, undefined), scanned }
+      return { items, cursor: makeCursor(next, undefined), scanned, ...gaps.shown }
     }
   }
-  return { items, scanned }
+  return { items, scanned, ...gaps.shown }
 }
 
 async function listIds(store: Store, ids: readonly string[]): Promise<Page> {

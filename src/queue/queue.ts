@@ -262,7 +262,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       events: this.#events,
       lanes: this.#lanes,
       gauge: this.#gauge,
-      makeFollowUp: (topic, payload, options) => makeFollowUp(this.#settings, topic, payload, options),
+      makeFollowUp: (...asked) => makeFollowUp(this.#settings, ...asked),
     })
     this.#assertNotStopped() // While the store opened.
     this.#runtime = runtime

@@ -81,7 +81,12 @@ export class Schedules<T extends object, S extends object> {
       if (schedule === undefined || schedule.progress.isRemoved === true) continue
       items.push(describeSchedule(scheduleName(id), schedule, { now, changedAt: dueAt }))
     }
-    return page.cursor === undefined ? { items } : { items, cursor: page.cursor }
+    const { cursor, missing } = page
+    return {
+      items,
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(missing === undefined ? {} : { missing }),
+    }
   }
 
   async get(name: string): Promise<FoundSchedule | undefined> {

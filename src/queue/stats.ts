@@ -12,6 +12,7 @@ import type {
   TopicsPage,
 } from '../store/contract/store.ts'
 import { readControls, type FoundControl } from './controls.ts'
+import { Gaps } from './gaps.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { readWorkers } from './workers.ts'
 
@@ -32,6 +33,8 @@ export type Stats = {
   readonly nextDueAt?: number
   /** What ended lately in all processes. */
   readonly recent: RecentFigures
+  /** Partitions that did not answer, by name: what they hold is not counted. Absent where all did. */
+  readonly missing?: readonly string[]
   /**
    * Of what was started lately, to about 4 %: in all processes, or in this one while the store has no figures yet.
    * Absent when that is nothing.
@@ -65,12 +68,15 @@ export type StatsQuestion = {
 }
 
 export async function readStats(store: Store, asked: StatsQuestion): Promise<Stats> {
-  const [{ states, nextDueAt }, counted, ended, controls] = await Promise.all([
+  const gaps = new Gaps()
+  const [total, counted, ended, controls] = await Promise.all([
     store.count(),
-    countTopics(store, asked),
-    readRecent(store, asked),
+    countTopics(store, asked, gaps),
+    readRecent(store, asked, gaps),
     readControls(store),
   ])
+  const { states, nextDueAt } = total
+  gaps.note(total)
   const isAsked = ({ topic }: FoundControl): boolean =>
     topic === undefined || asked.topics === undefined || asked.topics.includes(topic)
   const latenessMs = ended.latenessMs ?? asked.latenessMs
@@ -82,6 +88,7 @@ export async function readStats(store: Store, asked: StatsQuestion): Promise<Sta
     controls: controls.all.filter(isAsked),
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
     recent: ended.recent,
+    ...gaps.shown,
     ...(latenessMs === undefined ? {} : { latenessMs }),
   }
 }
@@ -94,11 +101,16 @@ type CountedTopics = {
   readonly overdue: OverdueTopics
 }
 
-async function countTopics(store: Store, { now, topics: wanted }: StatsQuestion): Promise<CountedTopics> {
+async function countTopics(
+  store: Store,
+  { now, topics: wanted }: StatsQuestion,
+  gaps: Gaps,
+): Promise<CountedTopics> {
   const most = new Largest<Named>(STATS_TOPICS_MAX, byWaiting)
   const overdue = new OverdueTopics(now)
   for await (const page of wanted === undefined ? allTopics(store) : namedTopics(store, wanted)) {
-    for (const [topic, counts] of Object.entries(page)) {
+    gaps.note(page)
+    for (const [topic, counts] of Object.entries(page.topics)) {
       most.add([topic, counts])
       overdue.look(topic, counts)
     }
@@ -111,25 +123,26 @@ function byWaiting([a, { waiting: inA }]: Named, [b, { waiting: inB }]: Named): 
 }
 
 /** Page by page: there may be hundreds of thousands. */
-export async function* allTopics(store: Store): AsyncGenerator<TopicsPage['topics']> {
+export async function* allTopics(store: Store): AsyncGenerator<TopicsPage> {
   const limit = Math.min(STATS_TOPICS_MAX, store.capabilities.batchMax)
   let cursor: string | undefined
   do {
     const page: TopicsPage = await store.countTopics({ limit, ...(cursor === undefined ? {} : { cursor }) })
-    yield page.topics
+    yield page
     cursor = page.cursor
   } while (cursor !== undefined)
 }
 
 const NOTHING_THERE: TopicCounts = { waiting: 0, running: 0, dead: 0 }
 
-async function* namedTopics(store: Store, names: readonly string[]): AsyncGenerator<TopicsPage['topics']> {
+async function* namedTopics(store: Store, names: readonly string[]): AsyncGenerator<TopicsPage> {
   const size = Math.min(STATS_TOPICS_MAX, store.capabilities.batchMax)
   for (let from = 0; from < names.length; from += size) {
     const wanted = names.slice(from, from + size)
-    const { topics } = await store.countTopics({ topics: wanted })
-    const found = new Map(Object.entries(topics))
-    yield Object.fromEntries(wanted.map((topic) => [topic, found.get(topic) ?? NOTHING_THERE]))
+    const page = await store.countTopics({ topics: wanted })
+    const found = new Map(Object.entries(page.topics))
+    const topics = Object.fromEntries(wanted.map((topic) => [topic, found.get(topic) ?? NOTHING_THERE]))
+    yield { ...page, topics }
   }
 }
 
@@ -138,13 +151,13 @@ const MINUTES_BEFORE = 4
 
 type Recent = { readonly recent: RecentFigures; readonly latenessMs: LatenessPercentiles | undefined }
 
-async function readRecent(store: Store, { now, topics }: StatsQuestion): Promise<Recent> {
+async function readRecent(store: Store, { now, topics }: StatsQuestion, gaps: Gaps): Promise<Recent> {
   const since = (Math.floor(now / MINUTE_MS) - MINUTES_BEFORE) * MINUTE_MS
   const wanted = topics === undefined ? undefined : new Set(topics)
   const byTopic = new Map<string, EndedTotals>()
   const lateness = new Map<number, number>()
   let all = NOTHING_ENDED
-  for await (const row of figuresBetween(store, since, now)) {
+  for await (const row of figuresBetween(store, since, now, gaps)) {
     all = plus(all, row)
     for (const [bucket, count] of row.lateness) lateness.set(bucket, (lateness.get(bucket) ?? 0) + count)
     if (wanted === undefined || wanted.has(row.topic)) {
@@ -154,12 +167,18 @@ async function readRecent(store: Store, { now, topics }: StatsQuestion): Promise
   return { recent: present(all, byTopic, since, now), latenessMs: percentilesOf([...lateness]) }
 }
 
-async function* figuresBetween(store: Store, from: number, now: number): AsyncGenerator<MinuteFigures> {
+async function* figuresBetween(
+  store: Store,
+  from: number,
+  now: number,
+  gaps: Gaps,
+): AsyncGenerator<MinuteFigures> {
   // A minute more: the store's clock, which decides in which minute it counts, may be ahead of ours.
   const range = { from, until: now + MINUTE_MS }
   let cursor: string | undefined
   do {
     const page: FiguresPage = await store.figures({ ...range, ...(cursor === undefined ? {} : { cursor }) })
+    gaps.note(page)
     yield* page.rows
     cursor = page.cursor
   } while (cursor !== undefined)

@@ -21,10 +21,8 @@ import type { Reports } from './reports.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
-import { aboutRun, leaseEnd, retryOf, Run } from './runs/run.ts'
+import { aboutRun, leaseEnd, retryOf, Run, type RunSource } from './runs/run.ts'
 import { Settlements } from './runs/settlement.ts'
-import type { Settler } from './settler.ts'
-import { StoreClock } from './runs/store-clock.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
 export const ABORT_GRACE_MS = 1_000
@@ -41,17 +39,12 @@ export type ConsumersParts = HandlerParts & {
   readonly random: Random
   readonly events: Events
   readonly lanes: Lanes
-  readonly settler: Settler
   readonly reports: Reports
   readonly gauge: LatenessGauge
   readonly leaseMs: number
   readonly lateAfterMs: number
-  /** Extends the lease of this run at once; false when it is lost. */
-  readonly renew: (run: Run) => Promise<boolean>
   /** A slot became free, or a line shorter. */
   readonly onRoom: () => void
-  /** A message of this lane went back to the store, which need not tell us that it is there. */
-  readonly onReturned: (lane: Lane) => void
 }
 
 export class Consumers {
@@ -60,7 +53,6 @@ export class Consumers {
   readonly #runs = new Set<Run>()
   readonly #holding: Holding
   readonly #pump: Pump
-  readonly #storeClock = new StoreClock()
   readonly #deadlines: Deadlines<Run>
   readonly #settlements: Settlements
   readonly #attemptParts: AttemptParts
@@ -112,17 +104,18 @@ export class Consumers {
   }
 
   /** Takes leased messages in; `startDue` runs them. `askedAt`, `answeredAt`: monotonic. */
-  take(leases: readonly Lease[], askedAt: number, answeredAt: number): void {
+  take(source: RunSource, leases: readonly Lease[], askedAt: number, answeredAt: number): void {
     const [first] = leases
-    if (first !== undefined) this.#storeClock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
+    if (first !== undefined) source.clock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
     const leaseEndsAt = leaseEnd(askedAt, this.#parts.leaseMs)
     for (const lease of leases) {
       const lane = this.#parts.lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
       const isAhead = lease.latenessMs < 0
       const policy = decodePolicy(lease.meta)
-      const startsAt = this.#startsAt(lease, answeredAt)
+      const startsAt = startOf(lease, source, answeredAt)
       const run = new Run(lease, lane, policy ?? {}, {
+        source,
         state: isAhead ? HELD : QUEUED,
         startsAt,
         leaseEndsAt,
@@ -135,10 +128,10 @@ export class Consumers {
     }
   }
 
-  /** The topic of this lane is paused: what was not started goes back. */
-  pause(lane: Lane): void {
+  /** The topic of this lane is paused in this partition: what was not started goes back. */
+  pause(lane: Lane, source: RunSource): void {
     lane.pausedAt = this.#parts.clock.monotonic()
-    this.#giveBack((run) => run.lane === lane)
+    this.#giveBack((run) => run.lane === lane && run.source === source)
     this.#parts.onRoom()
   }
 
@@ -147,11 +140,6 @@ export class Consumers {
     this.#pump.run()
     // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
     this.#parts.onRoom()
-  }
-
-  #startsAt({ dueAt, latenessMs }: Lease, answeredAt: number): number {
-    const startsAt = answeredAt - latenessMs
-    return latenessMs < 0 ? Math.min(startsAt, this.#storeClock.reaches(dueAt)) : startsAt
   }
 
   /**
@@ -343,6 +331,12 @@ export class Consumers {
     const timeoutMs =
       by === undefined ? run.timeoutMs : parseDuration(by, 'by', { min: 1, max: TIMER_MS_MAX })
     this.#beginTimeout(run, timeoutMs, this.#parts.clock.monotonic())
-    return this.#parts.renew(run)
+    return run.source.renew(run)
   }
+}
+
+/** Its moment, as seen here: never before the store's own. */
+function startOf({ dueAt, latenessMs }: Lease, { clock }: RunSource, answeredAt: number): number {
+  const startsAt = answeredAt - latenessMs
+  return latenessMs < 0 ? Math.min(startsAt, clock.reaches(dueAt)) : startsAt
 }

@@ -11,12 +11,17 @@
  * Of a topic with a limit the store hands out no more than can start at once (`free`), and its answer does not speak of
  * what lies beyond that. So when it has used up what we offered, the lane counts as left out, and is asked for again as
  * soon as one of its slots is free.
+ *
+ * Each partition of a queue has a dispatcher of its own; they share the room by the rota. A lane that has none only because
+ * of what the others have asked for is asked for later, and the store is not told that it is busy.
  */
 import type { Clock } from '../clock.ts'
 import type { ClaimDue, ClaimReply, Next, Store, Want } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
 import type { Identity } from './identity.ts'
+import { NOTHING_PROMISED, type Promised, type Rota, type RotaMember } from './rota.ts'
 import { AHEAD_BYTES_MAX, type Lane, type Lanes } from './runs/lanes.ts'
+import type { RunSource } from './runs/run.ts'
 import type { ClaimReading } from './scheduler.ts'
 import type { Settler } from './settler.ts'
 import type { Strays } from './strays.ts'
@@ -26,7 +31,10 @@ const CLAIM_MAX = 500
 
 export type DispatcherParts = {
   readonly clock: Clock
+  /** One partition of the queue. */
   readonly store: Store
+  readonly source: RunSource
+  readonly rota: Rota
   readonly identity: Identity
   readonly strays: Strays
   readonly lanes: Lanes
@@ -47,10 +55,12 @@ const FULL: ClaimReading = { next: { state: 'NO_TASK' }, got: 0, room: false }
 /** Room came while the store was told that there is none. */
 const AGAIN: ClaimReading = { next: { state: 'EXPIRED' }, got: 0, room: true }
 
-export class Dispatcher {
+export class Dispatcher implements RotaMember {
   readonly #parts: DispatcherParts
   /** Lanes that the last claims left out: what is due for them, the store was not asked. */
   #leftOut: readonly Lane[] = []
+  /** Of these, the ones that have no room whatever others ask for: the store should wake others for them. */
+  #busy: readonly Lane[] = []
   #servedLast: Lane | undefined
   #isFull = false
   #roomPlanned = false
@@ -60,6 +70,7 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
+    parts.rota.join(this)
   }
 
   async fetch(): Promise<ClaimReading> {
@@ -79,11 +90,21 @@ export class Dispatcher {
       const reply = await this.#claim(wants.slice(from, from + wantsMax), limit, isLast)
       reading = joined(reading, reply)
     }
-    if (reading === undefined && !settler.isStuck) await this.resign()
-    this.#isFull = !this.#hasRoom(lanes.all)
+    if (reading === undefined) return this.#askNothing()
+    this.#isFull = !this.#hasRoom(lanes.all, NOTHING_PROMISED)
     if (lanes.limited.size > 0) this.noteRoom()
-    if (reading === undefined) return this.#isFull ? FULL : AGAIN
     return { ...reading, room: !this.#isFull }
+  }
+
+  /** There is no room, or other partitions have asked for it. */
+  async #askNothing(): Promise<ClaimReading> {
+    const { lanes, rota, settler } = this.#parts
+    const isPromised = rota.promised(this).total > 0
+    if (isPromised) rota.waits()
+    else if (!settler.isStuck) await this.resign()
+    this.#isFull = isPromised || !this.#hasRoom(lanes.all, NOTHING_PROMISED)
+    if (lanes.limited.size > 0) this.noteRoom()
+    return this.#isFull ? FULL : AGAIN
   }
 
   /** Says that this worker can take nothing now, to a store that counts on it. Such a claim hands nothing out. */
@@ -96,7 +117,8 @@ export class Dispatcher {
 
   /** Woken without room for anything: the store should wake others. */
   noteWake(): void {
-    if (this.#isFull && !this.#isStopped) this.resign().catch(this.#parts.onFailure)
+    const { onFailure, rota } = this.#parts
+    if (this.#isFull && !this.#isStopped && rota.promised(this).total === 0) this.resign().catch(onFailure)
   }
 
   /** No claim begins after this, not even the next one of several. */
@@ -116,18 +138,25 @@ export class Dispatcher {
     this.#roomPlanned = true
     process.nextTick(() => {
       this.#roomPlanned = false
-      if (this.#hasRoom(this.#isFull ? this.#parts.lanes.all : this.#leftOut)) this.#parts.onRoom()
+      const { lanes, onRoom, rota } = this.#parts
+      if (this.#hasRoom(this.#isFull ? lanes.all : this.#leftOut, rota.promised(this))) onRoom()
     })
   }
 
   async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
-    const { clock, consumers, identity, lanes, strays } = this.#parts
+    const { clock, consumers, identity, lanes, rota, source, strays } = this.#parts
     const sentAt = clock.monotonic()
-    const request = this.#request(wants, limit, this.#leftOut)
+    const request = this.#request(wants, limit, this.#busy)
     this.#isResigned = false
-    const reply = await strays.claim(request, ({ leases }) => {
-      consumers.take(leases, sentAt, clock.monotonic())
-    })
+    rota.asks(this, wants, limit)
+    let reply: ClaimReply
+    try {
+      reply = await strays.claim(request, ({ leases }) => {
+        consumers.take(source, leases, sentAt, clock.monotonic())
+      })
+    } finally {
+      rota.answered(this)
+    }
     if (request.facts !== undefined) identity.told()
     const { leases, next, lookMs, lapseMs } = reply
     if (lookMs !== undefined && lapseMs !== undefined) this.#parts.onTold(lapseMs, lookMs)
@@ -162,18 +191,23 @@ export class Dispatcher {
   }
 
   #decideWants(): readonly Want[] {
-    const { lanes } = this.#parts
+    const { lanes, rota } = this.#parts
     const survey = lanes.survey()
+    const promised = rota.promised(this)
     const wants: Want[] = []
     const leftOut: Lane[] = []
+    const busy: Lane[] = []
     for (let distance = 0; distance < lanes.all.length; distance += 1) {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane === undefined) continue
-      const limit = lanes.roomFor(lane, survey)
+      const room = lanes.roomFor(lane, survey)
+      const limit = rota.share(Math.max(0, room - promised.of(lane.topic)))
       if (limit > 0) wants.push({ topic: lane.topic, limit, free: lanes.freeFor(lane) })
       else leftOut.push(lane)
+      if (room <= 0) busy.push(lane)
     }
     this.#leftOut = leftOut
+    this.#busy = busy
     return wants
   }
 
@@ -199,18 +233,27 @@ export class Dispatcher {
 
   /** Our own messages come first within the room that users have, and have their own where users have none. */
   #limit(): number {
-    const { lanes, store } = this.#parts
-    return Math.min(lanes.survey().room || lanes.ownRoom(), CLAIM_MAX, store.capabilities.batchMax)
+    const { lanes, rota, store } = this.#parts
+    const left = roomLeft(lanes, rota.promised(this))
+    return Math.min(rota.share(left), CLAIM_MAX, store.capabilities.batchMax)
   }
 
-  #hasRoom(among: readonly Lane[]): boolean {
+  #hasRoom(among: readonly Lane[], promised: Promised): boolean {
     const { lanes, settler } = this.#parts
     if (settler.isStuck) return false
     const survey = lanes.survey()
     return among.some(
-      (lane) => (survey.room > 0 || lane.own !== undefined) && lanes.isWorthwhile(lane, survey),
+      (lane) =>
+        (survey.room - promised.total > 0 || lane.own !== undefined) &&
+        lanes.isWorthwhile(lane, survey) &&
+        lanes.roomFor(lane, survey) > promised.of(lane.topic),
     )
   }
+}
+
+function roomLeft(lanes: Lanes, { total }: Promised): number {
+  const { room } = lanes.survey()
+  return Math.max(0, (room || lanes.ownRoom()) - total)
 }
 
 /** What several claims brought, as one. */

@@ -11,6 +11,16 @@ import type { Lanes } from './runs/lanes.ts'
 
 const FACTS_MS_MAX = 30_000
 
+/** One worker has one name, in every partition. */
+export type OwnerName = { readonly owner: string; readonly startedAt: number }
+
+export function nameOwner(clock: Clock, random: Random): OwnerName {
+  const startedAt = clock.now()
+  const owner = ownerName({ host: hostname(), pid: process.pid, startedAt, chance: random.next() })
+  return { owner, startedAt }
+}
+
+/** What one partition knows of this worker. */
 export class Identity {
   readonly owner: string
   readonly #clock: Clock
@@ -19,16 +29,11 @@ export class Identity {
   #toldAt = -Infinity
   #toldTopics = 0
 
-  constructor(clock: Clock, random: Random, lanes: Lanes) {
+  constructor(clock: Clock, lanes: Lanes, { owner, startedAt }: OwnerName) {
     this.#clock = clock
     this.#lanes = lanes
-    this.#startedAt = clock.now()
-    this.owner = ownerName({
-      host: hostname(),
-      pid: process.pid,
-      startedAt: this.#startedAt,
-      chance: random.next(),
-    })
+    this.#startedAt = startedAt
+    this.owner = owner
   }
 
   /** Undefined while the store knows enough. */

@@ -23,8 +23,10 @@ export type KeeperParts = {
   readonly clock: Clock
   readonly store: Store
   readonly leaseMs: number
-  /** All that are not over. */
+  /** All that are not over, of all partitions. */
   readonly runs: () => ReadonlySet<Run>
+  /** Whether this keeper's store holds the lease. */
+  readonly isOwn: (run: Run) => boolean
   readonly onLost: (run: Run) => void
   readonly onCancelling: (run: Run) => void
   readonly onDoubt: (run: Run) => void
@@ -148,7 +150,8 @@ export class Keeper {
   }
 
   #held(): readonly Run[] {
-    return [...this.#parts.runs()].filter((run) => holdsLease(run.state))
+    const { isOwn, runs } = this.#parts
+    return [...runs()].filter((run) => holdsLease(run.state) && isOwn(run))
   }
 
   /** All that we hold under the tokens of these, token by token. */

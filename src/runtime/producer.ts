@@ -5,20 +5,25 @@
  *
  * A generated id that turns out to be taken by another message is drawn again: 54 bits of chance per millisecond
  * make that rare, and this makes it harmless.
+ *
+ * Of a queue with several partitions each has its own calls: a batch that fails takes none of another partition with it.
  */
 import type { Clock } from '../clock.ts'
-import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
+import { assertNever, InvariantError, isUnavailable, UnavailableError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import type { IfExists } from '../core/input/request.ts'
 import { cutBatches, Turn, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
+import { partitionsOf } from '../store/contract/partitions.ts'
 import { sizeOfMessage } from '../store/contract/sizes.ts'
-import type { NewMessage, PutResult, Store } from '../store/contract/store.ts'
+import type { NewMessage, Partitions, PutResult, Store } from '../store/contract/store.ts'
 
 export type Draft = {
   readonly message: NewMessage
   readonly ifExists: IfExists
   readonly hasOwnId: boolean
+  /** What a generated id begins with. */
+  readonly idPrefix: string
 }
 
 /** What became of a draft: `kept` is one that found its id taken, and was left out. */
@@ -43,41 +48,50 @@ export class Producer {
   readonly #clock: Clock
   readonly #random: Random
   readonly #limits: BatchLimits<Draft>
-  readonly #turn: Turn<PendingProduce>
+  readonly #partitions: Partitions
+  /** One for each partition. */
+  readonly #turns: readonly Turn<PendingProduce>[]
   readonly #budget: ByteBudget
   readonly #underWay = new Set<Promise<unknown>>()
 
   constructor(store: Store, clock: Clock, random: Random) {
     this.#store = store
+    this.#partitions = partitionsOf(store)
     this.#clock = clock
     this.#random = random
     const { batchMax: entriesMax, batchBytesMax: bytesMax } = store.capabilities
     this.#limits = { entriesMax, bytesMax, sizeOf: ({ message }) => sizeOfMessage(message) }
     this.#budget = new ByteBudget(bytesMax * PARALLEL_BATCHES)
-    this.#turn = new Turn<PendingProduce>({
-      entriesMax,
-      bytesMax,
-      sizeOf: ({ draft }) => sizeOfMessage(draft.message),
-      earlyAt: EARLY_AT,
-      atTurnEnd: (run) => process.nextTick(run),
-      send: (calls) => void this.#track(this.#send(calls)),
-    })
+    this.#turns = this.#partitions.stores.map(
+      (partition) =>
+        new Turn<PendingProduce>({
+          entriesMax,
+          bytesMax,
+          sizeOf: ({ draft }) => sizeOfMessage(draft.message),
+          earlyAt: EARLY_AT,
+          atTurnEnd: (run) => process.nextTick(run),
+          send: (calls) => void this.#track(this.#send(partition, calls)),
+        }),
+    )
   }
 
   produce(draft: Draft): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#turn.add({ draft, resolve, reject })
+      this.#add({ draft, resolve, reject })
     })
   }
 
   /** The same, and tells what became of it. */
   produceOne(draft: Draft): Promise<Produced> {
     return new Promise((resolve, reject) => {
-      this.#turn.add({ draft, resolve: (id, outcome) => resolve({ id, outcome }), reject })
+      this.#add({ draft, resolve: (id, outcome) => resolve({ id, outcome }), reject })
     })
   }
 
-  /** Resolves to the ids in order. Rejects if any was refused; the others are stored all the same. */
+  /**
+   * Resolves to the ids in order. Rejects if any was refused, or if the store did not answer for some: those are named. The
+   * others are stored all the same.
+   */
   async produceMany(drafts: readonly Draft[]): Promise<string[]> {
     const ids: string[] = []
     const refusals: UsageError[] = []
@@ -88,40 +102,80 @@ export class Producer {
     return ids
   }
 
-  /** What became of each, in order: those that were refused do not keep the others from being stored. */
+  /**
+   * What became of each, in order: those that were refused do not keep the others from being stored. Rejects where the store
+   * did not answer, naming those if it did for others.
+   */
   async produceEach(drafts: readonly Draft[]): Promise<(Produced | UsageError)[]> {
     const answers: (Produced | UsageError)[] = []
-    const batches = drafts.length === 0 ? [] : cutBatches(drafts, this.#limits)
-    let next = 0
-    let from = 0
-    const work = async (): Promise<void> => {
-      for (let batch = batches[next]; batch !== undefined; batch = batches[next]) {
-        const start = from
-        next += 1
-        from += batch.length
-        const results = await this.#put(batch)
-        for (const [i, draft] of batch.entries()) {
-          answers[start + i] =
-            results[i] === 'stored'
-              ? { id: draft.message.id, outcome: 'stored' }
-              : await this.#conclude(draft, results[i])
+    const failed: FailedBatch[] = []
+    const work = this.#batches(drafts).map((batches) => async (): Promise<void> => {
+      for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+        try {
+          const results = await this.#put(batch.store, batch.drafts)
+          for (const [i, draft] of batch.drafts.entries()) {
+            answers[batch.places?.[i] ?? batch.from + i] =
+              results[i] === 'stored'
+                ? { id: draft.message.id, outcome: 'stored' }
+                : await this.#conclude(draft, results[i])
+          }
+        } catch (error) {
+          // What waits behind it would wait in vain, one after the other.
+          for (const { drafts: unsent } of [batch, ...batches.splice(0)])
+            failed.push({ drafts: unsent, error })
         }
       }
-    }
-    await this.#track(Promise.all(Array.from({ length: PARALLEL_BATCHES }, work)))
+    })
+    const workers = work.flatMap((one) => Array.from({ length: PARALLEL_BATCHES }, one))
+    await this.#track(Promise.all(workers))
+    if (failed[0] !== undefined) throw failure(failed, drafts.length)
     return answers
+  }
+
+  #add(call: PendingProduce): void {
+    this.#turns[this.#partitions.homeOf(call.draft.message.id)]?.add(call)
+  }
+
+  /** In order, for each partition. */
+  #batches(drafts: readonly Draft[]): ProduceBatch[][] {
+    if (drafts.length === 0) return []
+    const { homeOf, stores } = this.#partitions
+    const [only] = stores
+    if (stores.length === 1 && only !== undefined) return [this.#cut(only, drafts)]
+    const places = stores.map((): number[] => [])
+    for (const [i, { message }] of drafts.entries()) places[homeOf(message.id)]?.push(i)
+    return stores.map((store, partition) => {
+      const its = places[partition] ?? []
+      if (its.length === 0) return []
+      const cut = this.#cut(
+        store,
+        its.map((place) => drafts[place] as Draft),
+      )
+      return cut.map((batch) => ({ ...batch, places: its.slice(batch.from) }))
+    })
+  }
+
+  #cut(store: Store, drafts: readonly Draft[]): ProduceBatch[] {
+    let from = 0
+    return cutBatches(drafts, this.#limits).map((batch) => {
+      from += batch.length
+      return { store, drafts: batch, from: from - batch.length }
+    })
   }
 
   /** Resolves when everything handed over so far was answered. */
   async drain(): Promise<void> {
-    this.#turn.flush()
+    for (const turn of this.#turns) turn.flush()
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
   }
 
   /** Never rejects: each caller hears of its own message. */
-  async #send(calls: readonly PendingProduce[]): Promise<void> {
+  async #send(partition: Store, calls: readonly PendingProduce[]): Promise<void> {
     try {
-      const results = await this.#put(calls.map(({ draft }) => draft))
+      const results = await this.#put(
+        partition,
+        calls.map(({ draft }) => draft),
+      )
       for (const [i, { draft, resolve, reject }] of calls.entries()) {
         const result = results[i]
         if (result === 'stored') resolve(draft.message.id, 'stored')
@@ -136,12 +190,12 @@ export class Producer {
     }
   }
 
-  async #put(drafts: readonly Draft[]): Promise<PutResult[]> {
+  async #put(partition: Store, drafts: readonly Draft[]): Promise<PutResult[]> {
     const messages = drafts.map(({ message }) => message)
     const bytes = messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
     if (!this.#budget.take(bytes)) await this.#budget.waitFor(bytes)
     try {
-      return await this.#store.put(messages)
+      return await partition.put(messages)
     } finally {
       this.#budget.giveBack(bytes)
     }
@@ -177,9 +231,9 @@ export class Producer {
       const [found] = (await this.#store.inspect({ ids: [message.id] })).items
       if (found === undefined || (found.topic === message.topic && found.body === message.body))
         return { id: message.id, outcome: 'stored' }
-      const id = makeId(this.#clock.now(), this.#random.next(), this.#random.next())
+      const id = draft.idPrefix + makeId(this.#clock.now(), this.#random.next(), this.#random.next())
       draft = { ...draft, message: { ...message, id } }
-      const [result] = await this.#put([draft])
+      const [result] = await this.#put(this.#store, [draft])
       if (result !== 'duplicate') return this.#conclude(draft, result)
     }
     throw new InvariantError(`${CLASHES_MAX} generated ids in a row exist already; "random" is not random.`)
@@ -192,6 +246,16 @@ export class Producer {
     return work
   }
 }
+
+type ProduceBatch = {
+  readonly store: Store
+  readonly drafts: readonly Draft[]
+  /** Where the first of them stands among all, or in `places`: where each of them does. */
+  readonly from: number
+  readonly places?: readonly number[]
+}
+
+type FailedBatch = { readonly drafts: readonly Draft[]; readonly error: unknown }
 
 /** So many bytes at once, in the order in which they were asked for; more only for one that finds nothing under way. */
 class ByteBudget {
@@ -237,6 +301,24 @@ function idExists(id: string): UsageError {
     'ID_EXISTS',
     `a message with id "${id}" exists; use another id, or ifExists "keep" or "replace".`,
     { value: id },
+  )
+}
+
+const IDS_SHOWN = 5
+
+/** A failure of all is told as it is; of some, with the ids about which nothing is known. */
+function failure(failed: readonly FailedBatch[], total: number): unknown {
+  const ids = failed.flatMap(({ drafts }) => drafts.map(({ message }) => message.id))
+  const lasting = failed.find(({ error }) => !isUnavailable(error))
+  const cause = (lasting ?? failed[0])?.error
+  if (lasting !== undefined || ids.length === total) return cause
+  const shown = ids.slice(0, IDS_SHOWN).map((id) => `"${id}"`)
+  const list = ids.length > IDS_SHOWN ? `${shown.join(', ')} and others` : shown.join(', ')
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UnavailableError(
+    'STORE_PARTIAL',
+    `for ${ids.length} of ${total} messages the store did not answer (${list}), the other ${total - ids.length} are stored; produce these again, with the ids in "value". ${reason}`,
+    { value: ids, cause },
   )
 }
 

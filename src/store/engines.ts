@@ -16,8 +16,8 @@ export const ENGINES: readonly Engine[] = [file, redis, postgres, memory]
 export type EngineOptions = RedisOptions &
   PostgresOptions & {
     /**
-     * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `postgres://...`, `memory:`), a client of the package `redis`, or a store
-     * object, which its maker closes. Default `file:.punctual`.
+     * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `redis+cluster://...`, `postgres://...`, `memory:`), a client of the
+     * package `redis`, or a store object, which its maker closes. Default `file:.punctual`.
      */
     store?: string | EngineClient | Store
   }

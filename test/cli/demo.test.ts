@@ -43,6 +43,18 @@ describe.concurrent('demo', () => {
     expect(events(stdout).at(-1)).toMatchObject({ produced: cut?.waiting, arrived: cut?.waiting, waiting: 0 })
   })
 
+  it('--ui shows the dashboard until it is told to end', async ({ onTestFinished }) => {
+    const shell = await makePlace(undefined, onTestFinished)
+    const demo = shell.start(['demo', '--ui', '--count', '5', '--span', '1s', '--json'])
+    await demo.says('"event":"finished"')
+    const { address } = events(demo.stdout)[0] as unknown as { address: string }
+    const page = await fetch(address)
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    expect(await page.text()).toContain('<script type="module" src="/ui/app-')
+    demo.signal('SIGINT')
+    expect((await demo.ended).code).toBe(0)
+  })
+
   it('P2 P6 P8: --crash kills the worker; another one completes what it had in its hands', async ({
     onTestFinished,
   }) => {

@@ -3,7 +3,15 @@ import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../outcome.ts'
-import { checkId, checkTags, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import {
+  checkId,
+  checkTags,
+  isName,
+  PRIORITIES,
+  priorityRank,
+  type Priority,
+  type PriorityRank,
+} from '../message.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 
@@ -23,6 +31,12 @@ export type MessageOptions = When & {
   latest?: Duration
   /** Your own id makes producing idempotent. 1 to 200 bytes. */
   id?: string
+  /**
+   * Messages that share it are handed out in order, also where a queue is spread over partitions: their generated ids begin
+   * with it in braces, `{customer-7}…`, and share a home. 1 to 150 bytes without braces. With an id of your own, write
+   * the braces yourself.
+   */
+  orderBy?: string
   /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
   tag?: string | readonly string[]
   priority?: Priority
@@ -50,6 +64,8 @@ export type DueMoment = { readonly delayMs: number } | { readonly at: number }
 
 export type ParsedProduce = {
   readonly id: string | undefined
+  /** What a generated id begins with. */
+  readonly idPrefix: string
   readonly when: DueMoment
   readonly ifExists: IfExists
   readonly latestMs: number | undefined
@@ -63,6 +79,7 @@ const NO_TAGS: readonly string[] = []
 const NOW: DueMoment = { delayMs: 0 }
 const PLAIN: ParsedProduce = {
   id: undefined,
+  idPrefix: '',
   when: NOW,
   ifExists: 'keep',
   latestMs: undefined,
@@ -75,6 +92,7 @@ const PRODUCE_KEYS = [
   'delay',
   'at',
   'id',
+  'orderBy',
   'ifExists',
   'latest',
   'tag',
@@ -92,6 +110,7 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
   const given = checkRecord(options, 'options', PRODUCE_KEYS)
   return {
     id: given.id === undefined ? undefined : checkId(given.id),
+    idPrefix: given.orderBy === undefined ? '' : parseOrderBy(given.orderBy, given.id),
     when: parseWhen(given.delay, given.at, now),
     ifExists:
       given.ifExists === undefined
@@ -118,6 +137,24 @@ export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], 
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
   return encodePolicy(policy)
+}
+
+const ORDER_BY_BYTES_MAX = 150
+
+function parseOrderBy(orderBy: unknown, id: unknown): string {
+  if (id !== undefined) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `orderBy is ${describe(orderBy)} and id is ${describe(id)}; it begins generated ids: leave out one of them, or begin your id with it in braces.`,
+      { value: { orderBy, id } },
+    )
+  }
+  if (isName(orderBy, ORDER_BY_BYTES_MAX) && !/[{}]/.test(orderBy)) return `{${orderBy}}`
+  throw new UsageError(
+    'OPTION_INVALID',
+    `orderBy is ${describe(orderBy)}; give a text of 1 to ${ORDER_BY_BYTES_MAX} bytes without braces and control characters.`,
+    { value: orderBy },
+  )
 }
 
 function parseLatest(latest: unknown, ifExists: unknown): number {

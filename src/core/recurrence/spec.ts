@@ -10,7 +10,7 @@ import {
 } from '../input/duration.ts'
 import type { RetryOptions } from '../input/handle-options.ts'
 import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
-import { CONTROL_MARK } from '../control.ts'
+import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
 import { isName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import type { IfExpired } from '../outcome.ts'
@@ -178,15 +178,13 @@ export function checkScheduleName(value: unknown): string {
   )
 }
 
-const ID_PREFIX = `${CONTROL_MARK}schedule:`
-
 /** The id of the message that holds a schedule. */
 export function scheduleId(name: string): string {
-  return ID_PREFIX + name
+  return SCHEDULE_MARK + name
 }
 
 export function scheduleName(id: string): string {
-  return id.slice(ID_PREFIX.length)
+  return id.slice(SCHEDULE_MARK.length)
 }
 
 /** The id of the message that an occurrence becomes. */

@@ -63,6 +63,8 @@ export type RouteSpec<Q extends ShapeFields, B extends Shape> = {
   readonly answers: AnswerShapes
   /** Codes of its own, beside those that every route may answer. */
   readonly refusals?: readonly HttpCode[]
+  /** Its query is for somebody else: any is taken, none is read. */
+  readonly hasFreeQuery?: true
   /** It changes something as an operator: told to the audit by the handler. */
   readonly isAudited?: true
   /**
@@ -98,7 +100,8 @@ export function defineRoute<Q extends ShapeFields = typeof NO_FIELDS, B extends 
 
 const NO_QUERY = {}
 
-export function readQuery({ query }: HttpRoute, search: string): Record<string, unknown> {
+export function readQuery({ query, hasFreeQuery }: HttpRoute, search: string): Record<string, unknown> {
+  if (hasFreeQuery === true) return NO_QUERY
   if (search === '' && Object.keys(query).length === 0) return NO_QUERY
   return checkQuery(query, new URLSearchParams(search))
 }

@@ -17,12 +17,13 @@ import { parseServeOptions, type InnerOptions, type ServeOptions, type ServeSett
 import type { ServerParts } from './parts.ts'
 import { perform } from './perform.ts'
 import type { HttpRequest } from './request.ts'
-import { HttpRefusal, refuse } from './problem.ts'
+import { HttpRefusal, problemOf, refuse } from './problem.ts'
 import type { HttpReply } from './route.ts'
 import { Router } from './router.ts'
 import { ServedQueues } from './served.ts'
 import { fetchHandler, type FetchHandler } from './shells/fetch.ts'
 import { nodeListener, type NodeListener } from './shells/node.ts'
+import { HAS_DASHBOARD, PAGE_ROUTES } from './routes/pages.ts'
 import { ROUTES } from './table.ts'
 
 export const PORT_DEFAULT = 7_780
@@ -74,7 +75,7 @@ export class HttpServer {
       audit,
       listeners: new Places(1_000),
       parked: new Places(1_000, 1_000),
-      hasDashboard: false,
+      hasDashboard: HAS_DASHBOARD,
       stopping: this.#stopping.signal,
     }
     // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
@@ -114,6 +115,15 @@ export class HttpServer {
     return { host, port: (http.address() as AddressInfo).port }
   }
 
+  /**
+   * Works on the queues from now on, and not only when the first worker asks: takes over what others left behind, and fires
+   * schedules. A store that is away is tried again then.
+   */
+  beginWork(): void {
+    for (const { desk } of this.#server.queues.all)
+      desk.begin().catch((error: unknown) => this.#settings.logger.warn(problemOf(error).detail))
+  }
+
   /** Ends in order, within five seconds: nothing new, waiting calls answered, what is under way finished. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -145,7 +155,7 @@ export class HttpServer {
           : { kind: where === 'listening' ? 'open' : 'closed' }
     const performing = {
       server: { ...this.#server, access: new Access(mode, { signer: this.#signer, clock, basePath }) },
-      router: new Router(ROUTES),
+      router: new Router([...ROUTES, ...PAGE_ROUTES]),
       // A host application has looked at it already.
       hosts: new HostCheck(allowedHosts, where === 'mounted' || mode.kind !== 'open'),
       rates: new CallRates(clock, rate),

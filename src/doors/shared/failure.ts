@@ -79,6 +79,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_UNAVAILABLE: [failed, 503],
   STORE_PROTOCOL: [failed, 503],
   BROKER_UNAVAILABLE: [failed, 503],
+  STORE_PARTIAL: [failed, 503],
   STORE_UNREPLICATED: [failed, 503],
   STORE_CLOSED: [failed, 503],
   QUEUE_STOPPED: [usage, 503],

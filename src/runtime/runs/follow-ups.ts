@@ -12,8 +12,13 @@ import type { Run } from './run.ts'
 /** A message that may be attached, and the answer of its schema where there is one. */
 export type FollowUpDraft = { readonly message: NewMessage; readonly checked: Promise<void> | undefined }
 
-/** Checks what can be checked at once. */
-export type MakeFollowUp = (topic: unknown, payload: unknown, options: unknown) => FollowUpDraft
+/** Checks what can be checked at once. `isHome`: only with such an id can it be stored together with the message. */
+export type MakeFollowUp = (
+  topic: unknown,
+  payload: unknown,
+  options: unknown,
+  isHome: (id: string) => boolean,
+) => FollowUpDraft
 
 export class FollowUpList {
   readonly #bytesMax: number
@@ -70,11 +75,12 @@ export class FollowUpList {
 export async function attachFollowUp(
   run: Run,
   { makeFollowUp, followUpBytesMax }: FollowUpParts,
-  asked: Parameters<MakeFollowUp>,
+  [topic, payload, options]: readonly [topic: unknown, payload: unknown, options: unknown],
 ): Promise<string> {
   if (!hasSlot(run.state)) throw attemptOver(run.lease)
   run.followUps ??= new FollowUpList(followUpBytesMax)
-  return run.followUps.attach(() => makeFollowUp(...asked))
+  const isHome = (id: string): boolean => run.source.isHome(id)
+  return run.followUps.attach(() => makeFollowUp(topic, payload, options, isHome))
 }
 
 export type FollowUpParts = {

@@ -4,8 +4,9 @@ import type { MessagePolicy } from '../../core/encoding/codec.ts'
 import { step, type RunEffect, type RunEvent, type RunState } from '../../core/run.ts'
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
+import type { SettleAnswer, Settler } from '../settler.ts'
 import type { Lane } from './lanes.ts'
-import type { SettleAnswer } from '../settler.ts'
+import type { StoreClock } from './store-clock.ts'
 
 /**
  * Until when, here, a lease that was asked for at `askedAt` surely lives: counted from before the call was sent, and a
@@ -20,9 +21,29 @@ export type Carried = {
   readonly content?: { readonly body: string; readonly meta: string }
 }
 
+/** The partition that a run came from: where it is extended and settled, and whose clock its moments are of. */
+export interface RunSource {
+  readonly settler: Settler
+  readonly clock: StoreClock
+  /** Whether a message with this id could be stored together with the end of a run from here. */
+  isHome(id: string): boolean
+  /** Extends the lease of this run at once; false when it is lost. */
+  renew(run: Run): Promise<boolean>
+  /** A message of this lane went back to the store, which need not tell us that it is there. */
+  returned(lane: Lane): void
+}
+
+type RunStart = {
+  readonly source: RunSource
+  readonly state: RunState
+  readonly startsAt: number
+  readonly leaseEndsAt: number
+}
+
 export class Run {
   readonly lease: Lease
   readonly lane: Lane
+  readonly source: RunSource
   readonly policy: MessagePolicy
   /** Monotonic; its moment, as seen here: never before the store's own. */
   readonly startsAt: number
@@ -51,10 +72,11 @@ export class Run {
     lease: Lease,
     lane: Lane,
     policy: MessagePolicy,
-    { state, startsAt, leaseEndsAt }: { state: RunState; startsAt: number; leaseEndsAt: number },
+    { source, state, startsAt, leaseEndsAt }: RunStart,
   ) {
     this.lease = lease
     this.lane = lane
+    this.source = source
     this.policy = policy
     this.#state = state
     this.startsAt = startsAt

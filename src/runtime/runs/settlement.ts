@@ -7,20 +7,16 @@ import type { LeaseRef, Settlement } from '../../store/contract/store.ts'
 import type { Events } from '../events.ts'
 import type { Reports } from '../reports.ts'
 import { uncommitted, wasCommitted, type JoiningParts } from './joining.ts'
-import type { Lane } from './lanes.ts'
 import { aboutRun, retryOf, type Carried, type Run } from './run.ts'
-import { settlementFor, type SettleEntry, type SettleAnswer, type Settler } from '../settler.ts'
+import { settlementFor, type SettleEntry, type SettleAnswer } from '../settler.ts'
 
 export type SettlementsParts = JoiningParts & {
   readonly random: Random
   readonly events: Events
   readonly reports: Reports
-  readonly settler: Settler
   readonly leaseMs: number
   /** The store has answered, or it was given up. */
   readonly onAnswered: (run: Run) => void
-  /** The message waits at the store again, as it was. */
-  readonly onReturned: (lane: Lane) => void
 }
 
 const ACK: Outcome = { kind: 'ack' }
@@ -52,7 +48,7 @@ export class Settlements {
 
   /** `failure`: to be told only if the store says that the attempt has failed. */
   #send(run: Run, outcome: Outcome, failure: Ending | undefined): void {
-    this.#parts.settler.add(new RunSettlement({ run, outcome, failure }, this.#parts, this))
+    run.source.settler.add(new RunSettlement({ run, outcome, failure }, this.#parts, this))
   }
 
   /** The store has no room for what the run carries: nothing was stored, and the attempt has failed. */
@@ -129,13 +125,13 @@ class RunSettlement implements SettleEntry {
   }
 
   #report(answer: SettleAnswer): void {
-    const { events, onReturned, reports } = this.#parts
+    const { events, reports } = this.#parts
     const { run, outcome, failure } = this.#ended
     run.onAnswered?.(answer)
     switch (answer) {
       case 'settled':
         if (failure !== undefined) this.#settlements.reportFailed(run, failure)
-        if (this.settlement.kind === 'release') onReturned(run.lane)
+        if (this.settlement.kind === 'release') run.source.returned(run.lane)
         return reports.settled(outcome, run.lease, run)
       case 'succeeded':
         return reports.succeeded(this.settlement, run.lease, run.isStarted ? run : undefined)

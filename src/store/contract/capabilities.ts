@@ -31,7 +31,8 @@ export type Capabilities = {
 
 /**
  *   controls      `control`, `controls`; a claim obeys them
+ *   limits        `control` with a limit, or a resume over some time
  *   backup        `backup`
  *   transactions  `join`
  */
-export type Feature = 'controls' | 'backup' | 'transactions'
+export type Feature = 'controls' | 'limits' | 'backup' | 'transactions'

@@ -53,6 +53,12 @@ export interface PeopleVerbs {
 }
 
 /**
+ * Of a queue that is spread over partitions: those that did not answer, by name. What they hold is not in this answer.
+ * Absent where nothing is missing. A question that names ids has no gap: it is answered whole, or rejects.
+ */
+export type Gap = { readonly missing?: readonly string[] }
+
+/**
  * `topic`: '' is the whole queue, but for our own topics, which begin with a control character. A topic starts only where
  * neither it nor the whole queue is paused, and where all limits allow it.
  *
@@ -65,7 +71,7 @@ export type ControlChange =
   | { readonly kind: 'resume'; readonly topic: string; readonly over?: RateLimit & { readonly ms: number } }
   | { readonly kind: 'limit'; readonly topic: string; readonly limit: TopicLimit | null }
 
-export type ControlsReply = { readonly now: number; readonly controls: readonly ControlState[] }
+export type ControlsReply = Gap & { readonly now: number; readonly controls: readonly ControlState[] }
 export type ControlState = {
   readonly topic: string
   /** `FOREVER` of `core/controls`: until a resume. Absent when it is not paused. */
@@ -119,7 +125,7 @@ export type PageFilters = {
   readonly cursor?: string
 }
 
-export type Page = {
+export type Page = Gap & {
   readonly items: readonly StoredMessage[]
   readonly cursor?: string
   /** How many messages the engine looked at for this page. */
@@ -168,7 +174,7 @@ export type Successor = Pick<
 
 export type StateCounts = { readonly [state in MessageState]: number }
 
-export type Counts = {
+export type Counts = Gap & {
   readonly states: StateCounts
   /** False when delayed and ready could only be told apart roughly within the bounds of one call. */
   readonly isExact: boolean
@@ -189,7 +195,7 @@ export type TopicCounts = {
 export type TopicsQuery =
   { readonly topics: readonly string[] } | { readonly limit: number; readonly cursor?: string }
 
-export type TopicsPage = {
+export type TopicsPage = Gap & {
   readonly topics: Readonly<Record<string, TopicCounts>>
   readonly cursor?: string
 }
@@ -197,7 +203,7 @@ export type TopicsPage = {
 /** `edges`: epoch milliseconds, ascending, 2 to 1,001. A bar holds its first edge and not its last. */
 export type ForecastQuery = { readonly edges: readonly number[]; readonly topic?: string }
 /** One count for each bar. */
-export type Forecast = { readonly counts: readonly number[]; readonly isExact: boolean }
+export type Forecast = Gap & { readonly counts: readonly number[]; readonly isExact: boolean }
 
 /** `from` and `until` in epoch milliseconds; whole minutes that begin in between. */
 export type FiguresQuery = {
@@ -206,11 +212,14 @@ export type FiguresQuery = {
   readonly topic?: string
   readonly cursor?: string
 }
-/** Topics beyond the 200 that are kept by name are added up under `OTHER_TOPICS` of `core/figures`. */
-export type FiguresPage = { readonly rows: readonly MinuteFigures[]; readonly cursor?: string }
+/**
+ * One topic and minute may have several rows, which add up. Topics beyond the 200 that are kept by name are added up under `OTHER_TOPICS`
+ * of `core/figures`.
+ */
+export type FiguresPage = Gap & { readonly rows: readonly MinuteFigures[]; readonly cursor?: string }
 export type MinuteFigures = TopicFigures & { readonly minuteAt: number }
 
-export type WorkersReply = { readonly now: number; readonly workers: readonly WorkerRecord[] }
+export type WorkersReply = Gap & { readonly now: number; readonly workers: readonly WorkerRecord[] }
 export type WorkerRecord = {
   readonly owner: string
   readonly facts: string

@@ -15,11 +15,14 @@
  */
 import type { Capabilities } from './capabilities.ts'
 import type { OperatorVerbs } from './operators.ts'
+import type { Partitions } from './partitions.ts'
 import type { PeopleVerbs } from './people.ts'
 import type { RuntimeVerbs } from './runtime.ts'
 
 export interface Store extends RuntimeVerbs, PeopleVerbs, OperatorVerbs {
   readonly capabilities: Capabilities
+  /** Only of a queue that is spread over several stores; its own verbs then reach all of them, each for itself. */
+  readonly partitions?: Partitions
 
   /** Called before any other verb; again is fine, and does nothing. */
   open(): Promise<void>
@@ -29,5 +32,6 @@ export interface Store extends RuntimeVerbs, PeopleVerbs, OperatorVerbs {
 
 export type * from './capabilities.ts'
 export type * from './operators.ts'
+export type * from './partitions.ts'
 export type * from './people.ts'
 export type * from './runtime.ts'

@@ -38,7 +38,7 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['controls', 'backup'],
+    features: ['controls', 'limits', 'backup'],
   }
 
   readonly #options: FileStoreOptions

@@ -62,6 +62,8 @@ export type StoreLinkOptions<Command, Conn extends LinkConnection<Command>> = {
   /** What each new connection needs before it counts as ready. */
   readonly prepare?: (connection: Conn) => Promise<void>
   readonly ready?: () => void
+  /** After each connection that was lost or could not be made. */
+  readonly lost?: () => void
   /** What the caller hears when a call that was sent got no answer in time; STORE_UNAVAILABLE where it is not given. */
   readonly expired?: (server: string, timeoutMs: number) => UnavailableError
 }
@@ -82,6 +84,8 @@ type LinkCall<Command, Conn> = {
   readonly reject: (error: unknown) => void
   readonly deadline: Timer
   sentOn?: Conn
+  /** Monotonic. */
+  sentAt?: number
 }
 
 export class StoreLink<Command, Conn extends LinkConnection<Command>> {
@@ -93,6 +97,18 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
 
   constructor(options: StoreLinkOptions<Command, Conn>) {
     this.#options = options
+  }
+
+  /** `away`: the last attempt to connect failed, or the connection was lost. */
+  get standing(): 'ready' | 'connecting' | 'away' {
+    if (this.#state.name === 'ready') return 'ready'
+    return this.#failures > 0 ? 'away' : 'connecting'
+  }
+
+  /** Since when, monotonic, the oldest call waits for its answer; Infinity for none. */
+  get silentSince(): number {
+    const [oldest] = this.#calls
+    return oldest?.sentAt ?? Infinity
   }
 
   start(): void {
@@ -113,14 +129,15 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     })
   }
 
-  /** Ends the connection without waiting for anything. */
-  close(): void {
+  /** Ends the connection without waiting for anything. `reason`: why it is given up, where the store goes on without it. */
+  close(reason?: string): void {
+    const error = reason === undefined ? this.#closedError() : this.#unavailable(reason)
     const state = this.#state
     this.#state = { name: 'closed' }
     if (state.name === 'ready') state.connection.destroy()
     if (state.name === 'pausing') state.timer.cancel()
     if (state.name === 'connecting') abandon(state.attempt)
-    for (const call of this.#calls) this.#fail(call, this.#closedError())
+    for (const call of this.#calls) this.#fail(call, error)
   }
 
   #attempt(): void {
@@ -183,10 +200,12 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     if (this.#failures === 0) logger.warn(`${name}: ${this.#lastError?.message ?? `${server} is away`}`)
     this.#failures += 1
     this.#state = { name: 'pausing', timer: clock.schedule(pauseMs, () => this.#attempt()) }
+    this.#options.lost?.()
   }
 
   #send(call: LinkCall<Command, Conn>, connection: Conn): void {
     call.sentOn = connection
+    call.sentAt = this.#options.clock.monotonic()
     connection.send(call.command).then(
       (reply) => this.#answered(call, reply),
       (error: unknown) => this.#refused(call, connection, error),

@@ -37,7 +37,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['controls'],
+    features: ['controls', 'limits'],
   }
 
   readonly #clock: Clock

@@ -79,7 +79,7 @@ export class PostgresStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: BATCH_MAX,
       leadMs: LEAD_MS,
-      features: ['controls', 'transactions'],
+      features: ['controls', 'limits', 'transactions'],
     }
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)

@@ -16,8 +16,8 @@ export type RedisOptions = {
 
 export const redis: Engine<ExistingClient> = {
   name: 'redis',
-  schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
-  urls: ['redis://HOST:PORT', 'redis+sentinel://HOSTS/NAME'],
+  schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:', 'redis+cluster:', 'rediss+cluster:'],
+  urls: ['redis://HOST:PORT', 'redis+sentinel://HOSTS/NAME', 'redis+cluster://HOSTS'],
   example: 'redis://localhost:6379',
   help: 'messages live in a Redis or Valkey, shared by processes on many machines',
   reach: 'network',
@@ -34,12 +34,16 @@ export const redis: Engine<ExistingClient> = {
   },
   exists: () => Promise.resolve(true),
   probe: async (url) => {
-    const { isSentinelUrl } = await import('./address/sentinel-url.ts')
-    if (isSentinelUrl(url)) return // Sentinels that are away say nothing about the server.
+    // Sentinels and nodes that are away say nothing about the others.
+    if (/^rediss?\+/i.test(url)) return
     const { probe } = await import('./link/probe.ts')
     await probe(url)
   },
   queues: async (target, context) => {
+    if (typeof target === 'string' && /^rediss?\+cluster:/i.test(target)) {
+      const { listClusterQueues } = await import('./cluster/queues.ts')
+      return listClusterQueues(target, context)
+    }
     const { listQueues } = await import('./queues.ts')
     return listQueues(target, context)
   },

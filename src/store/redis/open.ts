@@ -2,6 +2,8 @@
 import type { Store } from '../contract/store.ts'
 import type { QueuesContext, StoreContext } from '../engine.ts'
 import type { ExistingClient } from './address/client.ts'
+import { isClusterUrl, parseClusterUrl } from './address/cluster-url.ts'
+import { ClusterStore } from './cluster/store.ts'
 import { endpointLike } from './address/client-settings.ts'
 import { connectBy, connectTo, type Connect } from './link/connection.ts'
 import { Link } from './link/link.ts'
@@ -10,6 +12,9 @@ import { connectToPrimary } from './sentinel/primary-connection.ts'
 import { PrimaryWatch } from './sentinel/primary-watch.ts'
 import { describeGroup, isSentinelUrl, parseSentinelUrl } from './address/sentinel-url.ts'
 import { Sentinels } from './sentinel/sentinels.ts'
+import { examine } from './doctor/doctor.ts'
+import { clientName, serverRoute } from './route.ts'
+import { QueueKeys, tagOf } from './scripts/keys.ts'
 import { RedisStore } from './store.ts'
 import { readTimeouts, type RedisSettings, type Timeouts } from './address/options.ts'
 import { describeAddress, parseRedisUrl } from './address/url.ts'
@@ -28,15 +33,39 @@ export function openRedisStore(
   context: StoreContext,
   settings: RedisSettings = {},
 ): Store {
+  if (typeof target === 'string' && isClusterUrl(target)) return openCluster(target, context, settings)
   const found = locate(target)
   const all = { ...found.settings, ...settings }
   const timeouts = readTimeouts(all)
+  const durability = readDurability(all)
+  const { clock, logger, queue, random } = context
+  const { connect, sentinels, watch } = found.reach(timeouts, context)
+  const shared = { ...timeouts, clock, connect, durability, logger, random, server: found.server }
+  const keys = new QueueKeys(tagOf(queue))
   return new RedisStore(context, {
-    ...timeouts,
     ...(settings.now === undefined ? {} : { now: settings.now }),
-    ...found.reach(timeouts, context),
+    keys,
+    durability,
+    route: (nonce) => {
+      const route = serverRoute({ ...shared, keys, nonce, name: clientName(queue) })
+      const close = (): void => {
+        watch?.close()
+        route.close()
+      }
+      return { ...route, close }
+    },
+    examine: ({ calls }) => examine({ calls, clock, durability, sentinels }),
+  })
+}
+
+function openCluster(target: string, context: StoreContext, settings: RedisSettings): Store {
+  const { settings: inUrl, ...url } = parseClusterUrl(target)
+  const all = { ...inUrl, ...settings }
+  return new ClusterStore(context, {
+    ...readTimeouts(all),
+    ...(settings.now === undefined ? {} : { now: settings.now }),
     durability: readDurability(all),
-    server: found.server,
+    url,
   })
 }
 

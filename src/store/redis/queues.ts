@@ -2,6 +2,7 @@
 import type { QueueList, QueuesContext } from '../engine.ts'
 import type { ExistingClient } from './address/client.ts'
 import { linkTo } from './open.ts'
+import type { Calls } from './scripts/calls.ts'
 import { QUEUE_KEY_PATTERN, queueOfKey } from './scripts/keys.ts'
 
 /** A queue has a dozen keys whatever it holds, so a server of its own is looked through in one or two steps. */
@@ -14,21 +15,30 @@ export async function listQueues(
   context: QueuesContext,
 ): Promise<QueueList> {
   const link = linkTo(target, 'punctual:queues', context)
-  const names = new Set<string>()
-  let cursor = '0'
   try {
-    for (let scans = 0; scans < SCANS_MAX; scans += 1) {
-      const reply = await link.call(['SCAN', cursor, 'MATCH', QUEUE_KEY_PATTERN, 'COUNT', String(SCAN_COUNT)])
-      const [next, keys] = reply as readonly [string, readonly string[]]
-      for (const key of keys) {
-        const name = queueOfKey(key)
-        if (name !== undefined) names.add(name)
-      }
-      cursor = next
-      if (cursor === '0') break
-    }
+    const { names, isComplete } = await scanNames(link, QUEUE_KEY_PATTERN, queueOfKey)
+    return { names: [...names].toSorted(), isComplete }
   } finally {
     link.close()
   }
-  return { names: [...names].toSorted(), isComplete: cursor === '0' }
+}
+
+export async function scanNames(
+  calls: Calls,
+  pattern: string,
+  nameOf: (key: string) => string | undefined,
+): Promise<{ readonly names: ReadonlySet<string>; readonly isComplete: boolean }> {
+  const names = new Set<string>()
+  let cursor = '0'
+  for (let scans = 0; scans < SCANS_MAX; scans += 1) {
+    const reply = await calls.call(['SCAN', cursor, 'MATCH', pattern, 'COUNT', String(SCAN_COUNT)])
+    const [next, keys] = reply as readonly [string, readonly string[]]
+    for (const key of keys) {
+      const name = nameOf(key)
+      if (name !== undefined) names.add(name)
+    }
+    cursor = next
+    if (cursor === '0') break
+  }
+  return { names, isComplete: cursor === '0' }
 }

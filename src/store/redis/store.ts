@@ -5,9 +5,8 @@
  *                                                        │   ▲
  *                                                        └───┘ claim_lapsed
  *
- * Nothing is kept here but the connections: one for calls, one that hears wake-ups, and where replicas confirm what is
- * written, one for that. All times are the server's; all state is the server's; any number of processes may do the
- * same. What lives where: `scripts/parts/base.lua`. What people ask is in `looking.ts`.
+ * Nothing is kept here but the way to the server (`route.ts`). All times are the server's; all state is the server's; any
+ * number of processes may do the same. What lives where: `scripts/parts/base.lua`. What people ask is in `looking.ts`.
  */
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { UsageError, invariant } from '../../core/errors.ts'
@@ -21,21 +20,13 @@ import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
-import type { Timeouts } from './address/options.ts'
 import { examineAgreement } from './doctor/consistency.ts'
-import { examine } from './doctor/doctor.ts'
-import type { Connect } from './link/connection.ts'
-import { Link } from './link/link.ts'
-import { Wakeups } from './link/wakeups.ts'
 import { Looking } from './looking.ts'
-import type { ConfirmedCalls } from './replicated/confirmed-calls.ts'
-import { confirmedWrites } from './replicated/confirmed-writes.ts'
 import type { Durability } from './replicated/durability.ts'
+import type { Route } from './route.ts'
 import { ScriptCalls, type ScriptCall } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
-import { QueueKeys } from './scripts/keys.ts'
-import type { PrimaryWatch } from './sentinel/primary-watch.ts'
-import type { Sentinels } from './sentinel/sentinels.ts'
+import type { QueueKeys } from './scripts/keys.ts'
 import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claimed } from './wire/claim.ts'
 import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
@@ -52,13 +43,13 @@ const LEAD_MS = 10
 
 const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
 
-export type RedisStoreOptions = Timeouts & {
-  readonly connect: Connect
-  readonly server: string
+export type RedisStoreOptions = {
+  readonly keys: QueueKeys
   readonly durability: Durability
-  /** Where they know the way to the primary. */
-  readonly sentinels?: Sentinels
-  readonly watch?: PrimaryWatch
+  /** Makes the way to the server; `nonce` is this store's name in the watch. */
+  readonly route: (nonce: string) => Route
+  /** What an operator should know about the server. */
+  readonly examine: (route: Route) => Promise<contract.Finding[]>
   /** Tests only. */
   readonly now?: () => number
 }
@@ -70,17 +61,10 @@ export class RedisStore implements contract.Store {
   readonly #options: RedisStoreOptions
   readonly #logger: Logger
   readonly #keys: QueueKeys
-  readonly #link: Link
-  /** For those that need replicas to confirm them; undefined where the primary is enough. */
-  readonly #confirmed: ConfirmedCalls | undefined
+  readonly #route: Route
   readonly #scripts: ScriptCalls
-  /**
-   * For what a caller may rely on once it is answered. Claims and extensions are not among it: one that a failover
-   * forgets hands its message out again, and waiting for replicas would let leases run out.
-   */
   readonly #writes: ScriptCalls
   readonly #looking: Looking
-  readonly #wakeups: Wakeups
   readonly #wanted = new WantedTopics()
   readonly #sets = new TopicSets()
   readonly #serverClock: ServerClock
@@ -93,7 +77,7 @@ export class RedisStore implements contract.Store {
     this.#options = options
     this.#logger = context.logger
     this.#nonce = makeNonce(context.random)
-    this.#keys = new QueueKeys(context.queue)
+    this.#keys = options.keys
     this.#serverClock = new ServerClock(context.clock)
     this.capabilities = {
       engine: 'redis',
@@ -104,26 +88,21 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['controls'],
+      features: ['controls', 'limits'],
     }
-    const shared = { ...options, clock: context.clock, random: context.random, logger: context.logger }
-    const name = clientName(context.queue)
-    this.#link = new Link({ ...shared, name })
-    this.#scripts = new ScriptCalls(this.#link, this.#keys, options.now)
-    this.#confirmed = confirmedWrites({ ...shared, name: `${name}:writes` }, this.#keys, options.durability)
-    this.#writes =
-      this.#confirmed === undefined
-        ? this.#scripts
-        : new ScriptCalls(this.#confirmed, this.#keys, options.now)
+    this.#route = options.route(this.#nonce)
+    const { calls, writes } = this.#route
+    this.#scripts = new ScriptCalls(calls, this.#keys, options.now)
+    this.#writes = writes === calls ? this.#scripts : new ScriptCalls(writes, this.#keys, options.now)
     this.#looking = new Looking(this.#scripts, BATCH_MAX)
-    const channels = this.#keys.channelsOf(this.#nonce)
-    this.#wakeups = new Wakeups({ ...shared, name: `${name}:wakeups`, channels })
   }
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
     const { types, oldPayload } = this.#keys
-    const asked = [...types.map(([key]) => key), oldPayload].map((key) => this.#link.call(['TYPE', key]))
+    const asked = [...types.map(([key]) => key), oldPayload].map((key) =>
+      this.#route.calls.call(['TYPE', key]),
+    )
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     if (found.pop() !== 'none') {
@@ -142,14 +121,11 @@ export class RedisStore implements contract.Store {
         { value: key },
       )
     }
-    await this.#confirmed?.open()
+    await this.#route.open()
   }
 
   async close(): Promise<void> {
-    this.#options.watch?.close()
-    this.#wakeups.close()
-    this.#confirmed?.close()
-    this.#link.close()
+    this.#route.close()
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
@@ -193,7 +169,7 @@ export class RedisStore implements contract.Store {
       const standing = this.#sets.stand(this.#nonce, request)
       const call = claimDueCall(this.#keys, request, token, standing)
       const reply = dueReply(await this.#run(scripts.CLAIM_DUE_SCRIPT, call), request, token)
-      this.#wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
+      this.#route.wakeups.look(reply.lookMs, request.sleeper?.fallbackMs)
       return this.#claimed(reply)
     }
     const call = {
@@ -284,14 +260,12 @@ export class RedisStore implements contract.Store {
   }
 
   async doctor(): Promise<contract.Finding[]> {
-    const { durability, sentinels } = this.#options
     const agreement = examineAgreement(await this.#run(scripts.CHECKUP_SCRIPT, { args: [] }))
-    const server = await examine({ link: this.#link, clock: this.#context.clock, durability, sentinels })
-    return worstFirst([...agreement, ...server])
+    return worstFirst([...agreement, ...(await this.#options.examine(this.#route))])
   }
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
-    return this.#wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
+    return this.#route.wakeups.listen(listener, (message) => this.#wanted.hear(owner, message))
   }
 
   async #run(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
@@ -309,7 +283,7 @@ export class RedisStore implements contract.Store {
 
   /** Asks the server for its time, so that the first put knows it. */
   #learnNow(): Promise<number> {
-    return this.#serverClock.ask(() => this.#link.call(['TIME']))
+    return this.#serverClock.ask(() => this.#route.calls.call(['TIME']))
   }
 
   /** New for each claim: a token that is given twice would let an old holder settle what another one runs. */
@@ -336,11 +310,6 @@ export class RedisStore implements contract.Store {
 function list(reply: unknown): readonly unknown[] {
   invariant(Array.isArray(reply), 'a script answers with a list')
   return reply as readonly unknown[]
-}
-
-/** CLIENT SETNAME takes no spaces and no characters beyond ASCII. */
-function clientName(queue: string): string {
-  return `punctual:${queue.replaceAll(/[^\x21-\x7e]/g, '_')}`
 }
 
 function makeNonce(random: Random): string {

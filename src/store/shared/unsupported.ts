@@ -4,6 +4,7 @@ import type { Feature } from '../contract/store.ts'
 
 const WHAT: Readonly<Record<Feature, string>> = {
   controls: 'pauses and limits',
+  limits: 'limits',
   backup: 'backup of its own',
   transactions: 'part in transactions of your own',
 }

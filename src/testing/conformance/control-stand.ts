@@ -1,13 +1,22 @@
 /** How the cases about pauses and limits are written. */
 import assert from 'node:assert/strict'
-import type { ClaimReply, ControlChange, Store, TopicLimit } from '../../store/contract/store.ts'
+import type { ClaimReply, ControlChange, Feature, Store, TopicLimit } from '../../store/contract/store.ts'
 import { TOPIC, message } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 /** Only for engines that have controls. */
 export function controlTest(name: string, run: ConformanceTest['run']): ConformanceTest {
+  return featureTest('controls', name, run)
+}
+
+/** Only for engines that have limits too. */
+export function limitTest(name: string, run: ConformanceTest['run']): ConformanceTest {
+  return featureTest('limits', name, run)
+}
+
+function featureTest(feature: Feature, name: string, run: ConformanceTest['run']): ConformanceTest {
   return test(`P14: ${name}`, async (subject) => {
-    if (subject.store.capabilities.features.includes('controls')) await run(subject)
+    if (subject.store.capabilities.features.includes(feature)) await run(subject)
   })
 }
 

@@ -12,7 +12,7 @@ import {
   retry,
   type ConformanceSubject,
 } from './stand.ts'
-import { controlTest } from './control-stand.ts'
+import { controlTest, limitTest } from './control-stand.ts'
 import type { ConformanceTest } from './test.ts'
 import { nextWake } from './wakes.ts'
 
@@ -26,6 +26,7 @@ function wakes(
   kind: WakeUp['kind'] | undefined,
   scene: ControlScene,
 ): readonly ConformanceTest[] {
+  const test = name.includes('limit') ? limitTest : controlTest
   const check = async ({ store }: ConformanceSubject, sleeper: Store): Promise<void> => {
     const cause = await scene(store)
     const { leases, next } = await claim(sleeper, { owner: SLEEPER })
@@ -35,10 +36,9 @@ function wakes(
     await heard
   }
   return [
-    controlTest(name, (subject) => check(subject, subject.store)),
-    controlTest(`${name}, in another process`, async (subject) =>
-      check(subject, (await subject.another?.()) ?? subject.store),
-    ),
+    test(name, (subject) => check(subject, subject.store)),
+    test(`${name}, in another process`, async (subject) =>
+      check(subject, (await subject.another?.()) ?? subject.store)),
   ]
 }
 

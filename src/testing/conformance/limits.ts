@@ -1,7 +1,7 @@
 /** Limits (P14): how many a claim hands out under a rate or a concurrency, and when it says to ask again. */
 import assert from 'node:assert/strict'
 import type { Lease, Want } from '../../store/contract/store.ts'
-import { assertNoTask, assertWaits, controlTest, limit, pause, putMany, rate } from './control-stand.ts'
+import { assertNoTask, assertWaits, limitTest, limit, pause, putMany, rate } from './control-stand.ts'
 import {
   LEASE_MS,
   REAPER,
@@ -22,7 +22,7 @@ import {
 import type { ConformanceTest } from './test.ts'
 
 export const limitTests: readonly ConformanceTest[] = [
-  controlTest('a rate lets a burst start, then one in each interval', async ({ store, advance }) => {
+  limitTest('a rate lets a burst start, then one in each interval', async ({ store, advance }) => {
     await putMany(store, 10)
     await store.control(limit(rate(1_000, 3)))
     const first = await claim(store, {})
@@ -39,7 +39,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claim(store, {})).leases.length, 2)
   }),
 
-  controlTest('a quicker rate does not wait for what a slow one has used', async ({ store, advance }) => {
+  limitTest('a quicker rate does not wait for what a slow one has used', async ({ store, advance }) => {
     await putMany(store, 10)
     await store.control(limit(rate(3_600_000, 2)))
     assert.equal((await claim(store, {})).leases.length, 2)
@@ -52,7 +52,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal(got, 4)
   }),
 
-  controlTest('no window holds more than burst + rate x window + 1', async ({ store, advance }) => {
+  limitTest('no window holds more than burst + rate x window + 1', async ({ store, advance }) => {
     await putMany(store, 300)
     const [intervalMs, burst] = [50, 4]
     await store.control(limit(rate(intervalMs, burst)))
@@ -71,7 +71,7 @@ export const limitTests: readonly ConformanceTest[] = [
       }
   }),
 
-  controlTest('whoever asks when told to gets the whole rate', async ({ store, advance }) => {
+  limitTest('whoever asks when told to gets the whole rate', async ({ store, advance }) => {
     await putMany(store, 500)
     const [intervalMs, burst] = [40, 2]
     await store.control(limit(rate(intervalMs, burst)))
@@ -88,7 +88,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.ok(got >= most * 0.95 && got <= most + 1, `${got} of ${most}`)
   }),
 
-  controlTest('a limited topic is never handed out ahead of its moment', async ({ store, advance }) => {
+  limitTest('a limited topic is never handed out ahead of its moment', async ({ store, advance }) => {
     const { leadMs } = store.capabilities
     await store.control(limit({ concurrency: 5 }))
     await store.put([message('a', { when: { delayMs: 100 } })])
@@ -100,7 +100,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claim(store, { leadMs })).leases.length, 1)
   }),
 
-  controlTest('a limited topic is handed out only as far as it can start at once', async ({ store }) => {
+  limitTest('a limited topic is handed out only as far as it can start at once', async ({ store }) => {
     await putMany(store, 10)
     await putMany(store, 10, 'other')
     await putMany(store, 10, 'free')
@@ -120,7 +120,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claim(store, { wants, limit: 50, free: 5 })).leases.length, 5)
   }),
 
-  controlTest('concurrency counts leases over all owners', async ({ store }) => {
+  limitTest('concurrency counts leases over all owners', async ({ store }) => {
     await putMany(store, 6)
     await store.control(limit({ concurrency: 3 }))
     const a = await claim(store, { owner: 'a', limit: 2 })
@@ -136,7 +136,7 @@ export const limitTests: readonly ConformanceTest[] = [
     }
   }),
 
-  controlTest('the place of a dead worker returns with its lease', async ({ store, advance }) => {
+  limitTest('the place of a dead worker returns with its lease', async ({ store, advance }) => {
     await putMany(store, 4)
     await store.control(limit({ concurrency: 2 }))
     assert.equal((await claim(store, { owner: 'dies' })).leases.length, 2)
@@ -149,7 +149,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claim(store, { owner: 'lives' })).leases.length, 2)
   }),
 
-  controlTest('a limit lowered below what runs takes nothing back', async ({ store }) => {
+  limitTest('a limit lowered below what runs takes nothing back', async ({ store }) => {
     await putMany(store, 10)
     await store.control(limit({ concurrency: 4 }))
     const held = await claimDue(store)
@@ -166,7 +166,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claimDue(store)).length, 3)
   }),
 
-  controlTest('a limit replaces the one before as a whole, and null takes it back', async ({ store }) => {
+  limitTest('a limit replaces the one before as a whole, and null takes it back', async ({ store }) => {
     await putMany(store, 30)
     await store.control(limit({ ...rate(60_000, 2), concurrency: 10 }))
     assert.equal((await claimDue(store)).length, 2)
@@ -177,7 +177,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.deepEqual([reply.leases.length, reply.limited], [25, undefined])
   }),
 
-  controlTest('a rate that is set again gives no new burst', async ({ store }) => {
+  limitTest('a rate that is set again gives no new burst', async ({ store }) => {
     await putMany(store, 20)
     await store.control(limit(rate(60_000, 5)))
     assert.equal((await claimDue(store)).length, 5)
@@ -185,7 +185,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claimDue(store)).length, 0)
   }),
 
-  controlTest('what is given back under a rate stays charged', async ({ store }) => {
+  limitTest('what is given back under a rate stays charged', async ({ store }) => {
     await putMany(store, 2)
     await store.control(limit(rate(60_000, 1)))
     await store.settle([release(await claimOne(store))])
@@ -193,7 +193,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await stored(store, `${TOPIC}-0`)).attempt, 0)
   }),
 
-  controlTest('higher priorities come first under a limit', async ({ store }) => {
+  limitTest('higher priorities come first under a limit', async ({ store }) => {
     await store.put([message('low', { priority: 2 }), message('high', { priority: 0 }), message('normal')])
     await store.control(limit({ concurrency: 1 }))
     for (const id of ['high', 'normal', 'low']) {
@@ -203,7 +203,7 @@ export const limitTests: readonly ConformanceTest[] = [
     }
   }),
 
-  controlTest('a resume over some time is a rate that ends by itself', async ({ store, advance }) => {
+  limitTest('a resume over some time is a rate that ends by itself', async ({ store, advance }) => {
     await putMany(store, 100)
     await store.control(pause())
     await store.control({ kind: 'resume', topic: TOPIC, over: { intervalMs: 1_000, burst: 1, ms: 10_000 } })
@@ -221,7 +221,7 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.deepEqual((await store.controls()).controls, [])
   }),
 
-  controlTest('a rate of the whole queue is shared by its topics', async ({ store, advance }) => {
+  limitTest('a rate of the whole queue is shared by its topics', async ({ store, advance }) => {
     await putMany(store, 5, 'a')
     await putMany(store, 5, 'b')
     await store.control({ kind: 'resume', topic: '', over: { intervalMs: 1_000, burst: 3, ms: 60_000 } })

@@ -18,6 +18,11 @@ export function test(name: string, run: ConformanceRun): ConformanceTest {
 /** Verbs that an engine without the feature refuses. */
 const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unknown>)[]>> = {
   controls: [(store) => store.controls(), (store) => store.control({ kind: 'pause', topic: 'nothing' })],
+  limits: [
+    (store) => store.control({ kind: 'limit', topic: 'nothing', limit: { concurrency: 1 } }),
+    (store) =>
+      store.control({ kind: 'resume', topic: 'nothing', over: { intervalMs: 1000, burst: 1, ms: 60_000 } }),
+  ],
   backup: [(store) => store.backup('nowhere')],
   transactions: [(store) => store.join({ query: async () => [] })],
 }

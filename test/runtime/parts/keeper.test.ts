@@ -32,6 +32,7 @@ function makeKeeper(batchMax = 100) {
     store: new Spy(new MemoryStore(clock), { batchMax }),
     leaseMs: LEASE_MS,
     runs: () => runs,
+    isOwn: () => true,
     onLost: (run) => {
       heard.push(`lost ${run.lease.id}`)
       run.step({ kind: 'lost' })

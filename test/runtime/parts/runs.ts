@@ -2,7 +2,7 @@
 import { RETRY_DEFAULT } from '../../../src/core/input/handle-options.ts'
 import { QUEUED, type RunState } from '../../../src/core/run.ts'
 import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
-import { Run } from '../../../src/runtime/runs/run.ts'
+import { Run, type RunSource } from '../../../src/runtime/runs/run.ts'
 import type { Lease } from '../../../src/store/contract/store.ts'
 
 export function makeLane(topic: string, concurrency = 10): Lane {
@@ -16,6 +16,9 @@ export function makeLanes(slots: number, lanes: readonly Lane[]): Lanes {
 }
 
 export type RunFacts = Partial<Lease> & { startsAt?: number; leaseEndsAt?: number; state?: RunState }
+
+/** Nothing is asked of it by the parts under test. */
+const SOURCE = {} as RunSource
 
 export function makeRun(id: string, lane: Lane, facts: RunFacts = {}): Run {
   const { startsAt = 0, leaseEndsAt = 10_000, state = QUEUED, ...lease } = facts
@@ -36,6 +39,6 @@ export function makeRun(id: string, lane: Lane, facts: RunFacts = {}): Run {
     },
     lane,
     {},
-    { state, startsAt, leaseEndsAt },
+    { source: SOURCE, state, startsAt, leaseEndsAt },
   )
 }

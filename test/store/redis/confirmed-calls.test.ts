@@ -3,7 +3,6 @@ import { ConfirmedCalls } from '../../../src/store/redis/replicated/confirmed-ca
 import { connectTo } from '../../../src/store/redis/link/connection.ts'
 import { CALLS_MAX, Link } from '../../../src/store/redis/link/link.ts'
 import { parseRedisUrl } from '../../../src/store/redis/address/url.ts'
-import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
 import { RedisServer } from './server.ts'
 import { context } from './stores.ts'
 
@@ -24,13 +23,13 @@ test('P10: of more calls than there is room for, those that are too many are ref
   // No replica is needed to confirm it: this is about numbers.
   const calls = new ConfirmedCalls(link, {
     ...common,
-    keys: new QueueKeys(common.queue),
+    fencesMax: 1,
     replicas: 0,
     timeoutMs: 1000,
   })
   onTestFinished(() => calls.close())
   const answers = await Promise.allSettled(
-    Array.from({ length: CALLS_MAX }, () => calls.call(['INCR', 'number'])),
+    Array.from({ length: CALLS_MAX }, () => calls.call(['INCR', 'number'], ['fence', 'fences'])),
   )
   const refused = answers.filter(({ status }) => status === 'rejected')
   expect(refused).toHaveLength(FENCE_AND_WAIT)

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import type { ClaimReply, Store } from '../../../src/store/contract/store.ts'
 import { TOPIC, claim, message } from '../../../src/testing/conformance/stand.ts'
-import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { QueueKeys, tagOf } from '../../../src/store/redis/scripts/keys.ts'
 import type { RedisServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
@@ -85,7 +85,7 @@ export async function heardBy(
 ): Promise<readonly string[]> {
   const fence = async (): Promise<void> => {
     const before = sleepers.map(({ fences }) => fences)
-    await herd.server.admin(['PUBLISH', new QueueKeys(herd.queue).channel, `\n${FENCE}`])
+    await herd.server.admin(['PUBLISH', new QueueKeys(tagOf(herd.queue)).channel, `\n${FENCE}`])
     await until('all heard the fence', () => sleepers.every(({ fences }, i) => fences > (before[i] ?? 0)))
   }
   await fence()

@@ -1,7 +1,7 @@
 /** The smart notification: who is woken, and above all who is not. Counted by a subscriber of the test's own. */
 import { createClient } from 'redis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { QueueKeys } from '../../../src/store/redis/scripts/keys.ts'
+import { QueueKeys, tagOf } from '../../../src/store/redis/scripts/keys.ts'
 import { WantedTopics } from '../../../src/store/shared/wanted-topics.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import {
@@ -37,7 +37,7 @@ type Subject = {
 
 async function withStore(body: (subject: Subject) => Promise<void>): Promise<void> {
   const queue = freshQueue()
-  const { channel } = new QueueKeys(queue)
+  const { channel } = new QueueKeys(tagOf(queue))
   let now = 1000
   const heard: string[] = []
   let marks = 0

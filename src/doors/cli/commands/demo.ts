@@ -7,6 +7,7 @@ import { untilSignalled } from '../../../queue/signals.ts'
 import { exampleServerUrl } from '../../../store/engines.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CrashingCrew } from '../demo/crash.ts'
+import { openDashboard } from '../demo/dashboard.ts'
 import { planMessages } from '../demo/plan.ts'
 import { showFor, type Show } from '../demo/show.ts'
 import { Tally } from '../demo/tally.ts'
@@ -19,6 +20,8 @@ import { parseWholeNumber } from '../values.ts'
 
 const COUNT_DEFAULT = '300'
 const SPAN_DEFAULT = '20s'
+/** It takes a moment to open a browser. */
+const SPAN_SHOWN = '1m'
 const LOOK_EVERY_MS = 500
 
 const OPTIONS = {
@@ -37,6 +40,10 @@ const OPTIONS = {
     help: `within how much time they are due; default ${SPAN_DEFAULT}`,
   },
   fresh: { type: 'boolean', help: 'forget what an earlier demo left behind' },
+  ui: {
+    type: 'boolean',
+    help: `show the dashboard in a browser too, for this machine alone; the span is then ${SPAN_SHOWN} unless told`,
+  },
 } as const satisfies OptionSpecs
 
 type DemoCall = Call<typeof OPTIONS>
@@ -50,6 +57,7 @@ export const demo = defineCommand({
   examples: [
     ['punctual demo', 'press Ctrl-C in the middle, and run it again'],
     ['punctual demo --crash', 'its worker is killed; another one takes over'],
+    ['punctual demo --ui', 'and its dashboard at the address that it prints'],
     [`punctual demo --count 5000 --span 1m --store ${exampleServerUrl()}`, 'more, and on a server'],
   ],
   notes: [
@@ -61,21 +69,26 @@ export const demo = defineCommand({
     const queue = call.open({ queue: queueName, ...DEMO_SETTINGS })
     const { tally, greeting } = await prepare(call, queue)
     const where = `${call.storeName}, queue "${queueName}"`
+    const dashboard = call.values.ui === true ? await openDashboard(call, queueName) : undefined
     const show = showFor({ out: call.out, tally, where, json: call.json })
     for (const line of greeting) show.note(line)
+    if (dashboard !== undefined) show.note(`The dashboard: ${dashboard.address}`)
     try {
-      await perform(call, { queue, queueName, tally, show })
+      await performOn(call, { queue, queueName, tally, show })
+      const code = await conclude(call, tally, queueName)
+      await dashboard?.untilSignalled()
+      return code
     } finally {
-      show.end()
+      await dashboard?.close()
     }
-    return conclude(call, tally, queueName)
   },
 })
 
 /** What an earlier run left is all there is to do; only an empty queue gets new messages. */
 async function prepare(call: DemoCall, queue: Punctual): Promise<{ tally: Tally; greeting: string[] }> {
   const count = parseWholeNumber(call.values.count ?? COUNT_DEFAULT, '--count', { min: 0, max: 10_000 - 5 })
-  const spanMs = parseDuration(call.values.span ?? SPAN_DEFAULT, '--span', { min: 1, max: 3_600_000 })
+  const spanDefault = call.values.ui === true ? SPAN_SHOWN : SPAN_DEFAULT
+  const spanMs = parseDuration(call.values.span ?? spanDefault, '--span', { min: 1, max: 3_600_000 })
   if (call.values.fresh === true) {
     for (const state of ['delayed', 'ready', 'dead'] as const) await queue.purge({ state })
   }
@@ -105,6 +118,14 @@ type Cast = {
   readonly queueName: string
   readonly tally: Tally
   readonly show: Show
+}
+
+async function performOn(call: DemoCall, cast: Cast): Promise<void> {
+  try {
+    await perform(call, cast)
+  } finally {
+    cast.show.end()
+  }
 }
 
 /** Until everything has arrived, the store has nothing left, somebody signals, or nobody reads. */

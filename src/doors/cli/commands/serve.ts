@@ -69,6 +69,7 @@ export const serve = defineCommand({
     const unread = new Promise<void>((resolve) => out.closed.addEventListener('abort', () => resolve()))
     try {
       const { host, port } = await server.listen(addressOf(call))
+      server.beginWork()
       const shown = host.includes(':') ? `[${host}]` : host
       journal.note(
         'serving',

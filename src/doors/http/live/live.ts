@@ -32,6 +32,11 @@ export class Live {
   #count = 0
   #reading: AbortController | undefined
   #awaySince: number | undefined
+  /** Of the last reading with all topics: those that are held back, and what ended of each. */
+  #held: readonly string[] = []
+  #ended: Stats['recent']['topics'] = {}
+  /** An operator did something: the next reading is one with all topics. */
+  #isChanged = false
 
   constructor(clock: Clock, queue: Punctual) {
     this.#clock = clock
@@ -54,6 +59,7 @@ export class Live {
   /** Something happened once. */
   note(event: 'bulk' | 'audit', data: unknown): void {
     this.#count += 1
+    this.#isChanged = true
     const text = formatEvent(event, data, `${this.#boot}-${this.#count}`)
     this.#kept.push({ number: this.#count, text })
     if (this.#kept.length > KEPT) this.#kept.shift()
@@ -90,8 +96,9 @@ export class Live {
   async #read(signal: AbortSignal): Promise<void> {
     for (let round = 0; !signal.aborted; round += 1) {
       try {
-        const withTopics = round % TOPICS_EVERY === 0
-        const stats = await this.#queue.stats(withTopics ? undefined : { topics: [] })
+        const withTopics = this.#isChanged || round % TOPICS_EVERY === 0
+        this.#isChanged = false
+        const stats = await this.#queue.stats(withTopics ? undefined : { topics: [...this.#held] })
         if (signal.aborted) return
         this.#tell(stats, { withTopics, isRepeated: round % REPEAT_EVERY === 0 })
       } catch (error) {
@@ -102,11 +109,15 @@ export class Live {
   }
 
   #tell(stats: Stats, { withTopics, isRepeated }: { withTopics: boolean; isRepeated: boolean }): void {
-    const { topics, moreTopics, overdue, ...totals } = stats
+    const { topics, moreTopics, overdue, recent, ...totals } = stats
+    if (withTopics) {
+      this.#held = totals.controls.flatMap(({ topic }) => topic ?? [])
+      this.#ended = recent.topics
+    }
     const now = Math.floor(this.#clock.now())
     if (this.#awaySince !== undefined) this.#send(formatEvent('back', { now }))
     this.#awaySince = undefined
-    this.#tellState('stats', { now, ...totals }, isRepeated)
+    this.#tellState('stats', { now, ...totals, recent: { ...recent, topics: this.#ended } }, isRepeated)
     if (withTopics) this.#tellState('topics', { now, topics, moreTopics, overdue }, false)
   }
 

@@ -74,6 +74,7 @@ export const BASIC_ROUTES = [
         basePath: text(),
         queues: list(text()),
         hasDashboard: flag(),
+        zone: text(),
         waitingCalls: whole({ min: 0 }),
         listeners: whole({ min: 0 }),
       }),
@@ -88,6 +89,7 @@ export const BASIC_ROUTES = [
         basePath: server.basePath,
         queues: own(who, names),
         hasDashboard: server.hasDashboard,
+        zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
         waitingCalls: server.parked.taken,
         listeners: server.listeners.taken,
       })

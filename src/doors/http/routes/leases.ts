@@ -245,7 +245,6 @@ function handleOf({ server, served, who }: HttpCall, handle: string): ReturnType
   return held !== undefined && mayUseTopic(who, held.topic) ? held : undefined
 }
 
-function controlOf({ server, served }: HttpCall, worker: string | undefined): WorkerControl {
-  const control = worker === undefined ? 'go' : served.remoteWorkers.seen(worker)
-  return server.stopping.aborted ? 'stop' : control
+function controlOf({ served }: HttpCall, worker: string | undefined): WorkerControl {
+  return worker === undefined ? 'go' : served.remoteWorkers.seen(worker)
 }

@@ -13,7 +13,7 @@ export function isExistingClient(value: object): value is ExistingClient {
     throw refusal(value, 'createSentinel', 'redis+sentinel://host1,host2,host3/mymaster')
   }
   if (hasMethod(value, 'nodeClient')) {
-    throw refusal(value, 'createCluster', 'redis://host:6379, or a client of one server')
+    throw refusal(value, 'createCluster', 'redis+cluster://host1,host2,host3')
   }
   return hasMethod(value, 'duplicate') && hasMethod(value, 'sendCommand')
 }

@@ -7,6 +7,7 @@
  *   tlsCa, tlsCert, tlsKey   PEM files: the authority, our certificate, its key (only with TLS)
  *   tlsServername    the name that the server's certificate carries (only with TLS)
  *   sentinelUsername, sentinelPassword   for the sentinels, where they ask for it (only with Sentinel)
+ *   partitions       how many partitions the queue has (only with a cluster)                16
  */
 import { UsageError, describe } from '../../../core/errors.ts'
 import { parseDuration, type Duration } from '../../../core/input/duration.ts'
@@ -30,13 +31,14 @@ export type RedisSettings = {
 
 export type Timeouts = { readonly connectTimeoutMs: number; readonly callTimeoutMs: number }
 
-type Scheme = { readonly isTls: boolean; readonly isSentinel: boolean }
+type Scheme = { readonly isTls: boolean; readonly isSentinel: boolean; readonly isCluster: boolean }
 
 const TIMEOUT_MS = 5000
 const TIMEOUT_RANGE = { min: 50, max: 600_000 }
 const DURATION_OPTIONS = ['connectTimeout', 'callTimeout', 'replicationTimeout'] as const
 const TLS_OPTIONS = { tlsCa: 'ca', tlsCert: 'cert', tlsKey: 'key', tlsServername: 'servername' } as const
 const SENTINEL_OPTIONS = ['sentinelUsername', 'sentinelPassword'] as const
+const CLUSTER_OPTIONS = ['partitions'] as const
 
 export function readTimeouts(settings: RedisSettings): Timeouts {
   return {
@@ -69,13 +71,14 @@ export function readTls(query: URLSearchParams, { isTls }: Scheme): { readonly t
   return { tls: files }
 }
 
-function refuseUnknown(query: URLSearchParams, { isTls, isSentinel }: Scheme): void {
+function refuseUnknown(query: URLSearchParams, { isTls, isSentinel, isCluster }: Scheme): void {
   const known: readonly string[] = [
     ...DURATION_OPTIONS,
     'durability',
     'replicas',
     ...(isTls ? Object.keys(TLS_OPTIONS) : []),
     ...(isSentinel ? SENTINEL_OPTIONS : []),
+    ...(isCluster ? CLUSTER_OPTIONS : []),
   ]
   for (const name of query.keys()) {
     if (known.includes(name)) continue
@@ -88,8 +91,9 @@ function refuseUnknown(query: URLSearchParams, { isTls, isSentinel }: Scheme): v
 }
 
 function hintFor(name: string): string {
-  if (name in TLS_OPTIONS) return ' (it belongs to rediss:// and rediss+sentinel://)'
+  if (name in TLS_OPTIONS) return ' (it belongs to rediss://, rediss+sentinel:// and rediss+cluster://)'
   if ((SENTINEL_OPTIONS as readonly string[]).includes(name)) return ' (it belongs to redis+sentinel://)'
+  if ((CLUSTER_OPTIONS as readonly string[]).includes(name)) return ' (it belongs to redis+cluster://)'
   return ''
 }
 

@@ -4,19 +4,12 @@
  *   redis+sentinel://user:password@host1:26379,host2,host3/primary-name/0?sentinelPassword=…
  *
  * User and password are for the primary; the sentinels have their own, as options. `rediss+sentinel://` is TLS to
- * both. No URL parser of the platform takes several hosts, so that the text is cut up here.
+ * both.
  */
-import { UsageError, describe } from '../../../core/errors.ts'
+import { UsageError } from '../../../core/errors.ts'
+import { decodePart, readHostsUrl, type HostsKind } from './hosts.ts'
 import { readOptions, readTls, type RedisSettings } from './options.ts'
-import {
-  credentials,
-  databaseOf,
-  hostAndPort,
-  invalidUrl,
-  withoutBrackets,
-  withoutLeaks,
-  type Address,
-} from './url.ts'
+import { databaseOf, hostAndPort, invalidUrl, withoutLeaks, type Address } from './url.ts'
 
 export type SentinelGroup = {
   readonly sentinels: readonly Address[]
@@ -26,9 +19,15 @@ export type SentinelGroup = {
   readonly primary: Omit<Address, 'host' | 'port'>
 }
 
-const PORT = 26_379
-const SENTINELS_MAX = 100
 const EXAMPLE = 'redis+sentinel://host1:26379,host2:26379,host3:26379/mymaster/0'
+const KIND: HostsKind = {
+  scheme: 'sentinel',
+  example: EXAMPLE,
+  one: 'sentinel',
+  many: 'sentinels',
+  port: 26_379,
+  hostsMax: 100,
+}
 
 export function isSentinelUrl(text: string): boolean {
   return /^rediss?\+sentinel:/i.test(text)
@@ -41,30 +40,13 @@ export function parseSentinelUrl(text: string): SentinelUrl {
 }
 
 function readUrl(text: string): SentinelUrl {
-  const parts = /^(rediss?)\+sentinel:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i.exec(text)
-  if (parts === null) throw invalidUrl(text, `give ${EXAMPLE}.`)
-  const [, kind = '', authority = '', path = '', queryText = ''] = parts
-  const scheme = { isTls: kind.toLowerCase() === 'rediss', isSentinel: true }
-  const query = new URLSearchParams(queryText)
-  const settings = readOptions(query, scheme)
-  const tls = readTls(query, scheme)
-  const at = authority.lastIndexOf('@')
-  if (authority.indexOf('@') !== at) {
-    throw invalidUrl(
-      text,
-      'name and password stand once, before the first sentinel; in them, write %40 for "@".',
-    )
-  }
+  const { isTls, hosts, login, path, query } = readHostsUrl(text, KIND)
+  const kind = { isTls, isSentinel: true, isCluster: false }
+  const settings = readOptions(query, kind)
+  const tls = readTls(query, kind)
   const own = sentinelCredentials(query)
-  const sentinels = authority
-    .slice(at + 1)
-    .split(',')
-    .map((entry) => ({ ...hostOf(entry, text), database: 0, ...own, ...tls }))
-  if (sentinels.length > SENTINELS_MAX) {
-    throw invalidUrl(text, `it names ${sentinels.length} sentinels; allowed: ${SENTINELS_MAX}.`)
-  }
+  const sentinels = hosts.map((place) => ({ ...place, database: 0, ...own, ...tls }))
   const { primaryName, database } = pathOf(path, text)
-  const login = loginOf(authority.slice(0, Math.max(at, 0)), text)
   return { group: { sentinels, primaryName, primary: { database, ...login, ...tls } }, settings }
 }
 
@@ -74,21 +56,9 @@ export function describeGroup({ sentinels, primaryName, primary }: SentinelGroup
   return `${scheme}+sentinel://${sentinels.map(hostAndPort).join(',')}/${primaryName}`
 }
 
-function hostOf(entry: string, whole: string): { readonly host: string; readonly port: number } {
-  const [, host = '', port = ''] = /^(\[[0-9a-f:.%]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/i.exec(entry) ?? []
-  const number = port === '' ? PORT : Number(port)
-  if (host === '' || number < 1 || number > 65_535) {
-    throw invalidUrl(
-      whole,
-      `${describe(entry)} is no sentinel; give host or host:port, divided by commas, as in ${EXAMPLE}.`,
-    )
-  }
-  return { host: withoutBrackets(host), port: number }
-}
-
 function pathOf(path: string, whole: string): { readonly primaryName: string; readonly database: number } {
   const [encodedName = '', database = '', ...rest] = path.split('/')
-  const primaryName = decode(encodedName, whole)
+  const primaryName = decodePart(encodedName, whole)
   if (primaryName === '' || rest.length > 0) {
     throw invalidUrl(
       whole,
@@ -96,13 +66,6 @@ function pathOf(path: string, whole: string): { readonly primaryName: string; re
     )
   }
   return { primaryName, database: databaseOf(database, EXAMPLE) }
-}
-
-function loginOf(login: string, whole: string): ReturnType<typeof credentials> {
-  const colon = login.indexOf(':')
-  const [username, password] = colon < 0 ? [login, ''] : [login.slice(0, colon), login.slice(colon + 1)]
-  decode(username + password, whole)
-  return credentials(username, password)
 }
 
 function sentinelCredentials(query: URLSearchParams): Pick<Address, 'username' | 'password'> {
@@ -118,13 +81,5 @@ function sentinelCredentials(query: URLSearchParams): Pick<Address, 'username' |
   return {
     ...(username === null ? {} : { username }),
     ...(password === null ? {} : { password }),
-  }
-}
-
-function decode(text: string, whole: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw invalidUrl(whole, 'a percent sign begins two hexadecimal digits; the sign itself is %25.')
   }
 }

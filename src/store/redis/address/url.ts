@@ -55,7 +55,7 @@ function readUrl(text: string): RedisUrl {
   if (url === undefined || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
     throw invalidUrl(text, 'give redis://user:password@host:port/database, or rediss:// for TLS.')
   }
-  const scheme = { isTls: url.protocol === 'rediss:', isSentinel: false }
+  const scheme = { isTls: url.protocol === 'rediss:', isSentinel: false, isCluster: false }
   const settings = readOptions(url.searchParams, scheme)
   return {
     address: {

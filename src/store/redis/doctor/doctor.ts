@@ -8,7 +8,7 @@ import { fine, problem, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { ask, configOf, hidden, parseInfo } from './questions.ts'
 import type { Durability } from '../replicated/durability.ts'
-import type { Link } from '../link/link.ts'
+import type { Calls } from '../scripts/calls.ts'
 import { examineReplication } from './replication.ts'
 import { examineSentinels } from './sentinel.ts'
 import type { Sentinels } from '../sentinel/sentinels.ts'
@@ -23,30 +23,30 @@ const EMPTY_RESTART: Finding = warning(
 )
 
 export type Patient = {
-  readonly link: Link
+  readonly calls: Calls
   readonly clock: Clock
   readonly durability: Durability
   readonly sentinels: Sentinels | undefined
 }
 
-export async function examine({ link, clock, durability, sentinels }: Patient): Promise<Finding[]> {
+export async function examine({ calls, clock, durability, sentinels }: Patient): Promise<Finding[]> {
   return [
-    ...(await examineInfo(link, durability)),
-    ...(await examineEviction(link)),
+    ...(await examineInfo(calls, durability)),
+    ...(await examineEviction(calls)),
     ...(sentinels === undefined ? [] : await examineSentinels(sentinels)),
-    await examineClock(link, clock),
+    await examineClock(calls, clock),
   ]
 }
 
-async function examineInfo(link: Link, durability: Durability): Promise<Finding[]> {
-  const info = await ask(link, ['INFO'])
+async function examineInfo(calls: Calls, durability: Durability): Promise<Finding[]> {
+  const info = await ask(calls, ['INFO'])
   if (typeof info !== 'string') {
     return [hidden('INFO', 'version, persistence, memory and role')]
   }
   const fields = parseInfo(info)
   return [
     versionFinding(fields),
-    ...(await examineReplication(link, fields, durability)),
+    ...(await examineReplication(calls, fields, durability)),
     ...persistenceFindings(fields, durability),
     ...memoryFindings(fields),
   ]
@@ -101,9 +101,9 @@ function memoryFindings(info: ReadonlyMap<string, string>): Finding[] {
 }
 
 /** `maxmemory-policy` and `appendfsync` are settings, not facts: only CONFIG tells them reliably. */
-async function examineEviction(link: Link): Promise<Finding[]> {
-  const policy = await configOf(link, 'maxmemory-policy')
-  const fsync = await configOf(link, 'appendfsync')
+async function examineEviction(calls: Calls): Promise<Finding[]> {
+  const policy = await configOf(calls, 'maxmemory-policy')
+  const fsync = await configOf(calls, 'appendfsync')
   if (policy === undefined || fsync === undefined)
     return [hidden('CONFIG', 'maxmemory-policy and appendfsync')]
   const findings: Finding[] = []
@@ -115,7 +115,7 @@ async function examineEviction(link: Link): Promise<Finding[]> {
       ),
     )
   }
-  const append = await configOf(link, 'appendonly')
+  const append = await configOf(calls, 'appendonly')
   if (append === 'yes' && fsync !== 'always') {
     findings.push(
       fine(
@@ -127,9 +127,9 @@ async function examineEviction(link: Link): Promise<Finding[]> {
 }
 
 /** Times are the server's own, so a difference is harmless; it is told because `at` comes from other clocks. */
-async function examineClock(link: Link, clock: Clock): Promise<Finding> {
+async function examineClock(calls: Calls, clock: Clock): Promise<Finding> {
   const before = clock.now()
-  const reply = await ask(link, ['TIME'])
+  const reply = await ask(calls, ['TIME'])
   if (!Array.isArray(reply)) return hidden('TIME', 'its clock, which every script reads')
   const [seconds, micros] = reply as [string, string]
   const skewMs = Number(seconds) * 1000 + Number(micros) / 1000 - (before + clock.now()) / 2

@@ -2,17 +2,17 @@
 import { UnavailableError } from '../../../core/errors.ts'
 import { warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
-import type { Link } from '../link/link.ts'
+import type { Calls } from '../scripts/calls.ts'
 
-export async function configOf(link: Link, name: string): Promise<string | undefined> {
-  const reply = await ask(link, ['CONFIG', 'GET', name])
+export async function configOf(calls: Calls, name: string): Promise<string | undefined> {
+  const reply = await ask(calls, ['CONFIG', 'GET', name])
   return Array.isArray(reply) ? (reply[1] as string | undefined) : undefined
 }
 
 /** The reply, or undefined where the server refuses to tell. That it is away is no finding but a failure. */
-export async function ask(link: Link, command: readonly string[]): Promise<unknown> {
+export async function ask(calls: Calls, command: readonly string[]): Promise<unknown> {
   try {
-    return await link.call(command)
+    return await calls.call(command)
   } catch (error) {
     if (error instanceof UnavailableError) throw error
     return undefined

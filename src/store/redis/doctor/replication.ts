@@ -3,10 +3,10 @@ import { fine, problem, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { configOf } from './questions.ts'
 import type { Durability } from '../replicated/durability.ts'
-import type { Link } from '../link/link.ts'
+import type { Calls } from '../scripts/calls.ts'
 
 export async function examineReplication(
-  link: Link,
+  calls: Calls,
   info: ReadonlyMap<string, string>,
   durability: Durability,
 ): Promise<Finding[]> {
@@ -16,7 +16,7 @@ export async function examineReplication(
   const replicas = Number(info.get('connected_slaves') ?? 0)
   if (durability.kind === 'replicated') return [confirmedFinding(replicas, durability.replicas)]
   if (replicas === 0) return [fine('a primary without replicas')]
-  return [asynchronousFinding(replicas), ...(await examineCutOff(link))]
+  return [asynchronousFinding(replicas), ...(await examineCutOff(calls))]
 }
 
 function confirmedFinding(replicas: number, needed: number): Finding {
@@ -41,8 +41,8 @@ function asynchronousFinding(replicas: number): Finding {
   )
 }
 
-async function examineCutOff(link: Link): Promise<Finding[]> {
-  if ((await configOf(link, 'min-replicas-to-write')) !== '0') return []
+async function examineCutOff(calls: Calls): Promise<Finding[]> {
+  if ((await configOf(calls, 'min-replicas-to-write')) !== '0') return []
   return [
     warning(
       'min-replicas-to-write is 0: a primary that is cut off goes on accepting messages, which its demotion throws away',

@@ -16,11 +16,15 @@ import { ErrorReply, INCOMPLETE, ProtocolError, Push, ReplyParser } from './pars
 import { endpointOf, openSocket, type Endpoint } from './socket.ts'
 import { asciiBytes, encodeCommands } from './writer.ts'
 
+/** A message of a channel. */
+export type Heard = (message: string, channel: string) => void
+
 export interface Connection {
   /** Connects and authenticates. */
   open(): Promise<void>
   send(command: readonly string[]): Promise<unknown>
-  subscribe(channel: string, heard: (message: string) => void): Promise<void>
+  /** `isSharded`: a channel of the cluster, which only the master of its slot has. It ends when the slot leaves. */
+  subscribe(channel: string, heard: Heard, isSharded?: boolean): Promise<void>
   /** Ends it at once, whatever its state; what is under way rejects. */
   destroy(): void
 }
@@ -63,7 +67,7 @@ class ServerConnection implements Connection {
   #unwrittenBytes = 0
   #protocol: Protocol = 3
   /** By channel, who hears it. */
-  readonly #subscribed = new Map<string, (message: string) => void>()
+  readonly #subscribed = new Map<string, Heard>()
   #state: ConnectionState = { name: 'opening' }
 
   constructor(endpoint: Endpoint, name: string, lost: (error: unknown) => void) {
@@ -89,9 +93,9 @@ class ServerConnection implements Connection {
     return this.#ask(command, {})
   }
 
-  async subscribe(channel: string, heard: (message: string) => void): Promise<void> {
+  async subscribe(channel: string, heard: Heard, isSharded = false): Promise<void> {
     this.#subscribed.set(channel, heard)
-    await this.#ask(['SUBSCRIBE', channel], { channel })
+    await this.#ask([isSharded ? 'SSUBSCRIBE' : 'SUBSCRIBE', channel], { channel })
   }
 
   destroy(): void {
@@ -179,11 +183,16 @@ class ServerConnection implements Connection {
     if (typeof channel !== 'string') return false
     const heard = this.#subscribed.get(channel)
     if (heard === undefined) return false
-    if (kind === 'message') {
-      heard(String(message))
+    if (kind === 'message' || kind === 'smessage') {
+      heard(String(message), channel)
       return true
     }
-    if (kind !== 'subscribe') return false
+    // We never unsubscribe: the slot of this channel has left the server.
+    if (kind === 'sunsubscribe') {
+      this.#lose(new Error('the server has no longer the slot of this channel'))
+      return true
+    }
+    if (kind !== 'subscribe' && kind !== 'ssubscribe') return false
     const first = this.#waiting.shift()
     if (first?.channel === channel) first.resolve(undefined)
     else this.#refuse(first, 'a subscription was confirmed out of turn')

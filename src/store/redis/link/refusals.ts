@@ -48,6 +48,16 @@ const UNAVAILABLE: Readonly<Record<string, Advice>> = {
 /** What a server says that was the primary and is a replica now. */
 export const DEMOTED: ReadonlySet<string> = new Set(['READONLY', 'UNBLOCKED'])
 
+/** What a server says before it does anything of a call: it may be sent again. */
+export const UNDONE: ReadonlySet<string> = new Set([
+  'MOVED',
+  'ASK',
+  'TRYAGAIN',
+  'CLUSTERDOWN',
+  'LOADING',
+  'MASTERDOWN',
+])
+
 /** Somebody has to mend it. */
 const REFUSED: Readonly<Record<string, string>> = {
   NOAUTH: 'Redis wants a password: redis://:password@host or redis://user:password@host',

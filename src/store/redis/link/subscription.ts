@@ -3,6 +3,7 @@
  * no messages and no error. So it is asked for a sign of life every few seconds, while anybody counts on it.
  */
 import type { Clock, Timer } from '../../../clock.ts'
+import type { Heard } from './connection.ts'
 import { Link, type LinkOptions } from './link.ts'
 
 const ANSWER_TIMEOUT_MS = 2000
@@ -11,7 +12,9 @@ export type SubscriptionOptions = Omit<LinkOptions, 'prepare' | 'ready'> & {
   readonly channels: readonly string[]
   /** At first: see `pingEvery`. */
   readonly pingEveryMs: number
-  readonly heard: (message: string) => void
+  /** Channels that belong to a slot of a cluster. */
+  readonly isSharded?: boolean
+  readonly heard: Heard
   /** After every (re)subscription: what was said before it went unheard. */
   readonly subscribed: () => void
 }
@@ -25,13 +28,13 @@ export class Subscription {
   #isClosed = false
 
   constructor(options: SubscriptionOptions) {
-    const { channels, heard, pingEveryMs, subscribed } = options
+    const { channels, heard, isSharded = false, pingEveryMs, subscribed } = options
     this.#clock = options.clock
     this.#pingEveryMs = pingEveryMs
     this.#link = new Link({
       ...options,
       prepare: async (connection) => {
-        await Promise.all(channels.map((channel) => connection.subscribe(channel, heard)))
+        await Promise.all(channels.map((channel) => connection.subscribe(channel, heard, isSharded)))
       },
       ready: subscribed,
     })

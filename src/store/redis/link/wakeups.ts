@@ -15,11 +15,19 @@ const PING_EVERY_MS = 10_000
 
 export type WakeupsOptions = Omit<LinkOptions, 'prepare' | 'ready'> & { readonly channels: readonly string[] }
 
+/** Where a store hears wake-ups, and says how much it counts on them. */
+export interface WakeSource {
+  /** When a worker looks again, if it was told, and after which time it would on its own. */
+  look(lookMs: number | undefined, fallbackMs?: number): void
+  /** Each subscription counts on its own, even of the same function. */
+  listen(call: (wake: WakeUp) => void, hear: Hear): () => void
+}
+
 /** What a message means to one listener; undefined when it does not concern it. */
-type Hear = (message: string) => WakeUp | undefined
+export type Hear = (message: string) => WakeUp | undefined
 type ConcernedListener = { readonly call: (wake: WakeUp) => void; readonly hear: Hear }
 
-export class Wakeups {
+export class Wakeups implements WakeSource {
   readonly #subscription: Subscription
   readonly #listeners = new Set<ConcernedListener>()
 

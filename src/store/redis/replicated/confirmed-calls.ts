@@ -13,15 +13,14 @@
  *
  * The fence is a write that changes nothing. WAIT promises something about the writes of its connection only (older
  * servers do more), and a repeated put, which finds its message there, writes nothing: without the fence, WAIT could
- * confirm at once what no replica has.
+ * confirm at once what no replica has. Partitions that share the connection have a fence each: one that the cluster is
+ * moving refuses its own, and that says nothing about the others.
  */
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
 import { Turn } from '../../../core/turn.ts'
 import { CALLS_MAX, type Link } from '../link/link.ts'
-import { refusalWord } from '../link/refusals.ts'
-import type { Calls } from '../scripts/calls.ts'
-import type { QueueKeys } from '../scripts/keys.ts'
+import { refusalWord, UNDONE } from '../link/refusals.ts'
 
 /** The first write needs no memory, so that a full server allows the second: work can still be finished there. */
 const FENCE = `
@@ -33,23 +32,27 @@ const TRAVEL_MS = 500
 export type Confirmation = { readonly replicas: number; readonly timeoutMs: number }
 
 export type ConfirmedCallsOptions = Confirmation & {
-  readonly keys: QueueKeys
+  /** How many fences there may be. */
+  readonly fencesMax: number
   readonly server: string
   readonly callTimeoutMs: number
   readonly clock: Clock
 }
 
+/** A text and a hash in the slot of the call: see FENCE. */
+export type Fence = readonly [text: string, hash: string]
+
 type HeldCall = {
+  readonly fence: Fence
   readonly command: readonly string[]
   readonly calledAt: number
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-export class ConfirmedCalls implements Calls {
+export class ConfirmedCalls {
   readonly #link: Link
   readonly #options: ConfirmedCallsOptions
-  readonly #confirm: readonly (readonly string[])[]
   readonly #turn: Turn<HeldCall>
   /** Handed over and not sent: in this turn, or held back. */
   #waiting = 0
@@ -59,11 +62,6 @@ export class ConfirmedCalls implements Calls {
   constructor(link: Link, options: ConfirmedCallsOptions) {
     this.#link = link
     this.#options = options
-    const { keys, replicas, timeoutMs } = options
-    this.#confirm = [
-      ['EVAL', FENCE, '2', keys.named('order'), keys.named('payload')],
-      ['WAIT', String(replicas), String(timeoutMs)],
-    ]
     this.#turn = new Turn({
       entriesMax: this.#most,
       bytesMax: Infinity, // Each call is bounded by itself, and they go out one by one.
@@ -73,9 +71,9 @@ export class ConfirmedCalls implements Calls {
     })
   }
 
-  /** With room for fence and WAIT: were the link to refuse these, all that was written would count as failed. */
+  /** With room for fences and WAIT: were the link to refuse these, all that was written would count as failed. */
   get #most(): number {
-    return CALLS_MAX - this.#confirm.length
+    return CALLS_MAX - this.#options.fencesMax - 1
   }
 
   /** Rejects where this user may not wait for replicas: better now than after the first write. */
@@ -93,7 +91,7 @@ export class ConfirmedCalls implements Calls {
     this.#link.close()
   }
 
-  call(command: readonly string[]): Promise<unknown> {
+  call(command: readonly string[], fence: Fence): Promise<unknown> {
     const { clock, server } = this.#options
     if (this.#waiting >= this.#most) {
       const text = `${server}: ${this.#most} calls wait for replicas already.`
@@ -101,7 +99,7 @@ export class ConfirmedCalls implements Calls {
     }
     this.#waiting += 1
     return new Promise((resolve, reject) => {
-      this.#turn.add({ command, calledAt: clock.monotonic(), resolve, reject })
+      this.#turn.add({ command, fence, calledAt: clock.monotonic(), resolve, reject })
     })
   }
 
@@ -120,11 +118,21 @@ export class ConfirmedCalls implements Calls {
   }
 
   async #send(entries: readonly HeldCall[]): Promise<void> {
-    const commands = [...entries.map(({ command }) => command), ...this.#confirm]
+    const { replicas, timeoutMs } = this.#options
+    const fences = new Map(entries.map(({ fence }) => [fence[0], fence]))
+    const commands = [
+      ...entries.map(({ command }) => command),
+      ...[...fences.values()].map((keys) => ['EVAL', FENCE, '2', ...keys]),
+      ['WAIT', String(replicas), String(timeoutMs)],
+    ]
     const answers = await Promise.allSettled(this.#link.callTogether(commands, this.#patienceMs(entries)))
-    const shortfall = this.#shortfall(answers.slice(entries.length))
+    const wait = answers.at(-1)
+    const shortfalls = new Map(
+      [...fences.keys()].map((key, i) => [key, this.#shortfall([answers[entries.length + i], wait])]),
+    )
     for (const [i, entry] of entries.entries()) {
       const answer = answers[i]
+      const shortfall = shortfalls.get(entry.fence[0])
       if (answer?.status !== 'fulfilled') entry.reject(answer?.reason)
       else if (shortfall === undefined) entry.resolve(answer.value)
       else entry.reject(shortfall)
@@ -139,11 +147,13 @@ export class ConfirmedCalls implements Calls {
   }
 
   /** Why what was written cannot be called safe; undefined when it can. */
-  #shortfall([fence, wait]: readonly PromiseSettledResult<unknown>[]): UnavailableError | undefined {
+  #shortfall([fence, wait]: readonly (PromiseSettledResult<unknown> | undefined)[]):
+    UnavailableError | undefined {
     const failed = [fence, wait].find((answer) => answer?.status !== 'fulfilled')
     if (failed?.status === 'rejected') {
       const cause: unknown = failed.reason
-      if (cause instanceof UnavailableError) return cause
+      // That the fence was not done must not look as if the call was not: it would be sent again.
+      if (cause instanceof UnavailableError && !UNDONE.has(refusalWord(cause.cause))) return cause
       const text = cause instanceof Error ? cause.message : String(cause)
       return this.#unreplicated(`the replicas could not be asked (${text})`, cause)
     }

@@ -3,7 +3,7 @@ import type { Connection } from '../link/connection.ts'
 import { Link, type LinkOptions } from '../link/link.ts'
 import * as scripts from '../scripts/generated.ts'
 import type { QueueKeys } from '../scripts/keys.ts'
-import { ConfirmedCalls } from './confirmed-calls.ts'
+import { ConfirmedCalls, type Fence } from './confirmed-calls.ts'
 import type { Durability } from './durability.ts'
 
 const WRITES = [
@@ -14,16 +14,27 @@ const WRITES = [
   scripts.REVIVE_SCRIPT,
 ]
 
+export type ConfirmedWrites = { readonly link: Link; readonly calls: ConfirmedCalls }
+
+/** `fencesMax`: how many partitions share the connection. */
 export function confirmedWrites(
   options: LinkOptions,
-  keys: QueueKeys,
   durability: Durability,
-): ConfirmedCalls | undefined {
+  fencesMax = 1,
+): ConfirmedWrites | undefined {
   if (durability.kind === 'primary') return undefined
   const { server, callTimeoutMs, clock } = options
   const { replicas, timeoutMs } = durability
   const link = new Link({ ...options, prepare: loadWrites })
-  return new ConfirmedCalls(link, { keys, server, callTimeoutMs, clock, replicas, timeoutMs })
+  return {
+    link,
+    calls: new ConfirmedCalls(link, { fencesMax, server, callTimeoutMs, clock, replicas, timeoutMs }),
+  }
+}
+
+/** What a call for this queue touches last. */
+export function fenceOf(keys: QueueKeys): Fence {
+  return [keys.named('order'), keys.named('payload')]
 }
 
 /** A call that first has to bring its script would wait for the replicas twice. */

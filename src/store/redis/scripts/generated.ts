@@ -9,6 +9,8 @@ local CONTROLS = KEYS[13]
 local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
+local PUBLISH = sub(ARGV[2], -8) == 'swakeups' and 'SPUBLISH' or 'PUBLISH'
+local NUMSUB = PUBLISH == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11
 local READ_CHUNK = 50
 local READ_BYTES_MAX = 4194304
@@ -1071,7 +1073,7 @@ local function isFront(entry, name)
   return ends and (at < ends or at < (string.find(entry, '\\n', ends + 1, true) or 0))
 end
 local function ring(channel, owner, topics)
-  local heard = try('PUBLISH', channel, owner .. '\\n' .. topics)
+  local heard = try(PUBLISH, channel, owner .. '\\n' .. topics)
   return type(heard) == 'number' and heard > 0
 end
 local function ringOne(name, owner, topics)
@@ -1155,7 +1157,7 @@ local function dropLost(list, asker, isLying)
     local worker = list[index]
     if worker.name ~= asker then
       local isAwaited = not isLying and worker.at + LATE_MS >= now
-      local heard = isAwaited and try('PUBSUB', 'NUMSUB', ARGV[2] .. ':' .. worker.name)
+      local heard = isAwaited and try('PUBSUB', NUMSUB, ARGV[2] .. ':' .. worker.name)
       if not heard or heard.err or heard[2] == 0 then
         table.remove(list, index)
       end
@@ -1243,7 +1245,7 @@ end`
 
 export const CHECKUP_SCRIPT: Script = {
   name: 'checkup',
-  sha: 'f6548217a9ecb4e1b6b46a692e07eca8f123b9ab',
+  sha: 'de5445d08f99430a9008728341ead1859f5555ec',
   source: [base, lines, extras, remembered, successors, `local LOOK_MAX = 1000
 local function sumOf(key)
   local sum = 0
@@ -1284,7 +1286,7 @@ return {
 
 export const CONTROL_SCRIPT: Script = {
   name: 'control',
-  sha: '4b542a20ce0b39e9f176a9c3afc43e821b3ac5f9',
+  sha: '967c4cb4a69aa771d01da90ac081565e244d588a',
   source: [base, controls, `local kind, topic, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local tools = controlTools()
 local control = tools.read(call('HGET', CONTROLS, topic) or '')
@@ -1326,14 +1328,14 @@ if tools.isOver(control) then
 else
   tools.write(topic, control)
 end
-redis.pcall('PUBLISH', ARGV[2], ' controls\\n' .. topic)
+redis.pcall(PUBLISH, ARGV[2], ' controls\\n' .. topic)
 return 'CHANGED'
 `].join('\n'),
 }
 
 export const CONTROLS_SCRIPT: Script = {
   name: 'controls',
-  sha: '61c325c6ba97390400e229a773e9e3e9088c8736',
+  sha: 'b3a23495214d2eef4eab3ecc995068c62c4f7af5',
   source: [base, `local reply = call('HGETALL', CONTROLS)
 table.insert(reply, 1, string.format('%.3f', now))
 return reply
@@ -1342,7 +1344,7 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: '350f67e276b475bfbb6b8d4bec3c8c7b4a07cc34',
+  sha: 'b393dcfd02a436b74c336cb54bbfdb2cf8ee1223',
   source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -1372,7 +1374,7 @@ return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '6dbc39354c9a6fa717bf7a090b24922de2e9b1f1',
+  sha: '9055239703c7678a141deb4dbc8595479fcbed80',
   source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
 local function succeeding(topic)
@@ -1435,7 +1437,7 @@ return { page[1], rows }
 
 export const FIGURES_SCRIPT: Script = {
   name: 'figures',
-  sha: 'e3b8b0b9db5acf2e8856b3f5b96418ecc92c189b',
+  sha: '2c0edfebe641b3d5e23218da6189109022cb0cb6',
   source: [base, `local MINUTES_MAX, ROWS_MAX = 600, 2000
 local first, last, hasTopic, topic = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'of', ARGV[6]
 local oldest = math.floor(now / 60000) - tonumber(ARGV[7])
@@ -1462,7 +1464,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: 'e25a5cdd3e9f3e017002cb28202eda2df735a459',
+  sha: '5d795551c8a60398f0f9be69bcab6896071cf9b3',
   source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 500, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -1528,7 +1530,7 @@ return { counted == total and 1 or 0, counts }
 
 export const INSPECT_IDS_SCRIPT: Script = {
   name: 'inspect_ids',
-  sha: 'ce71728a42e9a3e3a61b0159a8fc1ceeb22a0c75',
+  sha: '1f6cb4267fdd5aa235b4bb3f547f6d409a8fd98c',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local ids = {}
 for index = 3, #ARGV do
   ids[index - 2] = ARGV[index]
@@ -1540,7 +1542,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '5df9357ce45d5352c92a281a1da0948b54dbf14b',
+  sha: '244696ff826a50f2f63eb69849a28e339db8cda8',
   source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1737,7 +1739,7 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
-  sha: '7d08156b49d1ba2e0bbdff10cd84bedf4dab3f27',
+  sha: '1f4c99b07c09782f1ce07e434d5cad0f8163cbc7',
   source: [base, claims, lines, failures, extras, remembered, successors, describe, holders, `local after, limit = ARGV[4], tonumber(ARGV[5])
 local bytes, ids = READ_BYTES_MAX, {}
 local page = redis.pcall('ZRANGEBYLEX', tagKey(ARGV[3]), after == '' and '-' or '(' .. after, '+', 'LIMIT', 0, limit)
@@ -1756,7 +1758,7 @@ return { isEnd and '' or ids[#ids], #ids, shown, string.format('%.3f', now) }
 
 export const REMOVE_SCRIPT: Script = {
   name: 'remove',
-  sha: 'ec6e26e33c36b4c15ed21306b97cc71e4a602072',
+  sha: 'ff74dbd4fd730f6975ce8b6f8abaf74b16eeb556',
   source: [base, lines, failures, extras, remembered, successors, `local from, isRunningToo = ARGV[3], ARGV[4] == '1'
 local cancelling = {}
 local function remove(id)
@@ -1798,7 +1800,7 @@ for index = 5, #ARGV do
   words[index - 4] = remove(ARGV[index])
 end
 for topic in pairs(cancelling) do
-  redis.pcall('PUBLISH', ARGV[2], ' cancelling\\n' .. topic)
+  redis.pcall(PUBLISH, ARGV[2], ' cancelling\\n' .. topic)
 end
 return words
 `].join('\n'),
@@ -1806,7 +1808,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '4f65e0ded1d663f429818a747a68a06d9b146714',
+  sha: '5ac80c31d54eb9344b74d89b2b1fc509cca4c87b',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1842,7 +1844,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '10a4bc3f0e85dd633f87211c3882f0c8fa4a60e9',
+  sha: 'e80479a4b678c05836d8cdb3767afd65760856c4',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1870,7 +1872,7 @@ return words
 
 export const WORKERS_SCRIPT: Script = {
   name: 'workers',
-  sha: 'c51295688a0e28f89bb1d3da1c5b91fef9672dfc',
+  sha: 'a4a1483b8545b3b081c7a2d057bfee0a0ef68e45',
   source: [base, workers, `local rows = {}
 local page = call('ZREVRANGE', WORKERS, 0, WORKERS_MAX - 1, 'WITHSCORES')
 for index = 1, #page, 2 do
@@ -1888,7 +1890,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '88e8687b3746a3662b9b2a2302db1f6d95dd744f',
+  sha: '53be4fc64ec7070ebb5d8f95b8dca0150dd3522d',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -2264,7 +2266,7 @@ return { nowText, nextTime, orphans, groups, ids, values, dues, facts, limited, 
 
 export const CLAIM_LAPSED_SCRIPT: Script = {
   name: 'claim_lapsed',
-  sha: '3c559f11bf0a902b0257a5d855637b41b952b152',
+  sha: '48d6182027a4783be9acffed9a06d38116f61de4',
   source: [base, claims, lines, failures, `local LOOK_MAX, COMING_MAX = 1000, 50
 local limit, leaseMs, asker = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local CLAIM = KEYS[PLACES_AT]
@@ -2391,7 +2393,7 @@ return { string.format('%.3f', now), nextTime, orphans, isOwn, lines, rows, laps
 
 export const EXTEND_SCRIPT: Script = {
   name: 'extend',
-  sha: 'c978bdb88c154d983c6c24577aea7f5b631c1934',
+  sha: '010ccbb18d8f0593e22273e6988ff2ac2d91f8bf',
   source: [base, claims, extras, `local endsAt = text(math.ceil(now + tonumber(ARGV[3])))
 local words = {}
 local function withEnd(entry, ownEnd)
@@ -2443,7 +2445,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '4741e6e4fe6c2d4125d630bad0700cb204adc372',
+  sha: 'd1ae17ddf5c78c985c6152cf732bcd51e218be14',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2459,7 +2461,7 @@ return 1
 
 export const OWNED_SCRIPT: Script = {
   name: 'owned',
-  sha: 'bb62a684b343147e6c900636665bce550b0494c7',
+  sha: '93f344a48b39d456d422e6e8a880822ddaed14f9',
   source: [base, claims, lines, `local LOOK_MAX, MESSAGES_MAX = 1000, 1000
 local prefix = CLAIM_PREFIX .. ARGV[3] .. '/'
 local placeEnd, placeClaim = ARGV[4], ARGV[5]
@@ -2500,7 +2502,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '1e85e2d5f229f839191461899981c90f19fe694c',
+  sha: 'd000d0fe9a2fba9f9c025efc01af08cca036085f',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2623,7 +2625,7 @@ return exceptions
 
 export const RECORD_SCRIPT: Script = {
   name: 'record',
-  sha: 'af97a0b4909a29a536a5a8ab731a570278368563',
+  sha: '1dfca876afb9817bef6e0a9996ba0e2e0604981f',
   source: [base, `local minute = PREFIX .. 'figures:' .. text(math.floor(now / 60000))
 local keptS, topicsMax = ARGV[3], tonumber(ARGV[4])
 local NUMBERS = 4
@@ -2677,14 +2679,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '81d259acaea2378ffb47fc3a3510f33a7680c9ee',
+  sha: '04a2e92bbe004456d51a40013a92b20ba311c864',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: 'f7e2be7109fbb258c9fed72d4205730e5059193a',
+  sha: 'ebe86ab7ebee7804d2df485ea8cad246c4569ef0',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

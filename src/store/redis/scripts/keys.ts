@@ -26,31 +26,44 @@ const RARE_TYPES = { remembered: 'zset', successors: 'hash', succeeding: 'hash',
 
 export type KeyName = keyof typeof TYPES | keyof typeof RARE_TYPES
 
+/** The hash tag of a queue. A closing brace in the name would end it too soon: an empty tag is none. */
+export function tagOf(queue: string): string {
+  return `{${escaped(queue)}}`
+}
+
+export function escaped(queue: string): string {
+  return queue.replaceAll('%', '%25').replaceAll('}', '%7D')
+}
+
 export class QueueKeys {
   /** The KEYS with which every script begins, in the order that the scripts expect. */
   readonly all: readonly string[]
   /** Every key that has one name, and the type that it has if it is ours. */
   readonly types: readonly (readonly [key: string, type: string])[]
-  readonly channel: string
   /** Of the layout before this one. It is there only as long as messages are. */
   readonly oldPayload: string
+  readonly #isSharded: () => boolean
   readonly #prefix: string
   readonly #linePrefix: string
   readonly #claimPrefix: string
 
-  constructor(queue: string) {
-    // A closing brace in the name would end the tag too soon: an empty tag is none.
-    const tag = `{${queue.replaceAll('%', '%25').replaceAll('}', '%7D')}}`
+  /** `tag`: as `tagOf` makes it, or that of a partition. `isSharded`: whether wake-ups stay on the master of their slot. */
+  constructor(tag: string, isSharded = (): boolean => false) {
+    this.#isSharded = isSharded
     this.#prefix = `punctual:2:${tag}:`
     this.oldPayload = `punctual:${tag}:payload`
     this.#linePrefix = `${this.#prefix}line:`
     this.#claimPrefix = `${this.#prefix}claim:`
-    this.channel = this.#prefix + 'wakeups'
     this.all = Object.keys(TYPES).map((name) => this.#prefix + name)
     this.types = Object.entries({ ...TYPES, ...RARE_TYPES }).map(([name, type]) => [
       this.#prefix + name,
       type,
     ])
+  }
+
+  /** Its name tells the scripts how to publish: see `scripts/parts/base.lua`. */
+  get channel(): string {
+    return this.#prefix + (this.#isSharded() ? 'swakeups' : 'wakeups')
   }
 
   /** Where a store hears wake-ups: with all, and under its name in the watch. */

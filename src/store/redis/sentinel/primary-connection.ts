@@ -4,7 +4,7 @@
  * promoted yet; then opening fails, and `link` tries again.
  */
 import { UnavailableError, describe } from '../../../core/errors.ts'
-import { connectTo, type Connect, type Connection } from '../link/connection.ts'
+import { connectTo, type Connect, type Connection, type Heard } from '../link/connection.ts'
 import type { PrimaryWatch } from './primary-watch.ts'
 import type { HostPort, Sentinels } from './sentinels.ts'
 import { hostAndPort } from '../address/url.ts'
@@ -48,7 +48,7 @@ class PrimaryConnection implements Connection {
     return this.#opened().send(command)
   }
 
-  subscribe(channel: string, heard: (message: string) => void): Promise<void> {
+  subscribe(channel: string, heard: Heard): Promise<void> {
     return this.#opened().subscribe(channel, heard)
   }
 

@@ -28,7 +28,7 @@
 -- A line is found by the topic in a payload, and a claim by its entry in `claims`, so that not every key can be declared;
 -- all of them have the queue's hash tag and are in its slot.
 -- ARGV[1] is a now in milliseconds that only tests give; '' means the clock of this server.
--- ARGV[2] is the channel for wake-ups.
+-- ARGV[2] is the channel for wake-ups; in a cluster its name ends in 'swakeups', and only the master of the slot has it.
 --
 -- The member of a line is the id, or a stamp before it: see `order`.
 -- Lua cannot spread more than about 8000 values into one command; a call has at most 1000 entries.
@@ -43,6 +43,8 @@ local CONTROLS = KEYS[13]
 local PLACES_AT = 14
 local PREFIX = sub(PAYLOAD, 1, -8)
 local LINE_PREFIX, CLAIM_PREFIX = PREFIX .. 'line:', PREFIX .. 'claim:'
+local PUBLISH = sub(ARGV[2], -8) == 'swakeups' and 'SPUBLISH' or 'PUBLISH'
+local NUMSUB = PUBLISH == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
 
 -- A stamped member is the stamp, this mark and the id; a stamped payload begins with the mark and the stamp.
 local MARK, MARK_BYTE, STAMP_LENGTH, ID_AT = '~', 126, 9, 11

@@ -71,7 +71,7 @@ end
 
 -- Whether anybody heard it. A wake-up names the owner that need not hear it and the topics that it is about; none are all.
 local function ring(channel, owner, topics)
-  local heard = try('PUBLISH', channel, owner .. '\n' .. topics)
+  local heard = try(PUBLISH, channel, owner .. '\n' .. topics)
   return type(heard) == 'number' and heard > 0
 end
 
@@ -167,7 +167,7 @@ local function dropLost(list, asker, isLying)
     local worker = list[index]
     if worker.name ~= asker then
       local isAwaited = not isLying and worker.at + LATE_MS >= now
-      local heard = isAwaited and try('PUBSUB', 'NUMSUB', ARGV[2] .. ':' .. worker.name)
+      local heard = isAwaited and try('PUBSUB', NUMSUB, ARGV[2] .. ':' .. worker.name)
       if not heard or heard.err or heard[2] == 0 then
         table.remove(list, index)
       end

@@ -55,5 +55,5 @@ if tools.isOver(control) then
 else
   tools.write(topic, control)
 end
-redis.pcall('PUBLISH', ARGV[2], ' controls\n' .. topic)
+redis.pcall(PUBLISH, ARGV[2], ' controls\n' .. topic)
 return 'CHANGED'

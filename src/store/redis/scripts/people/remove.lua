@@ -50,6 +50,6 @@ for index = 5, #ARGV do
   words[index - 4] = remove(ARGV[index])
 end
 for topic in pairs(cancelling) do
-  redis.pcall('PUBLISH', ARGV[2], ' cancelling\n' .. topic)
+  redis.pcall(PUBLISH, ARGV[2], ' cancelling\n' .. topic)
 end
 return words

@@ -1,0 +1,62 @@
+/** "In 10 minutes", or "on that day at that hour" by the clock of the chosen zone. */
+import type { JSX } from 'preact'
+import { zone } from '../state/preferences.ts'
+import { fromField, toField } from '../time/typed.ts'
+
+export type Chosen = {
+  readonly kind: 'delay' | 'at'
+  readonly delay: string
+  /** Epoch milliseconds. */
+  readonly at: number | undefined
+}
+
+/** As the server takes it. */
+export function chosenBody({ kind, delay, at }: Chosen): { delay: string } | { at: number } {
+  return kind === 'delay' || at === undefined ? { delay } : { at }
+}
+
+export type MomentFormProps = { readonly chosen: Chosen; readonly onChange: (chosen: Chosen) => void }
+
+export function MomentForm({ chosen, onChange }: MomentFormProps): JSX.Element {
+  return (
+    <fieldset class="moment-form">
+      <legend>New moment</legend>
+      <label class="choice">
+        <input
+          type="radio"
+          name="moment-kind"
+          checked={chosen.kind === 'delay'}
+          onChange={() => onChange({ ...chosen, kind: 'delay' })}
+        />
+        From now, in
+      </label>
+      <input
+        class="short"
+        aria-label="How long from now"
+        value={chosen.delay}
+        placeholder="10m"
+        onInput={(event) => onChange({ ...chosen, kind: 'delay', delay: event.currentTarget.value })}
+      />
+      <label class="choice">
+        <input
+          type="radio"
+          name="moment-kind"
+          checked={chosen.kind === 'at'}
+          onChange={() => onChange({ ...chosen, kind: 'at' })}
+        />
+        At
+      </label>
+      <input
+        type="datetime-local"
+        step="1"
+        aria-label={`Date and time, ${zone.value}`}
+        value={chosen.at === undefined ? '' : toField(chosen.at, zone.value)}
+        onInput={(event) => {
+          const at = fromField(event.currentTarget.value, zone.value)
+          if (at !== undefined) onChange({ ...chosen, kind: 'at', at })
+        }}
+      />
+      <p class="soft">Lengths are written 30s, 10m, 2h or 1d. The clock is that of {zone.value}.</p>
+    </fieldset>
+  )
+}

@@ -1,0 +1,136 @@
+/** "Why not yet?" as steps: what has to be true before a message starts, and which of it is not. Pure. */
+import type { FoundControl, FoundWorker, TopicHandlers, Why } from '../../../../../index.ts'
+import { ago, count, dayAndTime, distance, firstLine, plural } from '../../time/words.ts'
+
+export type Check = {
+  readonly mark: 'yes' | 'no' | 'wait' | 'unknown'
+  readonly text: string
+}
+
+export type ChecklistView = { readonly now: number; readonly zone: string }
+
+type Handled = { readonly handlers?: TopicHandlers }
+
+/** In the order in which they come to matter; the first that is not `yes` is the answer. */
+export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
+  switch (why.kind) {
+    case 'unknown':
+      return [no('There is no such message: it was completed, cancelled or purged, or never produced here.')]
+    case 'not-due':
+      return [wait(`Due ${distance(why.dueAt, now)}`), handlersCheck(why)]
+    case 'retry':
+      return [
+        no(
+          `Attempt ${why.attempt} ${why.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(why.error)}`,
+        ),
+        wait(`Attempt ${why.attempt + 1} is due ${distance(why.dueAt, now)}`),
+        handlersCheck(why),
+      ]
+    case 'paused':
+      return [
+        yes(`Due ${distance(why.dueAt, now)}`),
+        no(
+          `${why.isWholeQueue ? 'The whole queue' : 'Its topic'} is paused` +
+            (why.until === undefined
+              ? ' until somebody resumes it'
+              : ` until ${dayAndTime(why.until, zone, now)}`),
+        ),
+        handlersCheck(why),
+      ]
+    case 'no-worker':
+      return [
+        yes(`Due ${distance(why.dueAt, now)}`),
+        yes('Not paused'),
+        no(
+          why.livingWorkers === 0
+            ? 'No worker is alive: start one'
+            : `No living worker handles its topic; ${plural(why.livingWorkers, 'worker')} of other topics ${why.livingWorkers === 1 ? 'is' : 'are'} alive`,
+        ),
+      ]
+    case 'in-line':
+      return [
+        yes(`Due ${distance(why.dueAt, now)}`),
+        yes('Not paused'),
+        handlersCheck(why),
+        lineCheck(why.before, why.isExact),
+      ]
+    case 'limited':
+      return [
+        yes(`Due ${distance(why.dueAt, now)}`),
+        yes('Not paused'),
+        handlersCheck(why),
+        no(
+          `A limit lets no more start: ${why.limits.map(limitWords).join('; ')}; ${count(why.running)} running`,
+        ),
+        lineCheck(why.before, why.isExact),
+      ]
+    case 'running':
+      return [
+        yes(`Due ${distance(why.dueAt, now)}`),
+        yes(`Running for ${ago(why.since, now)}: attempt ${why.attempt}, ${whose(why.worker, why.owner)}`),
+        wait(`Its lease ends ${distance(why.leaseEndsAt, now)} unless its worker extends it`),
+      ]
+    case 'lapsed':
+      return [
+        no(
+          `Its worker, ${whose(why.worker, why.owner)}, gave no answer; the lease ended ${ago(why.leaseEndedAt, now)} ago`,
+        ),
+        why.livingWorkers === 0
+          ? no('No worker is alive that could take it over: start one')
+          : wait('Another worker takes it over'),
+      ]
+    case 'completed':
+      return [
+        yes(
+          `It is done: ${why.outcome}. Its id stays taken until ${dayAndTime(why.rememberedUntil, zone, now)}`,
+        ),
+      ]
+    case 'dead':
+      return [
+        no(`It died ${ago(why.diedAt, now)} ago: ${why.reason}`),
+        ...(why.error === '' ? [] : [no(`Attempt ${why.attempt} failed: ${firstLine(why.error)}`)]),
+        wait('After the repair, revive it'),
+      ]
+    default:
+      return []
+  }
+}
+
+function yes(text: string): Check {
+  return { mark: 'yes', text }
+}
+function no(text: string): Check {
+  return { mark: 'no', text }
+}
+function wait(text: string): Check {
+  return { mark: 'wait', text }
+}
+
+function handlersCheck({ handlers }: Handled): Check {
+  if (handlers === undefined)
+    return { mark: 'unknown', text: 'Not all workers tell which topics they handle' }
+  const { workers, running, slots } = handlers
+  if (workers === 0) return no('No living worker handles its topic')
+  const handle = workers === 1 ? 'worker handles' : 'workers handle'
+  return yes(
+    `${count(workers)} living ${handle} its topic; ${count(running)} of ${plural(slots, 'slot')} taken`,
+  )
+}
+
+function lineCheck(before: number, isExact: boolean): Check {
+  if (before === 0) return wait('It is the next of its topic')
+  return wait(`${isExact ? '' : 'About '}${plural(before, 'message')} of its topic before it`)
+}
+
+function limitWords({ limit, over }: FoundControl): string {
+  const parts = [
+    ...(limit?.rate === undefined ? [] : [limit.rate]),
+    ...(limit?.concurrency === undefined ? [] : [`${limit.concurrency} at a time`]),
+    ...(over === undefined ? [] : [`${over.rate} since it was resumed`]),
+  ]
+  return parts.join(', ')
+}
+
+function whose(worker: FoundWorker | undefined, owner: string): string {
+  return worker?.facts === undefined ? owner : `${worker.facts.host} pid ${worker.facts.pid}`
+}

@@ -1,0 +1,97 @@
+/** Who works: where, since when, on what, how busy; and who fell silent. */
+import type { JSX } from 'preact'
+import type { FoundWorker } from '../../../../index.ts'
+import { Answered, Empty } from '../parts/notice.tsx'
+import { PageHead } from '../parts/shell.tsx'
+import { linkTo } from '../state/address.ts'
+import { inQueue } from '../state/api.ts'
+import { useAnswer } from '../state/ask.ts'
+import { now } from '../state/clock.ts'
+import { ago, count, plural } from '../time/words.ts'
+
+export function WorkersPage(): JSX.Element {
+  const answer = useAnswer<{ workers: readonly FoundWorker[] }>(inQueue('workers'))
+  return (
+    <>
+      <PageHead title="Workers" />
+      <Answered answer={answer}>
+        {({ workers }) =>
+          workers.length === 0 ? (
+            <Empty title="No worker has been seen.">
+              <p>
+                Messages wait in the store until one is there. A worker is a process that called{' '}
+                <code>handle</code> and <code>start</code>, or runs <code>punctual work</code>.
+              </p>
+            </Empty>
+          ) : (
+            <WorkerTable workers={workers} />
+          )
+        }
+      </Answered>
+    </>
+  )
+}
+
+function WorkerTable({ workers }: { readonly workers: readonly FoundWorker[] }): JSX.Element {
+  return (
+    <div class="table-box" tabIndex={0} role="region" aria-label="Workers">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Worker</th>
+            <th scope="col">State</th>
+            <th scope="col">Slots taken</th>
+            <th scope="col">Topics</th>
+            <th scope="col">Up for</th>
+            <th scope="col">Last seen</th>
+            <th scope="col">Version</th>
+          </tr>
+        </thead>
+        <tbody>
+          {workers.map((worker) => (
+            <Row key={worker.owner} worker={worker} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const TOPICS_SHOWN = 6
+
+function Row({ worker }: { readonly worker: FoundWorker }): JSX.Element {
+  const { owner, state, facts, firstSeenAt, lastSeenAt, goneAt, pausedTopics = [] } = worker
+  return (
+    <tr class={state === 'alive' ? '' : 'is-over'}>
+      <th scope="row" title={owner}>
+        {facts === undefined ? owner : facts.host}{' '}
+        {facts !== undefined && <span class="soft">pid {facts.pid}</span>}
+      </th>
+      <td>
+        <span class={`worker-${state}`}>{state}</span>
+      </td>
+      <td>
+        {facts !== undefined && (
+          <>
+            <meter min={0} max={Math.max(1, facts.slots)} value={facts.running} aria-label="Slots taken" />{' '}
+            {count(facts.running)} of {count(facts.slots)}
+          </>
+        )}
+      </td>
+      <td>
+        {facts?.topics.slice(0, TOPICS_SHOWN).map((topic) => (
+          <a class="tag-like" key={topic} href={linkTo('messages', { topic })}>
+            {topic}
+            {pausedTopics.includes(topic) && ' (paused)'}
+          </a>
+        ))}
+        {(facts?.topicCount ?? 0) > TOPICS_SHOWN && (
+          <span class="soft"> and {plural((facts?.topicCount ?? 0) - TOPICS_SHOWN, 'other')}</span>
+        )}
+      </td>
+      <td>{ago(facts?.startedAt ?? firstSeenAt, goneAt ?? now.value)}</td>
+      <td>{ago(goneAt ?? lastSeenAt, now.value)} ago</td>
+      <td class="soft">{facts?.version ?? 'another'}</td>
+    </tr>
+  )
+}

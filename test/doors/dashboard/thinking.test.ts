@@ -1,0 +1,147 @@
+/** What the dashboard works out by itself: bursts, heights, checklists, payloads. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Why } from '../../../src/index.ts'
+import { bestRate, findBursts, spreadFor } from '../../../src/doors/http/dashboard/charts/bursts.ts'
+import { heightOf, levelsOf } from '../../../src/doors/http/dashboard/charts/scale.ts'
+import { checklistOf } from '../../../src/doors/http/dashboard/pages/message/checklist.ts'
+import { indent } from '../../../src/doors/http/dashboard/pages/message/indent.ts'
+
+const HOUR = 3_600_000
+
+function bars(...counts: number[]): { from: number; until: number; count: number }[] {
+  return counts.map((count, i) => ({ from: i * HOUR, until: (i + 1) * HOUR, count }))
+}
+
+describe('bursts', () => {
+  it('names what stands out, with the work it is', () => {
+    const [burst, ...others] = findBursts(bars(40, 50, 40_112, 30, 45), 96)
+    expect(others).toEqual([])
+    expect(burst).toMatchObject({ from: 2 * HOUR, until: 3 * HOUR, count: 40_112 })
+    expect(Math.round((burst?.workMs ?? 0) / 60_000)).toBe(7)
+  })
+
+  it('joins neighbours, and names at most three, in the order in which they come', () => {
+    const found = findBursts(bars(1, 900, 900, 1, 500, 1, 700, 1, 600, 1, 1, 1, 1, 1), undefined)
+    expect(found.map(({ count }) => count)).toEqual([1_800, 700, 600])
+  })
+
+  it('an even future has none, and a burst that takes seconds is none', () => {
+    expect(findBursts(bars(500, 510, 490), 1)).toEqual([])
+    expect(findBursts(bars(1, 200, 1, 1), 1_000)).toEqual([])
+    expect(findBursts([], 1)).toEqual([])
+  })
+
+  it('the rate is what the workers have shown, and unknown before they have', () => {
+    expect(bestRate([], undefined)).toBeUndefined()
+    expect(bestRate([{ completed: 99 }], undefined)).toBeUndefined()
+    expect(bestRate([{ completed: 36_000 }, { completed: 7_200 }], undefined)).toBe(10)
+    expect(bestRate([{ completed: 36_000 }], { completed: 6_000, perMinute: { completed: 1_200 } })).toBe(20)
+  })
+
+  it('offers a round time that is long enough', () => {
+    expect(spreadFor({ from: 0, until: 60_000, count: 1, workMs: 7 * 60_000 })).toBe('10m')
+    expect(spreadFor({ from: 0, until: 60_000, count: 1, workMs: 100 * 60_000 })).toBe('2h')
+    expect(spreadFor({ from: 0, until: HOUR, count: 1, workMs: undefined })).toBe('1h')
+  })
+})
+
+describe('heights', () => {
+  it('a bar that holds anything can be seen beside a burst, and none is higher than the chart', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 10_000_000 }), fc.integer({ min: 1, max: 10_000_000 }), (count, max) => {
+        for (const scale of ['root', 'linear'] as const) {
+          const height = heightOf(Math.min(count, max), max, 160, scale)
+          expect(height).toBeLessThanOrEqual(160)
+          expect(height === 0).toBe(count === 0)
+          if (height > 0) expect(height).toBeGreaterThanOrEqual(2)
+        }
+      }),
+    )
+  })
+
+  it('labels stand apart', () => {
+    expect(levelsOf(40_112, 'root')).toEqual([40_112, 10_000])
+    expect(levelsOf(1, 'root')).toEqual([1])
+    expect(levelsOf(0, 'root')).toEqual([])
+  })
+})
+
+describe('indenting', () => {
+  it('keeps numbers that a double would round, and every character of a text', () => {
+    const text = String.raw`{"n":12345678901234567890,"t":"a\"{,:[","e":[],"o":{}}`
+    expect(indent(text)).toBe(
+      [
+        '{',
+        '  "n": 12345678901234567890,',
+        String.raw`  "t": "a\"{,:[",`,
+        '  "e": [],',
+        '  "o": {}',
+        '}',
+      ].join('\n'),
+    )
+  })
+
+  it('means the same as before, whatever the payload', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value)
+        expect(JSON.stringify(JSON.parse(indent(text)))).toBe(JSON.stringify(JSON.parse(text)))
+      }),
+    )
+  })
+
+  it('leaves what is no JSON as it is', () => {
+    expect(indent('{"a":')).toBe('{"a":')
+  })
+})
+
+describe('why not yet?', () => {
+  const about = { id: 'a', topic: 't', dueAt: 962_000, attempt: 1 }
+  const now = { now: 1_000_000, zone: 'UTC' }
+  const handlers = { workers: 2, running: 3, slots: 20 }
+  it.each<[Why, string[]]>([
+    [{ kind: 'not-due', ...about, dueAt: 1_060_000, handlers }, ['wait', 'yes']],
+    [{ kind: 'retry', ...about, dueAt: 1_060_000, error: 'Error: no', lapses: 0 }, ['no', 'wait', 'unknown']],
+    [{ kind: 'paused', ...about, isWholeQueue: false, handlers }, ['yes', 'no', 'yes']],
+    [{ kind: 'no-worker', ...about, livingWorkers: 0 }, ['yes', 'yes', 'no']],
+    [{ kind: 'in-line', ...about, before: 211, isExact: true, handlers }, ['yes', 'yes', 'yes', 'wait']],
+    [
+      {
+        kind: 'limited',
+        ...about,
+        before: 0,
+        isExact: true,
+        running: 4,
+        limits: [{ limit: { rate: '100/1m' } }],
+        handlers,
+      },
+      ['yes', 'yes', 'yes', 'no', 'wait'],
+    ],
+    [
+      { kind: 'running', ...about, owner: 'h:1', since: 990_000, leaseEndsAt: 1_005_000 },
+      ['yes', 'yes', 'wait'],
+    ],
+    [{ kind: 'lapsed', ...about, owner: 'h:1', leaseEndedAt: 990_000, livingWorkers: 0 }, ['no', 'no']],
+    [{ kind: 'completed', ...about, outcome: 'completed', rememberedUntil: 2_000_000 }, ['yes']],
+    [
+      { kind: 'dead', ...about, reason: 'attempts used up', error: 'Error: no', diedAt: 990_000 },
+      ['no', 'no', 'wait'],
+    ],
+    [{ kind: 'unknown', id: 'a' }, ['no']],
+  ])('%j', (why, marks) => {
+    expect(checklistOf(why, now).map(({ mark }) => mark)).toEqual(marks)
+  })
+
+  it('says how long it has been due and who stands before it', () => {
+    const texts = checklistOf({ kind: 'in-line', ...about, before: 211, isExact: false, handlers }, now).map(
+      ({ text }) => text,
+    )
+    expect(texts).toEqual([
+      'Due 38 s ago',
+      'Not paused',
+      '2 living workers handle its topic; 3 of 20 slots taken',
+      'About 211 messages of its topic before it',
+    ])
+  })
+})
