@@ -5,7 +5,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../children/log.mjs'
-import { connect } from '../../src/store/file/database/driver.ts'
+import { connect, isBusy, type SqlConnection } from '../../src/store/file/database/driver.ts'
 import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
@@ -48,11 +48,12 @@ export class FileEngine implements Engine {
     }
   }
 
-  /** As somebody would who left `sqlite3` open in the middle of a transaction. */
+  /** As somebody would who left `sqlite3` open in the middle of a transaction. Others may have the lock for a while first. */
   async #holdLock(lastsMs: number): Promise<void> {
     const connection = connect(join(this.#store, 'queue.db'))
     try {
-      connection.exec('PRAGMA busy_timeout = 2000; BEGIN IMMEDIATE')
+      connection.exec('PRAGMA busy_timeout = 100')
+      while (!begin(connection)) await sleep(100)
       await sleep(lastsMs)
       connection.exec('ROLLBACK')
     } finally {
@@ -85,5 +86,15 @@ export class FileEngine implements Engine {
 
   get #store(): string {
     return join(this.#volume.directory, 'store')
+  }
+}
+
+function begin(connection: SqlConnection): boolean {
+  try {
+    connection.exec('BEGIN IMMEDIATE')
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
   }
 }

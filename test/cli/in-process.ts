@@ -11,7 +11,7 @@ import { Output } from '../../src/doors/cli/terminal/output.ts'
 /** After this time nobody reads any more: the end of every command that runs until it is told to stop. */
 const READ_FOR_MS = 300
 /** Far beyond what the slowest stop takes; only there so that a hang is named. */
-const CAP_MS = 30_000
+const CAP_MS = 120_000
 
 export type Ended = {
   readonly code: number

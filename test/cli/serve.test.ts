@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
 import { makePlace } from './punctual.ts'
 
 async function addressOf(running: { readonly stdout: string }): Promise<string> {
@@ -54,4 +56,23 @@ it('serve for others without tokens is refused, and nothing is opened', async ()
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('no tokens') })
   expect((await place.run(['token', 'add'])).code).toBe(2)
   expect((await place.run(['token', 'add', 'x', '--scope', 'everything'])).code).toBe(2)
+})
+
+it('serve --deliver posts what is due to its address, and only to public ones unless told', async () => {
+  const place = await makePlace()
+  const bodies: string[] = []
+  const receiver = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => bodies.push(chunk.toString()))
+    request.on('end', () => response.end())
+  })
+  await new Promise<void>((ready) => receiver.listen(0, '127.0.0.1', ready))
+  onTestFinished(() => void receiver.close())
+  const pair = `t=http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+  const refused = await place.run(['serve', '--port', '0', '--deliver', pair])
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('not a public address') })
+  await place.run(['produce', 't', '{"n":1}'])
+  const running = place.start(['serve', '--port', '0', '--deliver', pair, '--allow-address', '127.0.0.1'])
+  await expect.poll(() => bodies, { timeout: 20_000 }).toEqual(['{"n":1}'])
+  running.child.kill('SIGTERM')
+  expect((await running.ended).code).toBe(0)
 })

@@ -206,7 +206,13 @@ describe('--webhook', () => {
     for (const status of [204, 410, 500, 503]) {
       await shell.run(['produce', 't', JSON.stringify({ status }), '--id', `s${status}`])
     }
-    const worker = shell.start(['work', '--webhook', `t=http://127.0.0.1:${port}/hook`])
+    const worker = shell.start([
+      'work',
+      '--webhook',
+      `t=http://127.0.0.1:${port}/hook`,
+      '--allow-address',
+      '127.0.0.1',
+    ])
     await worker.says('completed  t s204')
     await worker.says('dead       t s410')
     await worker.says('retrying   t s500')

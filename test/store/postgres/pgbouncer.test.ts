@@ -115,7 +115,11 @@ describe.skipIf(!isPgBouncerThere)('behind PgBouncer (needs the program pgbounce
     const name = freshQueue()
     const ran = new Map<string, number>()
     const workers = Array.from({ length: 4 }, () => {
-      const made = new Punctual({ store: pooled, queue: name, logger: false })
+      const made = new Punctual({
+        store: `${pooled}&callTimeout=60s&connectTimeout=60s`,
+        queue: name,
+        logger: false,
+      })
       onTestFinished(async () => void (await made.stop()))
       return made.handle('t', ({ id }) => void ran.set(id, (ran.get(id) ?? 0) + 1))
     })

@@ -1,5 +1,5 @@
 /** Waiting for a condition, with a generous cap: tests wait for what happens, never for a time. */
-const CAP_MS = 40_000
+const CAP_MS = 120_000
 const LOOK_EVERY_MS = 15
 
 export async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {

@@ -1,4 +1,5 @@
 import { Punctual, type Logger } from '../../../index.ts'
+import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { HttpServer, PORT_DEFAULT } from '../../http/server.ts'
 import { watchTokenFile } from '../../http/access/token-file.ts'
@@ -8,6 +9,8 @@ import { EXIT } from '../../shared/failure.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
+import { checkTopicsOnce } from '../work/sources.ts'
+import { WEBHOOK_OPTIONS, webhookHandlers } from '../work/webhooks.ts'
 
 const OPTIONS = {
   port: { type: 'string', value: 'PORT', help: `default ${PORT_DEFAULT}; 0 takes a free one` },
@@ -34,6 +37,13 @@ const OPTIONS = {
     value: 'ORIGIN',
     help: 'whose pages may call: https://ops.example; repeatable',
   },
+  deliver: {
+    type: 'string',
+    multiple: true,
+    value: 'TOPIC=URL',
+    help: 'POST each message of a topic there, as "work --webhook" does; repeatable',
+  },
+  ...WEBHOOK_OPTIONS,
   rate: { type: 'string', value: 'N', help: 'calls a second of one token; default 10000' },
 } as const satisfies OptionSpecs
 
@@ -61,7 +71,9 @@ export const serve = defineCommand({
     const { out } = call
     const journal = new Journal({ ...call, isQuiet: true })
     const logger: Logger = { ...journal.logger, info: (message) => journal.note('info', message) }
-    const server = new HttpServer(optionsOf(call, logger), {
+    const deliveries = checkTopicsOnce(webhookHandlers(call, '--deliver', call.values.deliver ?? []))
+    const queue = call.open({ ...(isAll(call) ? { queue: DEFAULT_QUEUE } : {}), logger, stopTimeout: '2s' })
+    const server = new HttpServer(optionsOf(call, queue, logger), {
       storeName: call.storeName,
       ...sourceOf(call),
     })
@@ -70,6 +82,8 @@ export const serve = defineCommand({
     try {
       const { host, port } = await server.listen(addressOf(call))
       server.beginWork()
+      for (const { topic, handler, options } of deliveries) queue.handle(topic, handler, options)
+      if (deliveries.length > 0) await queue.start()
       const shown = host.includes(':') ? `[${host}]` : host
       journal.note(
         'serving',
@@ -100,12 +114,12 @@ function addressOf({ values }: ServeCall): { port?: number; host?: string } {
   }
 }
 
-function optionsOf(call: ServeCall, logger: Logger): ServeOptions {
+function optionsOf(call: ServeCall, queue: Punctual, logger: Logger): ServeOptions {
   const { values, env, clock } = call
   const { tokens, rate, cors, 'base-path': basePath, 'allowed-host': allowedHosts } = values
   const secret = env.PUNCTUAL_SERVER_KEY
   return {
-    queues: isAll(call) ? [call.open({ queue: 'default', logger })] : [call.open({ logger })],
+    queues: [queue],
     logger,
     ...(tokens === undefined ? {} : { tokens: watchTokenFile(tokens, clock, logger) }),
     ...(basePath === undefined ? {} : { basePath }),

@@ -6,6 +6,7 @@ import { EXIT } from '../../shared/failure.ts'
 import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { gatherHandlers } from '../work/sources.ts'
+import { WEBHOOK_OPTIONS, webhookHandlers } from '../work/webhooks.ts'
 
 const LATENESS_EVERY_MS = 60_000
 const CONCURRENCY_MAX = 100_000
@@ -18,6 +19,7 @@ const OPTIONS = {
     help: 'run a command per message; repeatable',
   },
   webhook: { type: 'string', multiple: true, value: 'TOPIC=URL', help: 'POST each message; repeatable' },
+  ...WEBHOOK_OPTIONS,
   concurrency: { type: 'string', value: 'N', help: 'how many run at once; default 100' },
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take; default 60s' },
   lease: { type: 'string', value: 'DURATION', help: 'how long a worker may be silent; default 15s' },
@@ -55,7 +57,8 @@ export const work = defineCommand({
     const { values, positionals, out } = call
     const { exec = [], webhook = [] } = values
     const settings = workerSettings(values)
-    const handlers = await gatherHandlers({ file: positionals[0], exec, webhook })
+    const webhooks = webhookHandlers(call, '--webhook', webhook)
+    const handlers = await gatherHandlers({ file: positionals[0], exec, webhooks })
     const journal = new Journal({ ...call, isQuiet: values.quiet === true })
     const queue = call.open({ ...settings, logger: journal.logger })
     for (const { topic, handler, options } of handlers) queue.handle(topic, handler, options)

@@ -8,6 +8,8 @@ import { until } from '../../../store/redis/until.ts'
 import type { Broker } from '../broker.ts'
 import { World } from '../world.ts'
 
+const HOUR_MS = 3_600_000
+
 export function describeMessages(broker: Broker): void {
   const world = (): Promise<World> => World.open(broker.url)
   const owned = broker.owned
@@ -127,11 +129,12 @@ export function describeMessages(broker: Broker): void {
       onTestFinished(() => rm(directory, { recursive: true, force: true }))
       const store = `file:${directory}`
       const first = await w.bridge({ store })
-      for (let i = 0; i < 50; i += 1) await w.delayed(`a${i}`, 1500)
+      for (let i = 0; i < 50; i += 1) await w.delayed(`a${i}`, HOUR_MS)
       await until('all are stored', async () => (await first.queue.stats()).counts.delayed === 50)
       expect(await first.stop()).toMatchObject({ errors: [] })
       for (let i = 0; i < 50; i += 1) await w.delayed(`b${i}`, 100)
-      await w.bridge({ store })
+      const second = await w.bridge({ store })
+      await second.queue.reschedule({ state: 'delayed' }, { delay: 0 })
       await w.arrived(100)
       expect(new Set(w.bodies).size).toBe(100)
       expect(w.arrivals).toHaveLength(100)
@@ -224,12 +227,12 @@ export function describeMessages(broker: Broker): void {
       onTestFinished(() => rm(directory, { recursive: true, force: true }))
       const store = `file:${directory}`
       const first = await w.bridge({ store })
-      await w.delayed('once', 2500, { messageId: 'm' })
+      await w.delayed('once', HOUR_MS, { messageId: 'm' })
       await until('it is stored', async () => (await first.queue.stats()).counts.delayed === 1)
       await first.stop()
       // As if that bridge had died between storing and acknowledging.
-      await w.delayed('once', 2500, { messageId: 'm' })
-      await w.delayed('other', 2500, { messageId: 'm' })
+      await w.delayed('once', HOUR_MS, { messageId: 'm' })
+      await w.delayed('other', HOUR_MS, { messageId: 'm' })
       for (let i = 0; i < 2; i += 1) {
         await until('it is given back once', async () => {
           const taken = await w.channel.get(w.queues.in, { noAck: false })
@@ -242,6 +245,7 @@ export function describeMessages(broker: Broker): void {
       const second = await w.bridge({ store })
       await until('both are taken', async () => (await w.depth(w.queues.in)) === 0)
       await until('two are stored', async () => (await second.queue.stats()).counts.delayed >= 2)
+      await second.queue.reschedule({ state: 'delayed' }, { delay: 0 })
       await w.arrived(2)
       expect(w.bodies.toSorted()).toEqual(['once', 'other'])
     })
