@@ -41,7 +41,12 @@ export type Rules = {
   readonly stopMs: number
   /** Whether the store's doctor rightly says this of a store that is well. */
   readonly isExpected: (complaint: string) => boolean
+  /** Faults after which the store may have forgotten leases of the last moment, and with them the count of an attempt. */
+  readonly forgets: readonly string[]
 }
+
+/** A claim may have been made so long before its handler starts, and be forgotten all the same. */
+const FORGOTTEN_MS = 2_000
 
 /** No finding, because a starved machine can do it too; but a number to look at. */
 const UNPROVOKED = 'leases lost without a fault nearby'
@@ -62,7 +67,7 @@ export function audit(stories: Stories, rules: Rules): Audit {
         ...findLoss(message, fate),
         ...findEarly(message, identity),
         ...findAfterEnd(message, identity, stories),
-        ...findBadAttempts(message, stories),
+        ...findBadAttempts(message, stories, rules),
         ...findBadEnds(message),
         ...findPaused(message, stories),
       )
@@ -186,7 +191,7 @@ function isSucceeded(start: StartLine, { at, by }: { readonly at: number; readon
 }
 
 /** P6: attempts are counted, one by one, up to the limit. */
-function findBadAttempts(message: Message, stories: Stories): Finding[] {
+function findBadAttempts(message: Message, stories: Stories, { forgets }: Rules): Finding[] {
   const { asked, starts } = message
   const findings: Finding[] = []
   const beyond = starts.find(({ attempt }) => attempt > asked.limit + 1)
@@ -195,7 +200,10 @@ function findBadAttempts(message: Message, stories: Stories): Finding[] {
   for (const [before, after] of pairs(starts)) {
     if (after.attempt > before.attempt) continue
     // A stop gives an attempt back, and so does a worker that doubted its lease: both are not the message's doing.
-    const isReturned = after.attempt === before.attempt && wasDoubted(message, before, after)
+    const isForgotten = stories.faults.some(
+      ({ kind, at, until }) => forgets.includes(kind) && until >= before.at - FORGOTTEN_MS && at <= after.at,
+    )
+    const isReturned = after.attempt === before.attempt && (isForgotten || wasDoubted(message, before, after))
     if (!isReturned && reasonForRepeat(message, before, after, stories) !== 'its worker was stopped')
       findings.push(finding('P6', message, `attempt ${after.attempt} came after attempt ${before.attempt}`))
   }

@@ -282,7 +282,11 @@ class Production {
       faults: this.#faults?.counts ?? {},
       findings,
       last: this.#places.map(({ who }) => who),
-      rules: { stopMs: STOP_MS_MAX, isExpected: (complaint) => this.#theEngine().isExpected(complaint) },
+      rules: {
+        stopMs: STOP_MS_MAX,
+        isExpected: (complaint) => this.#theEngine().isExpected(complaint),
+        forgets: this.#theEngine().forgets,
+      },
     })
     return { ...verdict, lines, directory: this.#logs }
   }

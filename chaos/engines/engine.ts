@@ -25,6 +25,8 @@ export interface Engine {
   heal(): Promise<void>
   /** Numbers that must stay flat. */
   sample(log: Log): Promise<void>
+  /** Faults after which it may have forgotten leases of the last moment: those messages are handed out again, uncounted. */
+  readonly forgets: readonly string[]
   /** What its doctor rightly complains about here, and never means damage. */
   isExpected(complaint: string): boolean
   /** What is in the store though nothing should be. */

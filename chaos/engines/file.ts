@@ -17,6 +17,7 @@ export class FileEngine implements Engine {
   readonly remarks: readonly string[]
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 15_000
+  readonly forgets = []
   readonly isFreezeForAll = true
   readonly hasLimits = true
   readonly #volume: Volume

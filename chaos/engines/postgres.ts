@@ -25,6 +25,8 @@ export class PostgresEngine implements Engine {
   readonly remarks: readonly string[]
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 4_500
+  /** Its claims do not wait for the disk. */
+  readonly forgets = ['kill server', 'crash server', 'kill backend', 'full disk']
   readonly isFreezeForAll = false
   readonly hasLimits = true
   readonly #server: PostgresServer

@@ -16,6 +16,7 @@ export class RedisEngine implements Engine {
   readonly remarks: readonly string[]
   readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 4_500
+  readonly forgets = []
   readonly isFreezeForAll = false
   readonly hasLimits = true
   readonly #server: RedisServer

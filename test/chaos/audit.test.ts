@@ -5,7 +5,11 @@ import { judgeCalm, measureCalm } from '../../chaos/lateness.ts'
 import { gather } from '../../chaos/stories.ts'
 import { History } from './history.ts'
 
-const RULES = { stopMs: 10_000, isExpected: (complaint: string) => complaint === 'lies in memory' }
+const RULES = {
+  stopMs: 10_000,
+  isExpected: (complaint: string) => complaint === 'lies in memory',
+  forgets: ['crash server'],
+}
 const OTHER = 'worker-3.1'
 
 function findingsIn({ lines }: History): string[] {
@@ -276,7 +280,26 @@ describe('the auditor: repeats', () => {
     expect(doubted(1, 1)).toEqual([])
     expect(doubted(2, 1)).toContainEqual(expect.stringMatching(/^P6 .*attempt 1 came after attempt 2/))
   })
+
+  it('P6: a crash of the server may forget a claim; a fault that forgets nothing is no excuse, nor is it for a lower number', () => {
+    const wrong: unknown = expect.stringMatching(/^P6 .*attempt 1 came after/)
+    expect(forgotten('crash server', 1, 1)).toEqual([])
+    expect(forgotten('restart server', 1, 1)).toContainEqual(wrong)
+    expect(forgotten('crash server', 2, 1)).toContainEqual(wrong)
+  })
 })
+
+function forgotten(kind: string, first: number, second: number): readonly string[] {
+  return findingsIn(
+    produced()
+      .started(first, { at: 110 })
+      .ended(first, 'done', { at: 120 })
+      .fault(kind, { at: 130, until: 140, isForAll: true })
+      .started(second, { at: 200, by: OTHER })
+      .heard('lost', first, { at: 210 })
+      .ended(second, 'done', { at: 220, by: OTHER }),
+  )
+}
 
 function replaced(old: number, next: number): readonly string[] {
   return findingsIn(
