@@ -29,6 +29,7 @@ export class ClusterEngine implements Engine {
     'full memory': 1.5,
   }
   readonly faultGapMs = 4_500
+  readonly forgets = []
   readonly isFreezeForAll = false
   readonly hasLimits = false
   readonly #cluster: RedisCluster
