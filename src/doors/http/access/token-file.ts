@@ -19,10 +19,11 @@ export function readTokenFile(path: string): readonly TokenRecord[] {
     value = JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    throw new UsageError('OPTION_INVALID', `the tokens in ${path} cannot be read: ${why}`, {
-      value: path,
-      cause,
-    })
+    throw new UsageError(
+      'OPTION_INVALID',
+      `the tokens in ${path} cannot be read: ${why}; "punctual token add" makes such a file.`,
+      { value: path, cause },
+    )
   }
   const { tokens } = checkRecord(value, path, ['tokens'])
   if (!Array.isArray(tokens))
