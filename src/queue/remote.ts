@@ -195,6 +195,8 @@ export class RemoteWork {
       for (const { run } of this.#tasks) this.#runtime.consumers.tell(run, 'leave')
       this.#tasks.clear()
       this.#byKey.clear()
+      // Nothing runs any more; its timers end with it.
+      this.#runtime.consumers.abandonAll()
       await this.#runtime.settle()
       this.#runtime.endSettling()
     }

@@ -42,7 +42,7 @@ describe('a storm', () => {
 
 describe('the command', () => {
   it.each([
-    [[], /--engine is missing; give redis, postgres, file/],
+    [[], /--engine is missing; give redis, cluster, postgres, file/],
     [['--engine', 'mongo'], /--engine is "mongo"/],
     [['--engine', 'file', '--minutes', '0'], /--minutes is "0"/],
     [['--engine', 'file', '--seed', 'x'], /--seed is "x"/],
@@ -57,7 +57,7 @@ describe('the command', () => {
   it('--help helps', async () => {
     const { code, out } = await chaos('--help')
     expect(code).toBe(0)
-    expect(out).toContain('--engine redis|postgres|file')
+    expect(out).toContain('--engine redis|cluster|postgres|file')
   })
 
   it('a signal ends everything it started, and leaves nothing', async () => {
