@@ -6,7 +6,7 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const queue = new Punctual({ store, queue: name, logger: false, ...options })
 
 queue.handle('t', async ({ id, attempt, dueAt, latenessMs }) => {
-  say({ start: id, attempt, earlyMs: dueAt - Date.now(), latenessMs })
+  say({ start: id, attempt, earlyMs: Math.floor(dueAt) - Date.now(), latenessMs })
   if (slowMs > 0) await new Promise((resolve) => setTimeout(resolve, slowMs))
   say({ end: id })
 })

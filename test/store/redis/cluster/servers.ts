@@ -64,14 +64,19 @@ export class RedisCluster {
   }
 
   /** A replica of this master, as the master sees it. */
-  async replicaOf({ id }: ClusterMember): Promise<ClusterMember> {
+  async replicaOf(master: ClusterMember): Promise<ClusterMember> {
+    let found: ClusterMember | undefined
+    await until('it has a replica', async () => (found = await this.#replicaOf(master)) !== undefined)
+    if (found === undefined) throw new Error('unreachable')
+    return found
+  }
+
+  async #replicaOf({ id }: ClusterMember): Promise<ClusterMember | undefined> {
     const nodes = String(await this.#living().server.admin(['CLUSTER', 'NODES'])).split('\n')
     const line = nodes.find(
       (one) => one.includes('slave') && one.includes(` ${id} `) && !one.includes('fail'),
     )
-    const found = this.members.find((member) => line?.startsWith(member.id))
-    if (found === undefined) throw new Error('it has no replica')
-    return found
+    return this.members.find((member) => line?.startsWith(member.id))
   }
 
   /** The replica takes over in agreement with its master, as an operator does it. */
