@@ -121,7 +121,8 @@ function findWrongRefusals(identity: Identity): Finding[] {
 /** P1: by the moment that the worker was told, and by the moment that the producer asked for. */
 function findEarly(message: Message, identity: Identity): Finding[] {
   return message.starts.flatMap((start) => {
-    if (start.at < start.dueAt)
+    // Logs tell whole milliseconds, and a moment may have a fraction.
+    if (start.at < Math.floor(start.dueAt))
       return [finding('P1', message, `started ${start.dueAt - start.at} ms early by ${start.who}`)]
     const earliest = start.attempt === 1 ? earliestAsked(message, identity, start.at) : undefined
     return earliest !== undefined && start.at < earliest
