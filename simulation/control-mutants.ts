@@ -52,13 +52,13 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what a worker holds starts in a pause',
-    file: 'src/runtime/controls.ts',
+    file: 'src/runtime/claiming/controls.ts',
     find: '    this.#giveBack()\n',
     replace: '',
   },
   {
     name: 'a limited lane that took all its slots is not asked for again',
-    file: 'src/runtime/dispatcher.ts',
+    file: 'src/runtime/claiming/dispatcher.ts',
     find: 'if (isLimited && isUsedUp && !this.#leftOut.includes(lane))',
     replace: 'if (isLimited && isUsedUp && this.#leftOut.includes(lane))',
   },

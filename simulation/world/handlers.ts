@@ -1,6 +1,6 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
 import { assertNever, UsageError } from '../../src/core/errors.ts'
-import { DeadLetter, RetryIn, Snooze } from '../../src/core/outcome.ts'
+import { DeadLetter, RetryIn, Snooze } from '../../src/core/machines/outcome.ts'
 import type { Message } from '../../src/runtime/handler.ts'
 import type { Chance } from './chance.ts'
 import type { LeaseRecord } from '../judges/lease-record.ts'

@@ -7,7 +7,7 @@ import type { QueueList } from '../store/engine.ts'
 import { DEFAULT_STORE, type EngineClient } from '../store/engines.ts'
 import { chooseStore, parseSettings, silentLogger, type PunctualOptions } from './settings.ts'
 import type { AnyTopics, NoSchemas } from './topics.ts'
-import { TransactingQueue } from './transactions.ts'
+import { TransactingQueue } from './changing/transactions.ts'
 
 /**
  * A delayed-message queue.

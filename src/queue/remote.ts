@@ -5,24 +5,24 @@
  * everything a worker is promised holds: nothing early (P1), fenced (P4), pauses and limits (P14), ttl and attempt limits
  * before it is handed out, leases kept alive, lapsed ones of others taken over. Nothing is claimed for which nobody waits.
  *
- *   claim ──► lane ──start──► taker ──► (elsewhere) ──► end(ending) ──► core/outcome ──► settle
+ *   claim ──► lane ──start──► taker ──► (elsewhere) ──► end(ending) ──► core/machines/outcome ──► settle
  *                                └─ not heard of in time ──► as if its lease had lapsed (P6)
  *
  * What was handed out outlives this process: when it stops, leases are extended to their ends and left alone. Whoever has
  * one can still settle it through another process, by its token.
  */
 import { decodePolicy, encodeResult } from '../core/encoding/codec.ts'
-import { NOTHING_ENDED } from '../core/figures.ts'
+import { NOTHING_ENDED } from '../core/metrics/figures.ts'
 import { CONCURRENCY_MAX } from '../core/input/handle-options.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
 import { UsageError } from '../core/errors.ts'
-import { LatenessGauge } from '../core/lateness.ts'
-import { decideOutcome, type Ending, type Outcome } from '../core/outcome.ts'
-import { Events } from '../runtime/events.ts'
+import { LatenessGauge } from '../core/metrics/lateness.ts'
+import { decideOutcome, type Ending, type Outcome } from '../core/machines/outcome.ts'
+import { Events } from '../runtime/telling/events.ts'
 import { Deadlines } from '../runtime/runs/deadlines.ts'
 import { Lane, Lanes } from '../runtime/runs/lanes.ts'
 import type { Run } from '../runtime/runs/run.ts'
-import { settlementFor, type SettleAnswer } from '../runtime/settler.ts'
+import { settlementFor, type SettleAnswer } from '../runtime/leases/settler.ts'
 import { Runtime } from '../runtime/worker.ts'
 import type { ExtendResult, Lease, LeaseRef, SettleResult, Store } from '../store/contract/store.ts'
 import { checkDeclared, makeFollowUp } from './draft.ts'

@@ -1,6 +1,6 @@
 /** The constructor's options: every one checked at once, an unknown one refused, all turned into settings. */
 import { systemClock, type Clock } from '../clock.ts'
-import type { RetryPolicy } from '../core/backoff.ts'
+import type { RetryPolicy } from '../core/machines/backoff.ts'
 import { PAYLOAD_BYTES_MAX } from '../core/encoding/codec.ts'
 import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe } from '../core/errors.ts'

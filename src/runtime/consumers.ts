@@ -2,22 +2,29 @@
  * Runs handlers: takes leased messages, starts each at its moment as soon as its lane has a slot, and sends what
  * becomes of it to the settler.
  *
- * The one owner of every run in this process. What may become of a run is decided by the table in `core/run`; here its
+ * The one owner of every run in this process. What may become of a run is decided by the table in `core/machines/run`; here its
  * effects are performed. Who else touches a run: the keeper, which extends its lease and tells us when that is lost.
  */
 import type { Clock } from '../clock.ts'
 import { decodePolicy } from '../core/encoding/codec.ts'
 import { assertNever } from '../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
-import type { LatenessGauge } from '../core/lateness.ts'
-import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/outcome.ts'
-import { hasSlot, HELD, QUEUED, type AbortCause, type RunEffect, type RunEvent } from '../core/run.ts'
+import type { LatenessGauge } from '../core/metrics/lateness.ts'
+import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/machines/outcome.ts'
+import {
+  hasSlot,
+  HELD,
+  QUEUED,
+  type AbortCause,
+  type RunEffect,
+  type RunEvent,
+} from '../core/machines/run.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
 import { abortError, attempt, type AttemptParts, type HandlerParts } from './runs/attempt.ts'
 import { Deadlines } from './runs/deadlines.ts'
-import type { Events } from './events.ts'
-import type { Reports } from './reports.ts'
+import type { Events } from './telling/events.ts'
+import type { Reports } from './telling/reports.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'

@@ -1,6 +1,6 @@
 /** What the doors make of what looking tells: sentences and tables that fit 80 columns, on a store that keeps it all. */
 import { describe, expect, it } from 'vitest'
-import { bucketOf } from '../../src/core/lateness.ts'
+import { bucketOf } from '../../src/core/metrics/lateness.ts'
 import { encodeFacts } from '../../src/core/owner.ts'
 import { COMMANDS, type CommandName } from '../../src/doors/cli/commands.ts'
 import type { Lease, Page, Store } from '../../src/store/contract/store.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { exponentialMs, retryDelayMs } from '../../src/core/backoff.ts'
+import { exponentialMs, retryDelayMs } from '../../src/core/machines/backoff.ts'
 import { DELAY_MS_MAX } from '../../src/core/input/duration.ts'
 
 const growth = fc.record({

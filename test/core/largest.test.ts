@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Largest } from '../../src/core/largest.ts'
+import { Largest } from '../../src/core/metrics/largest.ts'
 
 it('keeps the first of all that passed by, in order, and says whether there were more', () => {
   fc.assert(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LatenessGauge } from '../../src/core/lateness.ts'
+import { LatenessGauge } from '../../src/core/metrics/lateness.ts'
 
 describe('LatenessGauge', () => {
   it('says nothing before anything was started', () => {

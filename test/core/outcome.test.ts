@@ -9,7 +9,7 @@ import {
   errorText,
   RetryIn,
   Snooze,
-} from '../../src/core/outcome.ts'
+} from '../../src/core/machines/outcome.ts'
 
 const MINUTE_MS = 60_000
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { addCounts, NOTHING_ENDED } from '../../src/core/figures.ts'
-import { bucketOf, percentilesOf, upperEdgeMs } from '../../src/core/lateness.ts'
+import { addCounts, NOTHING_ENDED } from '../../src/core/metrics/figures.ts'
+import { bucketOf, percentilesOf, upperEdgeMs } from '../../src/core/metrics/lateness.ts'
 import { decodeFacts, encodeFacts, ownerName } from '../../src/core/owner.ts'
 
 describe('owners', () => {

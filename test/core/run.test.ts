@@ -10,7 +10,7 @@ import {
   type RunEffect,
   type RunEvent,
   type RunState,
-} from '../../src/core/run.ts'
+} from '../../src/core/machines/run.ts'
 
 const CAUSES: readonly AbortCause[] = ['timeout', 'stop', 'doubt', 'cancel', 'lost']
 const BOOM = { kind: 'threw', error: new Error('boom') } as const

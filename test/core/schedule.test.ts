@@ -8,7 +8,7 @@ import {
   type ScheduleCommand,
   type ScheduleEvent,
   type ScheduleState,
-} from '../../src/core/schedule.ts'
+} from '../../src/core/machines/schedule.ts'
 
 const LIMITS = { fallbackMs: 5_000, slackMs: 0 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
-import { TRANSITIONS, transition, VERBS, type Place, type Verb } from '../../src/core/transition.ts'
+import { TRANSITIONS, transition, VERBS, type Place, type Verb } from '../../src/core/machines/transition.ts'
 
 const PLACES: readonly Place[] = [...MESSAGE_STATES, 'gone']
 

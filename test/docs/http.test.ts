@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { HTTP_CODES } from '../../src/doors/http/problem.ts'
-import { ROUTES } from '../../src/doors/http/table.ts'
+import { HTTP_CODES } from '../../src/doors/http/wire/problem.ts'
+import { ROUTES } from '../../src/doors/http/table/table.ts'
 
 const TEXT = readFileSync(resolve(import.meta.dirname, '../../docs/http.md'), 'utf8')
 

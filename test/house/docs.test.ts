@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ERROR_CODES } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
-import { TRANSITIONS } from '../../src/core/transition.ts'
+import { TRANSITIONS } from '../../src/core/machines/transition.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

@@ -226,6 +226,15 @@ describe('house rules', () => {
     expect(long.map(({ path }) => path)).toEqual([])
   })
 
+  it('no folder of the source holds more files than one takes in at a glance', () => {
+    /** Lists: one file for each thing of a kind, where the name alone says which. */
+    const lists = ['doors/cli/commands', 'testing/conformance']
+    const crowds = new Map<string, number>()
+    for (const { path } of files) crowds.set(dirname(path), (crowds.get(dirname(path)) ?? 0) + 1)
+    const crowded = [...crowds].filter(([folder, count]) => count > 16 && !lists.includes(folder))
+    expect(crowded).toEqual([])
+  })
+
   it('no any, no enum, no ts-ignore, no default export', () => {
     const forbidden = /:\s*any\b|\bas any\b|@ts-ignore|^\s*(?:export )?enum\b|^export default/m
     expect(offenders(forbidden, () => false)).toEqual([])

@@ -1,8 +1,8 @@
 /** Looking at a queue: what is told, on an engine that keeps everything there is to tell, and on one that does not. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FIGURE_TOPICS_MAX, NOTHING_ENDED } from '../../src/core/figures.ts'
-import { bucketOf } from '../../src/core/lateness.ts'
+import { FIGURE_TOPICS_MAX, NOTHING_ENDED } from '../../src/core/metrics/figures.ts'
+import { bucketOf } from '../../src/core/metrics/lateness.ts'
 import { encodeFacts, type WorkerFacts } from '../../src/core/owner.ts'
 import type { Punctual } from '../../src/index.ts'
 import type { Capabilities, Lease, Store } from '../../src/store/contract/store.ts'

@@ -2,7 +2,7 @@
  * Payloads and per-message policy as text. JSON, so that any tool can read what is stored; the envelope around it is
  * the engine's own and never JSON.
  */
-import type { RetryPolicy } from '../backoff.ts'
+import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe } from '../errors.ts'
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024

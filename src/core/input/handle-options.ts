@@ -1,7 +1,7 @@
 /** Options as users write them, checked at the door and turned into settings that the rest of the code can trust. */
 import { checkRecord, parseInteger, parseNumber } from './checks.ts'
 import { parseDuration, TIMER_MS_MAX, DAY_MS, type Duration } from './duration.ts'
-import type { RetryPolicy } from '../backoff.ts'
+import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe } from '../errors.ts'
 
 export type RetryOptions = {

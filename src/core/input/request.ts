@@ -2,7 +2,7 @@
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import type { IfExpired } from '../outcome.ts'
+import type { IfExpired } from '../machines/outcome.ts'
 import {
   checkId,
   checkTags,

@@ -13,7 +13,7 @@ import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
 import { isName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
-import type { IfExpired } from '../outcome.ts'
+import type { IfExpired } from '../machines/outcome.ts'
 import { checkZone, cronTimes } from './cron.ts'
 
 export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cadence & {

@@ -11,7 +11,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel, ConsumeMessage } from 'amqplib'
 import { sleep, type Clock } from '../../clock.ts'
-import { exponentialMs } from '../../core/backoff.ts'
+import { exponentialMs } from '../../core/machines/backoff.ts'
 import { PunctualError, UsageError, type ErrorCode } from '../../core/errors.ts'
 import { makeId } from '../../core/encoding/id.ts'
 import type { Punctual } from '../../index.ts'

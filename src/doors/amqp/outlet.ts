@@ -6,7 +6,7 @@
  */
 import type { ChannelModel, Options } from 'amqplib'
 import { sleep, type Clock } from '../../clock.ts'
-import { exponentialMs } from '../../core/backoff.ts'
+import { exponentialMs } from '../../core/machines/backoff.ts'
 import { DeadLetter, type Handler, type Message } from '../../index.ts'
 import type { Random } from '../../random.ts'
 import type { Tell } from './events.ts'

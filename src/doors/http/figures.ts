@@ -1,5 +1,5 @@
 /** The figures of the store, minute by minute, added up to steps that a person can look at. */
-import { upperEdgeMs, percentilesOf, type LatenessPercentiles } from '../../core/lateness.ts'
+import { upperEdgeMs, percentilesOf, type LatenessPercentiles } from '../../core/metrics/lateness.ts'
 import type { FiguresPage, MinuteFigures, Store } from '../../index.ts'
 
 /** Upper bounds of the rows of a heat map; what was later still comes after the last. */

@@ -5,7 +5,7 @@ import type { Random } from '../../random.ts'
 import type { Access } from './access/access.ts'
 import type { Places } from './access/places.ts'
 import type { Signer } from './access/signing.ts'
-import type { Audit } from './audit.ts'
+import type { Audit } from './access/audit.ts'
 import type { ServedQueues } from './served.ts'
 
 export type ServerLimits = {

@@ -8,7 +8,7 @@ import { BulkJobs } from './bulk/jobs.ts'
 import { LeaseDesk } from './leases/desk.ts'
 import { RemoteWorkers } from './leases/remote-workers.ts'
 import { Live } from './live/live.ts'
-import { HttpRefusal } from './problem.ts'
+import { HttpRefusal } from './wire/problem.ts'
 
 export class Served {
   readonly name: string

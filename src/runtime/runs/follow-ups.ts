@@ -4,7 +4,7 @@
  * refused fails the attempt: whoever attached it wanted it stored.
  */
 import { UsageError } from '../../core/errors.ts'
-import { hasSlot } from '../../core/run.ts'
+import { hasSlot } from '../../core/machines/run.ts'
 import { FOLLOW_UPS_MAX, sizeOfMessage } from '../../store/contract/sizes.ts'
 import type { LeaseRef, NewMessage } from '../../store/contract/store.ts'
 import type { Run } from './run.ts'

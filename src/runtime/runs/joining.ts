@@ -7,7 +7,7 @@
 import { UsageError } from '../../core/errors.ts'
 import { checkRecord } from '../../core/input/checks.ts'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
-import { hasSlot } from '../../core/run.ts'
+import { hasSlot } from '../../core/machines/run.ts'
 import type { JoinedVerbs, LeaseRef, Remember, StoredMessage } from '../../store/contract/store.ts'
 import type { Run } from './run.ts'
 

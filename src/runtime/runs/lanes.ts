@@ -19,7 +19,7 @@
 import type { HandleSettings } from '../../core/input/handle-options.ts'
 import type { StandardSchema } from '../../core/input/schema.ts'
 import type { DueMoment } from '../../core/input/request.ts'
-import type { Ending } from '../../core/outcome.ts'
+import type { Ending } from '../../core/machines/outcome.ts'
 import { PRIORITIES } from '../../core/message.ts'
 import type { Lease } from '../../store/contract/store.ts'
 import type { Handler } from '../handler.ts'

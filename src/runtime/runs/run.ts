@@ -1,10 +1,10 @@
-/** One leased message in this process, from the claim to the settlement. Its states are those of `core/run`. */
-import type { RetryPolicy } from '../../core/backoff.ts'
+/** One leased message in this process, from the claim to the settlement. Its states are those of `core/machines/run`. */
+import type { RetryPolicy } from '../../core/machines/backoff.ts'
 import type { MessagePolicy } from '../../core/encoding/codec.ts'
-import { step, type RunEffect, type RunEvent, type RunState } from '../../core/run.ts'
+import { step, type RunEffect, type RunEvent, type RunState } from '../../core/machines/run.ts'
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
-import type { SettleAnswer, Settler } from '../settler.ts'
+import type { SettleAnswer, Settler } from '../leases/settler.ts'
 import type { Lane } from './lanes.ts'
 import type { StoreClock } from './store-clock.ts'
 

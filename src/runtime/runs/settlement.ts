@@ -1,14 +1,14 @@
 /** How a run ended, sent to the settler, and what the answer means for whoever listens. */
 import { encodeResult } from '../../core/encoding/codec.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
-import { decideOutcome, type Ending, type Outcome } from '../../core/outcome.ts'
+import { decideOutcome, type Ending, type Outcome } from '../../core/machines/outcome.ts'
 import type { Random } from '../../random.ts'
 import type { LeaseRef, Settlement } from '../../store/contract/store.ts'
-import type { Events } from '../events.ts'
-import type { Reports } from '../reports.ts'
+import type { Events } from '../telling/events.ts'
+import type { Reports } from '../telling/reports.ts'
 import { uncommitted, wasCommitted, type JoiningParts } from './joining.ts'
 import { aboutRun, retryOf, type Carried, type Run } from './run.ts'
-import { settlementFor, type SettleEntry, type SettleAnswer } from '../settler.ts'
+import { settlementFor, type SettleEntry, type SettleAnswer } from '../leases/settler.ts'
 
 export type SettlementsParts = JoiningParts & {
   readonly random: Random

@@ -214,7 +214,7 @@ export type FiguresQuery = {
 }
 /**
  * One topic and minute may have several rows, which add up. Topics beyond the 200 that are kept by name are added up under `OTHER_TOPICS`
- * of `core/figures`.
+ * of `core/metrics/figures`.
  */
 export type FiguresPage = Gap & { readonly rows: readonly MinuteFigures[]; readonly cursor?: string }
 export type MinuteFigures = TopicFigures & { readonly minuteAt: number }

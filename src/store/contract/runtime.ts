@@ -10,11 +10,11 @@
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
  * what the store thinks an owner holds; the worker gives back what it does not know.
  */
-import type { EndedCounts } from '../../core/figures.ts'
+import type { EndedCounts } from '../../core/metrics/figures.ts'
 import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
-import type { NextAnswer, WakeUp } from '../../core/schedule.ts'
+import type { NextAnswer, WakeUp } from '../../core/machines/schedule.ts'
 
-export type { WakeUp } from '../../core/schedule.ts'
+export type { WakeUp } from '../../core/machines/schedule.ts'
 
 export interface RuntimeVerbs {
   /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */

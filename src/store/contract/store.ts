@@ -3,7 +3,7 @@
  * and steer (`people.ts`), operators (`operators.ts`).
  *
  * Every verb is batched, atomic per call, and bounded in entries and bytes. An engine keeps and moves messages; it
- * decides nothing: whether a failure is retried, and when, is settled in `core/outcome` and arrives here as a finished
+ * decides nothing: whether a failure is retried, and when, is settled in `core/machines/outcome` and arrives here as a finished
  * answer. Only durations cross this line, so that skewed clocks cannot disagree; the absolute values going in are a
  * user's own moments (`at`, the edges of a forecast). All comparisons with "now" use the store's own clock.
  *

@@ -13,7 +13,7 @@ import {
   OTHER_TOPICS,
   addCounts,
   type EndedCounts,
-} from '../../core/figures.ts'
+} from '../../core/metrics/figures.ts'
 import type { FiguresPage, FiguresQuery, MinuteFigures, TopicFigures } from '../contract/store.ts'
 
 const PAGE_ROWS = 1_000

@@ -6,7 +6,7 @@ import {
   MINUTE_MS,
   OTHER_TOPICS,
   type EndedCounts,
-} from '../../core/figures.ts'
+} from '../../core/metrics/figures.ts'
 import type {
   FiguresQuery,
   MinuteFigures,

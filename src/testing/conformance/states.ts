@@ -1,8 +1,8 @@
-/** P8: every cell of the table in `core/transition`, on the real engine. */
+/** P8: every cell of the table in `core/machines/transition`, on the real engine. */
 import assert from 'node:assert/strict'
 import { assertNever } from '../../core/errors.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
-import { VERBS, transition, type Place, type Verb } from '../../core/transition.ts'
+import { VERBS, transition, type Place, type Verb } from '../../core/machines/transition.ts'
 import type { Lease, Store } from '../../store/contract/store.ts'
 import { takeCensus } from '../census.ts'
 import {

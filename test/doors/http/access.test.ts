@@ -8,7 +8,7 @@ import { SCOPES, type Scope } from '../../../src/doors/http/access/caller.ts'
 import { CallRates } from '../../../src/doors/http/access/rates.ts'
 import { watchTokenFile, writeTokenFile } from '../../../src/doors/http/access/token-file.ts'
 import { HttpServer } from '../../../src/doors/http/server.ts'
-import { ROUTES } from '../../../src/doors/http/table.ts'
+import { ROUTES } from '../../../src/doors/http/table/table.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'
 import { makeStand, QUEUE, tokenFor, type Stand } from './stand.ts'
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { ERROR_CODES } from '../../../src/index.ts'
-import { openApi } from '../../../src/doors/http/openapi.ts'
-import { HTTP_CODES, statusOf, titleOf, type ProblemCode } from '../../../src/doors/http/problem.ts'
-import { ROUTES } from '../../../src/doors/http/table.ts'
+import { openApi } from '../../../src/doors/http/table/openapi.ts'
+import { HTTP_CODES, statusOf, titleOf, type ProblemCode } from '../../../src/doors/http/wire/problem.ts'
+import { ROUTES } from '../../../src/doors/http/table/table.ts'
 import { DOCUMENT } from './stand.ts'
 
 it('docs/openapi.json is what the table says: npm run build && npm run docs:openapi', () => {

@@ -4,11 +4,11 @@ import { resolve } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { Punctual, type Logger, type PunctualOptions } from '../../../src/index.ts'
 import { hashToken, type TokenRecord } from '../../../src/doors/http/access/tokens.ts'
-import { Router } from '../../../src/doors/http/router.ts'
+import { Router } from '../../../src/doors/http/table/router.ts'
 import { HttpServer } from '../../../src/doors/http/server.ts'
 import type { ServeOptions } from '../../../src/doors/http/options.ts'
 import type { Scope } from '../../../src/doors/http/access/caller.ts'
-import { ROUTES } from '../../../src/doors/http/table.ts'
+import { ROUTES } from '../../../src/doors/http/table/table.ts'
 import { mismatches } from './validate.ts'
 
 type Operation = {

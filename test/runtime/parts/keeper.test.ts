@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Keeper } from '../../../src/runtime/keeper.ts'
+import { Keeper } from '../../../src/runtime/leases/keeper.ts'
 import type { Run } from '../../../src/runtime/runs/run.ts'
 import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'

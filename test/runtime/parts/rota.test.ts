@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Rota, type RotaMember } from '../../../src/runtime/rota.ts'
+import { Rota, type RotaMember } from '../../../src/runtime/claiming/rota.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'
 
 type Seen = RotaMember & { readonly name: string }

@@ -1,6 +1,6 @@
 /** Runs and lanes without a queue around them. */
 import { RETRY_DEFAULT } from '../../../src/core/input/handle-options.ts'
-import { QUEUED, type RunState } from '../../../src/core/run.ts'
+import { QUEUED, type RunState } from '../../../src/core/machines/run.ts'
 import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
 import { Run, type RunSource } from '../../../src/runtime/runs/run.ts'
 import type { Lease } from '../../../src/store/contract/store.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { InvariantError, UnavailableError } from '../../../src/core/errors.ts'
-import { Settler, type SettleEntry, type SettleAnswer } from '../../../src/runtime/settler.ts'
+import { Settler, type SettleEntry, type SettleAnswer } from '../../../src/runtime/leases/settler.ts'
 import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import type { Capabilities, SettleResult, Settlement } from '../../../src/store/contract/store.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
-import { Strays } from '../../../src/runtime/strays.ts'
+import { Strays } from '../../../src/runtime/claiming/strays.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import type { Capabilities, ClaimDue, ClaimReply, LeaseRef } from '../../../src/store/contract/store.ts'
 import { FaultyStore, VirtualClock, type Fault } from '../../../src/testing/index.ts'

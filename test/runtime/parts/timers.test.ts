@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HELD } from '../../../src/core/run.ts'
+import { HELD } from '../../../src/core/machines/run.ts'
 import { Deadlines } from '../../../src/runtime/runs/deadlines.ts'
 import { Holding } from '../../../src/runtime/runs/holding.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'

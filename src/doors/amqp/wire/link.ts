@@ -10,7 +10,7 @@
  */
 import type { ChannelModel } from 'amqplib'
 import { sleep, type Clock } from '../../../clock.ts'
-import { exponentialMs } from '../../../core/backoff.ts'
+import { exponentialMs } from '../../../core/machines/backoff.ts'
 import type { PunctualError } from '../../../core/errors.ts'
 import type { Random } from '../../../random.ts'
 import type { BridgeSide, Tell } from '../events.ts'

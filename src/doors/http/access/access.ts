@@ -7,9 +7,9 @@
  */
 import type { Clock } from '../../../clock.ts'
 import { assertNever } from '../../../core/errors.ts'
-import { HttpRefusal } from '../problem.ts'
-import type { HttpRequest } from '../request.ts'
-import type { Admission } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import type { HttpRequest } from '../wire/request.ts'
+import type { Admission } from '../table/route.ts'
 import { ANYBODY, LOCAL, type Caller, type Scope } from './caller.ts'
 import type { Signer } from './signing.ts'
 import { hashToken, type Tokens } from './tokens.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { parseList } from '../../../core/input/questions.ts'
 import type { Store, StoredMessage } from '../../../index.ts'
-import { listStored } from '../../../queue/inspection.ts'
+import { listStored } from '../../../queue/looking/inspection.ts'
 import { firstLine } from '../../shared/printable.ts'
 
 export type DeadGroup = {

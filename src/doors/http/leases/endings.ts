@@ -1,7 +1,7 @@
-/** How a worker elsewhere says that an attempt ended, in the words of `core/outcome`. */
+/** How a worker elsewhere says that an attempt ended, in the words of `core/machines/outcome`. */
 import { assertNever } from '../../../core/errors.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
-import type { Ending } from '../../../core/outcome.ts'
+import type { Ending } from '../../../core/machines/outcome.ts'
 import { CallError } from '../../shared/failure.ts'
 import { anything, duration, object, oneOf, optional, text, type Checked } from '../schema/schema.ts'
 

@@ -9,7 +9,7 @@
  */
 import { sleep, type Clock } from '../../../clock.ts'
 import type { Punctual, Stats } from '../../../index.ts'
-import { problemOf } from '../problem.ts'
+import { problemOf } from '../wire/problem.ts'
 
 const READ_MS = 1_000
 /** Counts by topic are a walk over all topics: less often. */

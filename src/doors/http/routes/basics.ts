@@ -1,6 +1,6 @@
 /** The server itself: is it well, who am I, what does it serve, who did what. */
 import { VERSION } from '../../../core/version.ts'
-import { defineRoute, json, NO_CONTENT, type HttpCall, type HttpReply } from '../route.ts'
+import { defineRoute, json, NO_CONTENT, type HttpCall, type HttpReply } from '../table/route.ts'
 import { flag, list, literal, number, object, optional, text, whole } from '../schema/schema.ts'
 import { mayUseQueue, type Caller } from '../access/caller.ts'
 import { AUDIT_ENTRY, SESSION } from './shapes.ts'

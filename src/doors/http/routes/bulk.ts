@@ -1,14 +1,14 @@
 /** Many at once: first a dry run that says how many and which, then the confirmed job. */
-import { MINUTE_MS } from '../../../core/figures.ts'
+import { MINUTE_MS } from '../../../core/metrics/figures.ts'
 import { BULK, BULK_ACTIONS, BULK_FILTER, checkBulk, fingerprintOf, type AskedBulk } from '../bulk/asked.ts'
 import { readDeadGroups } from '../bulk/dead-groups.ts'
 import { countMatches, sampleMatches, type MatchCount } from '../bulk/preview.ts'
-import { pageText } from '../message-json.ts'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import { pageText } from '../wire/message-json.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import { flag, list, number, object, oneOf, optional, text, whole } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
-import { checkTopics } from '../topics.ts'
+import { checkTopics } from '../access/topics.ts'
 import { MESSAGE } from './shapes.ts'
 
 const CONFIRM_MS = 5 * MINUTE_MS

@@ -1,9 +1,9 @@
 /** Pausing, resuming and limiting: a topic, or the whole queue. */
 import { checkTopic } from '../../../core/message.ts'
 import type { LimitOptions } from '../../../index.ts'
-import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import { ahead, duration, object, optional, text, whole } from '../schema/schema.ts'
-import { checkTopics } from '../topics.ts'
+import { checkTopics } from '../access/topics.ts'
 import { CONTROLS } from './shapes.ts'
 
 const QUEUE_PAUSE = '/v1/queues/{queue}/pause'

@@ -8,8 +8,8 @@ import { mayUseTopic } from '../access/caller.ts'
 import { endingOf, SETTLED_LEASE, type SettledLease } from '../leases/endings.ts'
 import { makeHandle, readHandle } from '../leases/handles.ts'
 import { WORKER_CONTROLS, type WorkerControl } from '../leases/remote-workers.ts'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, json, NO_CONTENT, type HttpCall, type HttpReply } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, json, NO_CONTENT, type HttpCall, type HttpReply } from '../table/route.ts'
 import {
   anything,
   duration,
@@ -24,7 +24,7 @@ import {
   type Checked,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
-import { checkTopics } from '../topics.ts'
+import { checkTopics } from '../access/topics.ts'
 
 const LEASE_MAX = 100
 const WAIT_MS_MAX = 60_000

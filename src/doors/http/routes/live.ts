@@ -1,7 +1,7 @@
 /** Server-sent events: what changes on a queue. */
 import { sleep } from '../../../clock.ts'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, type HttpReply, type ReplyStream } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, type HttpReply, type ReplyStream } from '../table/route.ts'
 import type { ServerParts } from '../parts.ts'
 import type { Served } from '../served.ts'
 

@@ -1,10 +1,10 @@
 /** The queue in numbers: now, ahead, and lately. Each question is put to the store at most once a second. */
-import { FIGURES_KEPT_MS, MINUTE_MS } from '../../../core/figures.ts'
+import { FIGURES_KEPT_MS, MINUTE_MS } from '../../../core/metrics/figures.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import type { ForecastOptions } from '../../../index.ts'
 import { CallError } from '../../shared/failure.ts'
 import { LATENESS_EDGES_MS, readFigures } from '../figures.ts'
-import { defineRoute, type HttpCall, type HttpReply } from '../route.ts'
+import { defineRoute, type HttpCall, type HttpReply } from '../table/route.ts'
 import {
   ahead,
   duration,
@@ -19,8 +19,8 @@ import {
   whole,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
-import { tagged } from '../tagged.ts'
-import { checkTopics } from '../topics.ts'
+import { tagged } from '../wire/tagged.ts'
+import { checkTopics } from '../access/topics.ts'
 import { CONTROL, ENDED_TOTALS, LATENESS, OVERDUE, STATS, WORKER } from './shapes.ts'
 
 const KEPT_MS = 1_000

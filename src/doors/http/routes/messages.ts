@@ -1,10 +1,10 @@
 /** Looking at messages, and changing one of them. */
 import { parseList } from '../../../core/input/questions.ts'
 import { checkId } from '../../../core/message.ts'
-import { listStored } from '../../../queue/inspection.ts'
-import { detailText, pageText, PAYLOAD_MODES } from '../message-json.ts'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import { listStored } from '../../../queue/looking/inspection.ts'
+import { detailText, pageText, PAYLOAD_MODES } from '../wire/message-json.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import {
   anything,
   duration,
@@ -17,8 +17,8 @@ import {
   text,
   whole,
 } from '../schema/schema.ts'
-import { tagged } from '../tagged.ts'
-import { checkTopicOf, checkTopics } from '../topics.ts'
+import { tagged } from '../wire/tagged.ts'
+import { checkTopicOf, checkTopics } from '../access/topics.ts'
 import { MESSAGE_DETAIL, MESSAGE_PAGE, resultOf, SEARCH_FIELDS } from './shapes.ts'
 
 const ONE = '/v1/queues/{queue}/messages/{id}'

@@ -5,8 +5,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, type HttpCall, type HttpReply, type HttpRoute } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, type HttpCall, type HttpReply, type HttpRoute } from '../table/route.ts'
 
 const FOLDER = new URL('../dashboard/', import.meta.url)
 const PAGE = 'index.html'

@@ -1,7 +1,7 @@
 /** What recurs: schedules by name. */
 import type { FoundSchedule, ScheduleSpec } from '../../../index.ts'
-import { HttpRefusal } from '../problem.ts'
-import { defineRoute, json, type HttpCall, type HttpReply } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import {
   anything,
   duration,

@@ -1,7 +1,7 @@
 /** The shell for hosts that speak `Request -> Response`: Hono, Next, Bun, Deno. */
-import { HttpRefusal } from '../problem.ts'
-import type { HttpRequest } from '../request.ts'
-import type { HttpReply } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import type { HttpRequest } from '../wire/request.ts'
+import type { HttpReply } from '../table/route.ts'
 import { SAFE_HEADERS } from './node.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>

@@ -5,9 +5,9 @@
  * again.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpRefusal } from '../problem.ts'
-import type { HttpRequest } from '../request.ts'
-import type { HttpReply, ReplyStream } from '../route.ts'
+import { HttpRefusal } from '../wire/problem.ts'
+import type { HttpRequest } from '../wire/request.ts'
+import type { HttpReply, ReplyStream } from '../table/route.ts'
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
 

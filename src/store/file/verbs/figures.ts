@@ -8,7 +8,7 @@ import {
   addCounts,
   type EndedCounts,
   type LatenessCounts,
-} from '../../../core/figures.ts'
+} from '../../../core/metrics/figures.ts'
 import type { FiguresPage, FiguresQuery, MinuteFigures, TopicFigures } from '../../contract/store.ts'
 import { parseCursor } from './cursor.ts'
 import type { Scene, View } from './scene.ts'

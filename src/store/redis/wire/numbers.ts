@@ -1,6 +1,6 @@
 /** Counts, figures and workers: what their scripts are asked and answer. */
 import { decodeCursor, encodeCursor } from '../../../core/encoding/cursor.ts'
-import { FIGURES_KEPT_MS, FIGURE_TOPICS_MAX, MINUTE_MS } from '../../../core/figures.ts'
+import { FIGURES_KEPT_MS, FIGURE_TOPICS_MAX, MINUTE_MS } from '../../../core/metrics/figures.ts'
 import type {
   Counts,
   FiguresPage,

@@ -1,0 +1,50 @@
+/** What people do to a whole topic, or to the whole queue: pause, resume, limit. */
+import type { Clock } from '../../clock.ts'
+import { WHOLE_QUEUE } from '../../core/controls.ts'
+import {
+  parseControlled,
+  parseLimit,
+  parsePause,
+  parseResume,
+  type LimitOptions,
+  type PauseOptions,
+  type ResumeOptions,
+} from '../../core/input/limits.ts'
+import type { TopicSchemas } from '../../core/input/schema.ts'
+import { checkTopic } from '../../core/message.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { resume } from './controls.ts'
+import type { TopicName } from '../topics.ts'
+
+export class Steering<T extends object, S extends TopicSchemas> {
+  readonly #open: () => Promise<Store>
+  readonly #clock: Clock
+
+  constructor(open: () => Promise<Store>, clock: Clock) {
+    this.#open = open
+    this.#clock = clock
+  }
+
+  /** From now on no process starts a message of this topic; without one, of any. What runs goes on. */
+  async pause(topic?: TopicName<T, S>, options?: PauseOptions): Promise<void> {
+    const name = parseControlled(topic) ?? WHOLE_QUEUE
+    const until = parsePause(options, this.#clock.now())
+    await (
+      await this.#open()
+    ).control({ kind: 'pause', topic: name, ...(until === undefined ? {} : { until }) })
+  }
+
+  /** Ends the pause of this topic, or without one that of the whole queue; a topic's own pause then still holds. */
+  async resume(topic?: TopicName<T, S>, options?: ResumeOptions): Promise<void> {
+    const name = parseControlled(topic)
+    const overMs = parseResume(options)
+    await resume(await this.#open(), name, overMs, this.#clock.now())
+  }
+
+  /** How fast messages of this topic may start, and how many may run, over all processes; null takes the limit back. */
+  async limit(topic: TopicName<T, S>, to: LimitOptions | null): Promise<void> {
+    const name = checkTopic(topic)
+    const parsed = parseLimit(to)
+    await (await this.#open()).control({ kind: 'limit', topic: name, limit: parsed })
+  }
+}

@@ -1,0 +1,121 @@
+/** What an operator should know: what the engine finds about itself, and what stands still in this queue. */
+import { describe } from '../../core/errors.ts'
+import { DAY_MS, formatDuration } from '../../core/input/duration.ts'
+import { warning, worstFirst } from '../../store/contract/findings.ts'
+import type { Finding, Store } from '../../store/contract/store.ts'
+import { limitsOf, nameOfControl, pauseOf, readControls, type ControlsInForce } from '../changing/controls.ts'
+import { countDueBefore } from './forecast.ts'
+import { OverdueTopics, type OverdueTopic } from './overdue.ts'
+import { allTopics } from './stats.ts'
+import { readWorkers } from './workers.ts'
+
+/** Beyond what P9 allows even when many workers die in the same moment. */
+const PROBLEM_AFTER_MS = 60_000
+/** So many topics are told by name, each with a count of its own. */
+const TOLD_MAX = 10
+
+/** Worst first. */
+export async function examine(store: Store, now: number): Promise<Finding[]> {
+  const controls = await readControls(store)
+  return worstFirst([
+    ...(await examineOverdue(store, controls, now)),
+    ...(await examinePauses(store, controls, now)),
+    ...(await store.doctor()),
+  ])
+}
+
+/** Somebody paused it on purpose, and may have forgotten it. */
+async function examinePauses(store: Store, { all }: ControlsInForce, now: number): Promise<Finding[]> {
+  const paused = all.filter((control) => control.paused !== undefined)
+  const told = paused.slice(0, TOLD_MAX).map(async (control): Promise<Finding> => {
+    const due = await countDueBefore(store, control.topic, now)
+    const until = control.paused?.until
+    const end = until === undefined ? 'until somebody resumes it' : `for another ${coarse(until - now)}`
+    const count = `: ${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due`
+    const call = control.topic === undefined ? '"punctual resume"' : '"punctual resume TOPIC"'
+    return warning(
+      `${nameOfControl(control)} is paused ${end}${count}`,
+      `${call} lets it go on, with "--over 10m" spread over that time`,
+    )
+  })
+  const rest = paused.length - TOLD_MAX
+  if (rest <= 0) return Promise.all(told)
+  return [
+    ...(await Promise.all(told)),
+    warning(`${rest} more topics are paused`, '"punctual stats" names them'),
+  ]
+}
+
+async function examineOverdue(store: Store, controls: ControlsInForce, now: number): Promise<Finding[]> {
+  const gathered = new OverdueTopics(now)
+  for await (const page of allTopics(store)) {
+    for (const [topic, counts] of Object.entries(page.topics))
+      if (pauseOf(controls, topic) === undefined) gathered.look(topic, counts)
+  }
+  const overdue = await gathered.sorted(() => readWorkers(store))
+  if (overdue.length === 0) return []
+  const told = await Promise.all(
+    overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, controls, topic, now)),
+  )
+  const [next] = overdue.slice(TOLD_MAX)
+  if (next === undefined) return told
+  const rest = overdue.length - TOLD_MAX
+  const what = `${rest} more topic${rest === 1 ? ' is' : 's are'} overdue, the oldest message by ${coarse(now - next.oldestDueAt)}`
+  return [
+    ...told,
+    { level: levelOf(next.oldestDueAt, now), what, remedy: '"punctual stats --json" names them' },
+  ]
+}
+
+async function findingOf(
+  store: Store,
+  controls: ControlsInForce,
+  { topic, oldestDueAt, workers }: OverdueTopic,
+  now: number,
+): Promise<Finding> {
+  const due = await countDueBefore(store, topic, now)
+  const name = `topic ${describe(topic)}`
+  const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
+  const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
+  const level = levelOf(oldestDueAt, now)
+  if (limitsOf(controls, topic).length > 0) {
+    return {
+      level,
+      what: `${start}, and it has a limit`,
+      remedy:
+        'more comes due than its limit lets start: look at "punctual stats", raise it with "punctual limit"',
+    }
+  }
+  if (workers === undefined) {
+    return { level, what: start, remedy: 'look whether a worker that handles it runs and has slots left' }
+  }
+  if (workers === 0) {
+    return {
+      level,
+      what: `${start}, and no living worker handles it`,
+      remedy: 'start a worker with a handler for it; if the topic is misspelt, purge its messages',
+    }
+  }
+  return {
+    level,
+    what: `${start}, and ${plural(workers, 'living worker')} handle${workers === 1 ? 's' : ''} it`,
+    remedy:
+      'its handlers take too long or too few run at once: look at "punctual workers" and at concurrency',
+  }
+}
+
+function levelOf(dueAt: number, now: number): Finding['level'] {
+  return now - dueAt >= PROBLEM_AFTER_MS ? 'problem' : 'warning'
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+const UNITS_MS = [DAY_MS, DAY_MS / 24, 60_000, 1_000]
+
+/** Two days and more in days, two hours and more in hours, and so on. */
+function coarse(ms: number): string {
+  const unitMs = UNITS_MS.find((size) => ms >= 2 * size) ?? 1_000
+  return formatDuration(Math.floor(ms / unitMs) * unitMs)
+}

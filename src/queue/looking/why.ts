@@ -1,0 +1,167 @@
+/** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
+import { assertNever } from '../../core/errors.ts'
+import type { RememberedOutcome } from '../../core/message.ts'
+import type { Store, StoredMessage } from '../../store/contract/store.ts'
+import {
+  limitsOf,
+  pauseOf,
+  readControls,
+  type ControlsInForce,
+  type FoundControl,
+} from '../changing/controls.ts'
+import { countDueBefore } from './forecast.ts'
+import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
+
+/** Newer versions may know more kinds: give a `switch` a default. */
+export type Why =
+  /** Never produced here, or completed, cancelled or purged. */
+  | { readonly kind: 'unknown'; readonly id: string }
+  | (WhyAbout & {
+      readonly kind: 'not-due'
+      /** So that it would not start if it were due. */
+      readonly paused?: WhyPaused
+      readonly handlers?: TopicHandlers
+    })
+  /** Its last attempt failed; the next one is due at `dueAt`. */
+  | (WhyAbout & {
+      readonly kind: 'retry'
+      readonly error: string
+      readonly lapses: number
+      readonly paused?: WhyPaused
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and its topic or the whole queue is paused. */
+  | (WhyAbout & WhyPaused & { readonly kind: 'paused'; readonly handlers?: TopicHandlers })
+  /** It is due, and the limit of its topic, or of the whole queue, lets no more start now, or so many at a time. */
+  | (WhyAbout & {
+      readonly kind: 'limited'
+      readonly limits: readonly FoundControl[]
+      /** How many of its topic run, over all processes. */
+      readonly running: number
+      readonly before: number
+      readonly isExact: boolean
+      readonly handlers?: TopicHandlers
+    })
+  /** It is due, and no living worker handles its topic. */
+  | (WhyAbout & { readonly kind: 'no-worker'; readonly livingWorkers: number })
+  /** It is due, and others of its topic that are due before it still wait. */
+  | (WhyAbout & {
+      readonly kind: 'in-line'
+      readonly before: number
+      readonly isExact: boolean
+      readonly handlers?: TopicHandlers
+    })
+  /** Since when: epoch milliseconds. */
+  | (WhyAbout & WhyBy & { readonly kind: 'running'; readonly since: number; readonly leaseEndsAt: number })
+  /** Its lease ended without an answer of its worker: another worker takes it over. */
+  | (WhyAbout &
+      WhyBy & { readonly kind: 'lapsed'; readonly leaseEndedAt: number; readonly livingWorkers: number })
+  /** It is done, and its id is remembered until then. */
+  | (WhyAbout & {
+      readonly kind: 'completed'
+      readonly outcome: RememberedOutcome
+      readonly rememberedUntil: number
+    })
+  | (WhyAbout & {
+      readonly kind: 'dead'
+      readonly reason: string
+      readonly error: string
+      readonly diedAt: number
+    })
+
+export type WhyAbout = {
+  readonly id: string
+  readonly topic: string
+  /** Epoch milliseconds. */
+  readonly dueAt: number
+  /** Attempts so far, with the one that runs. */
+  readonly attempt: number
+}
+
+/** Its topic is paused, or the whole queue (`isWholeQueue`). */
+export type WhyPaused = {
+  readonly isWholeQueue: boolean
+  /** Epoch milliseconds; absent until somebody resumes it. */
+  readonly until?: number
+}
+
+/** Who has it; `worker` unless it has been gone for an hour. */
+export type WhyBy = { readonly owner: string; readonly worker?: FoundWorker }
+
+/** The living workers that handle the topic, and what they ran when they last told. */
+export type TopicHandlers = { readonly workers: number; readonly running: number; readonly slots: number }
+
+export async function readWhy(store: Store, id: string, now: number): Promise<Why> {
+  const [found] = (await store.inspect({ ids: [id] })).items
+  if (found === undefined) return { kind: 'unknown', id }
+  const { topic, dueAt, attempt, state, error, reason, until } = found
+  const about: WhyAbout = { id, topic, dueAt, attempt }
+  switch (state) {
+    case 'dead':
+      return { kind: 'dead', ...about, reason, error, diedAt: until }
+    case 'completed':
+      return { kind: 'completed', ...about, outcome: found.outcome ?? 'completed', rememberedUntil: until }
+    case 'running':
+      return whyRunning(store, about, found, now)
+    case 'delayed':
+      return whyDelayed(store, about, found)
+    case 'ready':
+      return whyReady(store, about)
+    default:
+      return assertNever(state)
+  }
+}
+
+async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {
+  const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
+  const paused = whyPaused(controls, about.topic)
+  const more = {
+    ...(paused === undefined ? {} : { paused }),
+    ...summary(handlersOf(about.topic, workers)),
+  }
+  if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...more }
+  return { kind: 'retry', ...about, error, lapses, ...more }
+}
+
+function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefined {
+  const stopped = pauseOf(controls, topic)
+  return stopped && { isWholeQueue: stopped.topic === undefined, ...stopped.paused }
+}
+
+async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
+  const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
+  const handlers = handlersOf(about.topic, workers)
+  const paused = whyPaused(controls, about.topic)
+  if (paused !== undefined) return { kind: 'paused', ...about, ...paused, ...summary(handlers) }
+  if (handlers?.length === 0) {
+    return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
+  }
+  const { count, isExact } = await countDueBefore(store, about.topic, about.dueAt)
+  const inLine = { ...about, before: count, isExact, ...summary(handlers) }
+  const limits = limitsOf(controls, about.topic)
+  if (limits.length === 0) return { kind: 'in-line', ...inLine }
+  const { topics } = await store.countTopics({ topics: [about.topic] })
+  const running = new Map(Object.entries(topics)).get(about.topic)?.running ?? 0
+  return { kind: 'limited', ...inLine, limits, running }
+}
+
+async function whyRunning(
+  store: Store,
+  about: WhyAbout,
+  { owner, leasedAt, until }: StoredMessage,
+  now: number,
+): Promise<Why> {
+  const workers = await readWorkers(store)
+  const worker = workers.find((candidate) => candidate.owner === owner)
+  const by = { owner, ...(worker === undefined ? {} : { worker }) }
+  if (until <= now)
+    return { kind: 'lapsed', ...about, ...by, leaseEndedAt: until, livingWorkers: living(workers).length }
+  return { kind: 'running', ...about, ...by, since: leasedAt, leaseEndsAt: until }
+}
+
+function summary(handlers: readonly FoundWorker[] | undefined): { handlers?: TopicHandlers } {
+  if (handlers === undefined) return {}
+  const sum = (of: 'running' | 'slots'): number =>
+    handlers.reduce((total, { facts }) => total + (facts?.[of] ?? 0), 0)
+  return { handlers: { workers: handlers.length, running: sum('running'), slots: sum('slots') } }
+}

@@ -1,0 +1,268 @@
+/**
+ * Schedules as users hold them. Each is one message of our own at the store; a worker fires its occurrences
+ * (`runtime/schedules`). Every change here is made on what was read: if a worker or another process changed the schedule
+ * meanwhile, it is read again. A change seizes the schedule, so that a worker that is just deciding by the old one
+ * stores nothing.
+ */
+import { SCHEDULES_TOPIC } from '../../core/control.ts'
+import { InvariantError } from '../../core/errors.ts'
+import { parseInteger } from '../../core/input/checks.ts'
+import { parseList } from '../../core/input/questions.ts'
+import { recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
+import {
+  checkScheduleName,
+  decodeSchedule,
+  encodeSchedule,
+  NEW_PROGRESS,
+  occurrenceId,
+  parseSpec,
+  scheduleId,
+  scheduleName,
+  type SchedulePlan,
+  type ScheduleProgress,
+  type ScheduleSpec,
+  type StoredSchedule,
+} from '../../core/recurrence/spec.ts'
+import type { NewMessage, Store } from '../../store/contract/store.ts'
+import { checkedMessage } from '../draft.ts'
+import { describeSchedule, type FoundSchedule, type SchedulePage } from './found-schedule.ts'
+import { list } from '../looking/inspection.ts'
+import type { Settings } from '../settings.ts'
+import type { PayloadIn, TopicName } from '../topics.ts'
+
+export type SetResult = 'created' | 'changed' | 'unchanged'
+
+/** So many changes of others in a row are no chance. */
+const TRIES_MAX = 100
+const OCCURRENCES_MAX = 10_000
+const NEXT_DEFAULT = 10
+
+type ReadSchedule = StoredSchedule & {
+  /** As it is stored. */
+  readonly body: string
+}
+
+export class Schedules<T extends object, S extends object> {
+  readonly #settings: Settings
+  readonly #open: () => Promise<Store>
+
+  constructor(settings: Settings, open: () => Promise<Store>) {
+    this.#settings = settings
+    this.#open = open
+  }
+
+  /**
+   * Makes a schedule, or changes it. The same again has no effect, so that every process may say it when it starts.
+   * What falls due within the next 90 seconds is already placed, and stays as it was.
+   */
+  async set<K extends TopicName<T, S>>(
+    name: string,
+    spec: { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic>> }[K],
+  ): Promise<SetResult> {
+    const checked = checkScheduleName(name)
+    const plan = await this.#parse(spec)
+    const result = await this.#change(checked, (found) => {
+      if (found === undefined || found.progress.isRemoved === true)
+        return { plan, progress: { ...NEW_PROGRESS, ...untilOf(found) } }
+      return isSame(plan, found.plan) ? undefined : { plan, progress: this.#edited(plan, found) }
+    })
+    if (result.before === undefined || result.before.progress.isRemoved === true) return 'created'
+    return result.isChanged ? 'changed' : 'unchanged'
+  }
+
+  /** One page of them. */
+  async list(options: { limit?: number; cursor?: string } = {}): Promise<SchedulePage> {
+    const now = this.#settings.clock.now()
+    const parsed = parseList({ ...options }, now)
+    const page = await list(await this.#open(), { ...parsed, search: { topic: SCHEDULES_TOPIC } })
+    const items: FoundSchedule[] = []
+    for (const { id, payload, dueAt } of page.items) {
+      const schedule = decodeSchedule(payload)
+      if (schedule === undefined || schedule.progress.isRemoved === true) continue
+      items.push(describeSchedule(scheduleName(id), schedule, { now, changedAt: dueAt }))
+    }
+    const { cursor, missing } = page
+    return {
+      items,
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(missing === undefined ? {} : { missing }),
+    }
+  }
+
+  async get(name: string): Promise<FoundSchedule | undefined> {
+    const checked = checkScheduleName(name)
+    const found = await this.#read(await this.#open(), checked)
+    const now = this.#settings.clock.now()
+    if (found === undefined || found.progress.isRemoved === true) return undefined
+    return describeSchedule(checked, found, { now, changedAt: now })
+  }
+
+  /** Ends it. Occurrences that wait for their moment are withdrawn. */
+  async remove(name: string): Promise<'removed' | 'missing'> {
+    const checked = checkScheduleName(name)
+    const { before, isChanged } = await this.#change(checked, (found) =>
+      found === undefined || found.progress.isRemoved === true
+        ? undefined
+        : { plan: found.plan, progress: { ...found.progress, isRemoved: true } },
+    )
+    if (before === undefined || !isChanged) return 'missing'
+    await this.#withdraw(checked, before)
+    return 'removed'
+  }
+
+  /** Until it is resumed, its occurrences are skipped and counted. Those that wait for their moment are withdrawn. */
+  async pause(name: string): Promise<'paused' | 'missing'> {
+    const checked = checkScheduleName(name)
+    // Counted before they are withdrawn: if we die in between, they were counted and not silently missed.
+    const { before, isChanged } = await this.#change(checked, (found) =>
+      found === undefined || found.progress.isRemoved === true || found.progress.isPaused
+        ? undefined
+        : { plan: found.plan, progress: paused(found.progress, this.#placed(found).length) },
+    )
+    if (before === undefined || before.progress.isRemoved === true) return 'missing'
+    if (!isChanged) return 'paused'
+    const kept = this.#placed(before).length - (await this.#withdraw(checked, before))
+    if (kept > 0)
+      await this.#change(checked, (found) =>
+        found === undefined
+          ? undefined
+          : {
+              plan: found.plan,
+              progress: {
+                ...found.progress,
+                skipped: found.progress.skipped - kept,
+                fired: found.progress.fired + kept,
+              },
+            },
+      )
+    return 'paused'
+  }
+
+  async resume(name: string): Promise<'resumed' | 'missing'> {
+    const { before } = await this.#change(checkScheduleName(name), (found) =>
+      found === undefined || found.progress.isRemoved === true || !found.progress.isPaused
+        ? undefined
+        : { plan: found.plan, progress: { ...found.progress, isPaused: false, change: 'resumed' } },
+    )
+    return before === undefined || before.progress.isRemoved === true ? 'missing' : 'resumed'
+  }
+
+  /** When a schedule would fire from now on, whether it exists or not: epoch milliseconds, by this machine's clock. */
+  async nextOccurrences<K extends TopicName<T, S>>(
+    which: string | { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic>> }[K],
+    count: number = NEXT_DEFAULT,
+  ): Promise<number[]> {
+    const max = parseInteger(count, 'count', { min: 1, max: OCCURRENCES_MAX })
+    const now = this.#settings.clock.now()
+    if (typeof which !== 'string') {
+      const plan = await this.#parse(which)
+      return recurrenceOf(plan, NEW_PROGRESS, now).between(now, Infinity, Math.min(max, plan.times ?? max))
+    }
+    const found = await this.#read(await this.#open(), checkScheduleName(which))
+    if (found === undefined || found.progress.isRemoved === true) return []
+    const { plan, progress } = found
+    const left = (plan.times ?? Infinity) - progress.fired
+    return recurrenceOf(plan, progress, now).between(now, Infinity, Math.min(max, left))
+  }
+
+  async #parse(spec: unknown): Promise<SchedulePlan> {
+    const parsed = parseSpec(spec, this.#settings.clock.now())
+    const { topic, payload } = spec as { topic?: unknown; payload?: unknown }
+    return { ...(await checkedMessage(this.#settings, topic, payload)), ...parsed }
+  }
+
+  /** With another rhythm it begins anew at the store's now; what the old one still owed is skipped, and counted. */
+  #edited(plan: SchedulePlan, { plan: old, progress }: StoredSchedule): ScheduleProgress {
+    if (isSame(rhythmOf(plan), rhythmOf(old))) return progress
+    const { anchorAt: _, ...rest } = progress
+    const now = Math.floor(this.#settings.clock.now())
+    const { until = now } = progress
+    const { count } = recurrenceOf(old, progress, now).countBetween(
+      until,
+      Math.max(until, now),
+      OCCURRENCES_MAX,
+    )
+    return { ...rest, skipped: progress.skipped + count, change: 'set' }
+  }
+
+  /** Reads, decides, and stores if nobody was faster. `decide` answers undefined to leave it as it is. */
+  async #change(
+    name: string,
+    decide: (found: StoredSchedule | undefined) => StoredSchedule | undefined,
+  ): Promise<{ readonly before: StoredSchedule | undefined; readonly isChanged: boolean }> {
+    const store = await this.#open()
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const before = await this.#read(store, name)
+      const after = decide(before)
+      if (after === undefined) return { before, isChanged: false }
+      const body = encodeSchedule(after)
+      const how = before === undefined ? ({ ifExists: 'keep' } as const) : seizing(before.body)
+      const when = removalMoment(after) ?? { delayMs: 0 }
+      const message = {
+        id: scheduleId(name),
+        topic: SCHEDULES_TOPIC,
+        body,
+        meta: '',
+        priority: 0,
+        when,
+      } as const
+      const [result] = await store.put([{ ...message, ...how }])
+      if (result === 'stored' || result === 'replaced') return { before, isChanged: true }
+    }
+    throw new InvariantError(`the schedule "${name}" was changed by others ${TRIES_MAX} times in a row`)
+  }
+
+  async #read(store: Store, name: string): Promise<ReadSchedule | undefined> {
+    const [found] = (await store.inspect({ ids: [scheduleId(name)] })).items
+    if (found === undefined) return undefined
+    const schedule = decodeSchedule(JSON.parse(found.body))
+    if (schedule === undefined)
+      throw new InvariantError(`the schedule "${name}" was stored by another version of punctual`)
+    return { ...schedule, body: found.body }
+  }
+
+  /** Occurrences that were placed, and have not come due by this machine's clock. */
+  #placed({ plan, progress }: StoredSchedule): number[] {
+    const now = this.#settings.clock.now()
+    const { until = now } = progress
+    if (progress.isPaused || plan.overlap === 'skip') return []
+    return recurrenceOf(plan, progress, now).between(Math.max(now, until - REACH_MS), until, IDS_MAX)
+  }
+
+  async #withdraw(name: string, schedule: StoredSchedule): Promise<number> {
+    const ids = this.#placed(schedule).map((at) => occurrenceId(name, at))
+    if (ids.length === 0) return 0
+    const results = await (await this.#open()).remove(ids, 'waiting')
+    return results.filter((result) => result === 'removed').length
+  }
+}
+
+/** One look places no more than so many. */
+const IDS_MAX = 200
+
+function seizing(ifBody: string): Pick<NewMessage, 'ifExists' | 'ifBody'> {
+  return { ifExists: 'seize', ifBody }
+}
+
+/** What was removed is forgotten when all that it placed is over: until then it keeps others from placing it again. */
+function removalMoment({ progress }: StoredSchedule): { at: number } | undefined {
+  return progress.isRemoved === true && progress.until !== undefined ? { at: progress.until + 1 } : undefined
+}
+
+function untilOf(found: StoredSchedule | undefined): Pick<ScheduleProgress, 'until'> {
+  return found?.progress.until === undefined ? {} : { until: found.progress.until }
+}
+
+function paused(progress: ScheduleProgress, placed: number): ScheduleProgress {
+  const { fired, skipped } = progress
+  return { ...progress, isPaused: true, skipped: skipped + placed, fired: fired - placed }
+}
+
+function rhythmOf({ rhythm, startAt, endAt }: SchedulePlan): unknown {
+  return { rhythm, startAt, endAt }
+}
+
+/** Both were made by the same code, with their parts in the same order. */
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}

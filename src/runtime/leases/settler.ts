@@ -1,0 +1,207 @@
+/**
+ * Tells the store how attempts ended, in batches: whatever ends in one turn of the event loop is one call. On stores
+ * where a call costs something, a few settlements wait for more, but not for long.
+ *
+ * A settlement that fails is tried again, with growing pauses, for as long as the worker lives: the fence makes a late
+ * answer harmless, and one that still counts saves a repetition. It is never taken for a failure of the handler. While
+ * an outage keeps settlements here, the dispatcher fetches nothing new. A failure that is no outage is the fault of one
+ * entry: then each goes alone, what fails keeps nobody else from being heard, and is given up after a while.
+ *
+ * If we die here: the lease lapses, and the reaper of another process decides.
+ */
+import { setMaxListeners } from 'node:events'
+import { sleep, type Clock, type Timer } from '../../clock.ts'
+import { exponentialMs, type Exponential } from '../../core/machines/backoff.ts'
+import { assertNever, isUnavailable } from '../../core/errors.ts'
+import type { Outcome } from '../../core/machines/outcome.ts'
+import { cutBatches, type BatchLimits } from '../../core/turn.ts'
+import type { Random } from '../../random.ts'
+import { entriesOfSettlement, sizeOfSettlement } from '../../store/contract/sizes.ts'
+import type { LeaseRef, SettleResult, Settlement, Store } from '../../store/contract/store.ts'
+
+const PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 2_000, jitter: 0.3 }
+/** Fewer than this wait for more, for so long. */
+const GATHER_COUNT = 50
+const GATHER_MS = 5
+
+/** `gave up`: the store did not answer in time. `maybe`: lost, but an earlier try may have been what settled it. */
+export type SettleAnswer = SettleResult | 'maybe' | 'gave up'
+
+/** One settlement on its way. */
+export interface SettleEntry {
+  readonly settlement: Settlement
+  tries: number
+  /** Monotonic: from when on it is no longer worth trying, unless the store is away. */
+  givesUpAt(): number
+  /** A promise where more has to be asked. Never rejects. */
+  answered(answer: SettleAnswer): void | Promise<void>
+}
+
+export type SettlerParts = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly store: Store
+  readonly onFailure: (error: unknown) => void
+  /** Everything that was stuck has been answered. */
+  readonly onRecovered: () => void
+}
+
+export class Settler {
+  readonly #parts: SettlerParts
+  readonly #limits: BatchLimits<SettleEntry>
+  readonly #gatherMs: number
+  readonly #ending = new AbortController()
+  #waiting: SettleEntry[] = []
+  #isTurnPlanned = false
+  #timer: Timer | undefined
+  readonly #underWay = new Set<Promise<void>>()
+  #stuck = 0
+
+  constructor(parts: SettlerParts) {
+    this.#parts = parts
+    const { batchMax, batchBytesMax, leadMs } = parts.store.capabilities
+    this.#limits = {
+      entriesMax: batchMax,
+      bytesMax: batchBytesMax,
+      sizeOf: ({ settlement }) => sizeOfSettlement(settlement),
+      entriesOf: ({ settlement }) => entriesOfSettlement(settlement),
+    }
+    this.#gatherMs = leadMs > 0 ? GATHER_MS : 0
+    // As many batches may be waiting for their next try as there are handlers; Node warns of a leak from eleven on.
+    setMaxListeners(0, this.#ending.signal)
+  }
+
+  /** Whether an outage keeps settlements here that still matter. */
+  get isStuck(): boolean {
+    return this.#stuck > 0
+  }
+
+  add(entry: SettleEntry): void {
+    this.#waiting.push(entry)
+    if (this.#isTurnPlanned) return
+    this.#isTurnPlanned = true
+    // After everything that this turn still has to say, but before the event loop goes on.
+    process.nextTick(() => this.#endTurn())
+  }
+
+  /** Sends what waits for more. */
+  flush(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    const entries = this.#waiting
+    if (entries.length === 0) return
+    this.#waiting = []
+    for (const batch of cutBatches(entries, this.#limits)) this.#track(this.#send(batch))
+  }
+
+  /** Resolves when everything added so far was answered or given up. */
+  async drain(): Promise<void> {
+    this.flush()
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+  }
+
+  /** Gives up what is still unanswered. */
+  end(): void {
+    this.#ending.abort()
+    this.flush()
+  }
+
+  #endTurn(): void {
+    this.#isTurnPlanned = false
+    const { length } = this.#waiting
+    if (length >= GATHER_COUNT || this.#gatherMs === 0) this.flush()
+    else if (length > 0)
+      this.#timer ??= this.#parts.clock.schedule(this.#gatherMs, () => {
+        this.#timer = undefined
+        this.flush()
+      })
+  }
+
+  #track(sending: Promise<void>): void {
+    this.#underWay.add(sending)
+    void sending.finally(() => this.#underWay.delete(sending))
+  }
+
+  /** Never rejects. */
+  async #send(batch: readonly SettleEntry[]): Promise<void> {
+    let left = batch
+    let isStuck = false
+    for (let failures = 0; left.length > 0;) {
+      try {
+        const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
+        for (const [i, entry] of left.entries()) {
+          const asking = entry.answered(answerFor(entry, results[i] ?? 'lost'))
+          if (asking !== undefined) this.#track(asking)
+        }
+        left = []
+      } catch (error) {
+        failures += 1
+        this.#parts.onFailure(error)
+        const isOutage = isUnavailable(error)
+        left = this.#retryable(left, isOutage)
+        if (isOutage) {
+          if (!isStuck) this.#stuck += 1
+          isStuck = true
+        } else if (left.length > 1) {
+          for (const entry of left) this.#track(this.#send([entry]))
+          break
+        }
+        const pauseMs = exponentialMs(PAUSE, failures, this.#parts.random.next())
+        if (left.length > 0) await sleep(this.#parts.clock, pauseMs, this.#ending.signal)
+      }
+    }
+    if (!isStuck) return
+    this.#stuck -= 1
+    if (this.#stuck === 0) this.#parts.onRecovered()
+  }
+
+  /** What is worth another try; the rest hears that we gave up. */
+  #retryable(batch: readonly SettleEntry[], isOutage: boolean): readonly SettleEntry[] {
+    const now = this.#parts.clock.monotonic()
+    return batch.filter((entry) => {
+      entry.tries += 1
+      const isWorthIt = !this.#ending.signal.aborted && (isOutage || now < entry.givesUpAt())
+      if (!isWorthIt) void entry.answered('gave up')
+      return isWorthIt
+    })
+  }
+}
+
+function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
+  return result === 'lost' && entry.tries > 0 ? 'maybe' : result
+}
+
+/** `carried`: what the store keeps with it, where an ack or an `again` has any. Spreads are slow: nearly all are plain acks. */
+export function settlementFor(
+  { id, token, topic }: LeaseRef,
+  outcome: Outcome,
+  carried?: Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content'>,
+): Settlement {
+  switch (outcome.kind) {
+    case 'ack':
+      if (isPlain(outcome) && carried === undefined) return { kind: 'ack', id, token, topic }
+      return {
+        ...outcome,
+        id,
+        token,
+        topic,
+        ...(carried?.followUps === undefined ? {} : { followUps: carried.followUps }),
+      }
+    case 'skip':
+      return { ...outcome, kind: 'ack', id, token, topic }
+    case 'again':
+      return { kind: 'again', id, token, topic, when: outcome.when, ...carried }
+    case 'release':
+      return { kind: 'release', id, token, topic }
+    case 'retry':
+    case 'lapse':
+    case 'dead':
+      return { ...outcome, id, token, topic }
+    default:
+      return assertNever(outcome)
+  }
+}
+
+function isPlain({ remember, isOwnWord }: Extract<Outcome, { kind: 'ack' }>): boolean {
+  return remember === undefined && isOwnWord === undefined
+}

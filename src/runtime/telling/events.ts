@@ -1,0 +1,89 @@
+/** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
+import { isControl } from '../../core/control.ts'
+import type { Logger } from '../../core/log.ts'
+
+type About = { readonly id: string; readonly topic: string; readonly attempt: number }
+
+export type QueueEvents = {
+  /** Done, and the store knows it. */
+  completed: About & { readonly latenessMs: number; readonly durationMs: number }
+  /** An attempt failed; `retrying` or `dead` follows once the store knows what is next. */
+  failed: About & { readonly error: unknown }
+  retrying: About & { readonly delayMs: number; readonly error: string }
+  /** The handler threw `Snooze`: it is due again then. */
+  snoozed: About & { readonly delayMs: number }
+  /** Not started within its ttl, and `ifExpired` is `skip`: completed without having run. */
+  skipped: About & { readonly latenessMs: number }
+  dead: About & { readonly reason: string; readonly error: string }
+  /** It was taken back while it ran, by `cancel(id, { running: true })`. */
+  cancelled: About
+  /** Started later than `lateAfter` allows. */
+  late: About & { readonly latenessMs: number }
+  /**
+   * The lease went to somebody else, or may have. `maybeSettled`: an answer of the store was lost on the way, so
+   * this may also mean that the message was settled as it should.
+   */
+  lost: About & { readonly maybeSettled: boolean }
+  /**
+   * A topic was paused, by whichever process, or is found paused at the start; without a topic, the whole queue. `until`: epoch
+   * milliseconds, for a pause that ends by itself. Heard by queues that were started.
+   */
+  paused: { readonly topic?: string; readonly until?: number }
+  /** A pause is over: somebody resumed the topic, or its time came. */
+  resumed: { readonly topic?: string }
+  /** Something in the background failed; punctual goes on by itself. */
+  error: Error
+}
+
+export type EventName = keyof QueueEvents
+export type Listener<K extends EventName> = (event: QueueEvents[K]) => void
+
+export class Events {
+  readonly #listeners = new Map<EventName, Set<(event: never) => void>>()
+  readonly #logger: Logger
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  on<K extends EventName>(name: K, listener: Listener<K>): void {
+    const listeners = this.#listeners.get(name) ?? new Set()
+    listeners.add(listener)
+    this.#listeners.set(name, listeners)
+  }
+
+  off<K extends EventName>(name: K, listener: Listener<K>): void {
+    const listeners = this.#listeners.get(name)
+    listeners?.delete(listener)
+    if (listeners?.size === 0) this.#listeners.delete(name)
+  }
+
+  /** Lets hot paths skip making an event that nobody hears. */
+  hears(name: EventName): boolean {
+    return this.#listeners.has(name)
+  }
+
+  emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
+    const listeners = this.#listeners.get(name) as Set<Listener<K>> | undefined
+    if (listeners === undefined || isOurs(event)) return
+    for (const listener of listeners) {
+      try {
+        listener(event)
+      } catch (error) {
+        this.#logger.error(`a listener of "${name}" threw: ${String(error)}`)
+      }
+    }
+  }
+
+  /** Background trouble: to the listeners of `error`, or to the log if there are none. */
+  report(what: string, error: unknown): void {
+    const trouble = error instanceof Error ? error : new Error(String(error))
+    if (this.hears('error')) this.emit('error', trouble)
+    else this.#logger.error(`${what}: ${trouble.message}`)
+  }
+}
+
+/** Nothing is told of messages of our own. */
+function isOurs(event: QueueEvents[EventName]): boolean {
+  return 'topic' in event && isControl(event.topic)
+}
