@@ -6,9 +6,10 @@
  * after the message is done, so that a repeated call does not run it again.
  */
 import { UsageError } from '../../../core/errors.ts'
+import { parseTrace, type TraceOrigin } from '../../../core/encoding/trace.ts'
 import { checkId } from '../../../core/message.ts'
 import { PunctualError } from '../../../index.ts'
-import { checkSchema, makeDraft } from '../../../queue/draft.ts'
+import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
 import { CallError } from '../../shared/failure.ts'
 import { parseJson } from '../wire/request.ts'
 import { HttpRefusal, PROBLEM, problemOf } from '../wire/problem.ts'
@@ -87,12 +88,13 @@ async function produce(call: HttpCall, { body, text }: AskedMessage, rules: IdRu
   checkTopics(who, [topic])
   const { id, isRemembered, isNew } = rules
   if (id !== undefined && options.ifExists === 'replace') await checkTopicOf(call, checkId(id))
-  const draft = makeDraft(served.settings, topic, text === undefined ? payload : undefined, {
+  const made = makeDraft(served.settings, topic, text === undefined ? payload : undefined, {
     ...options,
     ...(id === undefined ? {} : { id }),
     ...(isRemembered === true && options.remember === undefined ? { remember: REMEMBER_DEFAULT } : {}),
     ...(isNew === true ? { ifExists: 'fail' } : {}),
   })
+  const draft = withOrigin(made, originOf(call))
   const whole = text === undefined ? draft : withText(draft, text)
   if (served.settings.schemas !== undefined) await checkSchema(served.settings, whole.message)
   const producer = await served.openProducer()
@@ -105,6 +107,11 @@ async function produce(call: HttpCall, { body, text }: AskedMessage, rules: IdRu
       throw new HttpRefusal('PRECONDITION_FAILED', error.message)
     throw error
   }
+}
+
+/** The caller's trace, carried with the message: whoever works on it may link to it. */
+function originOf({ request }: HttpCall): TraceOrigin | undefined {
+  return parseTrace(request.header('traceparent'), request.header('tracestate'))
 }
 
 function withText(draft: ProducedDraft, text: string): ProducedDraft {
@@ -161,8 +168,12 @@ async function produceBatch(call: HttpCall): Promise<HttpReply> {
   if (who.topicPrefix !== undefined)
     for (const { id, ifExists } of bodies)
       if (id !== undefined && ifExists === 'replace') await checkTopicOf(call, id)
+  const origin = originOf(call)
   const drafts = bodies.map(({ topic, payload, ...options }, i) =>
-    inPlace(i, () => makeDraft(served.settings, topic, payload, options)),
+    withOrigin(
+      inPlace(i, () => makeDraft(served.settings, topic, payload, options)),
+      origin,
+    ),
   )
   if (served.settings.schemas !== undefined)
     for (const { message } of drafts) await checkSchema(served.settings, message)
