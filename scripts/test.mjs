@@ -12,6 +12,7 @@ import {
   installPeers,
   installPrograms,
   installRecipes,
+  installSurroundings,
   run,
 } from './setup.mjs'
 
@@ -20,6 +21,7 @@ installDependencies()
 installPrograms()
 installPeers()
 installRecipes()
+installSurroundings()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
