@@ -17,6 +17,13 @@ const DOCS = resolve(import.meta.dirname, '../../docs')
 
 export const GROUPS: readonly Group[] = [
   {
+    title: 'Start',
+    pages: {
+      'choosing-an-engine.md': 'Choosing an engine',
+      'glossary.md': 'Glossary',
+    },
+  },
+  {
     title: 'Guides',
     pages: {
       'guides/delays.md': 'Delays and moments',
@@ -57,12 +64,21 @@ export const GROUPS: readonly Group[] = [
     title: 'Reference',
     pages: {
       'api.md': 'API',
+      'api-types.md': 'Types',
       'cli.md': 'Command line',
       'errors.md': 'Errors',
       'states.md': 'The life of a message',
       'guarantees.md': 'Guarantees',
       'reliability.md': 'Reliability',
       'performance.md': 'Performance',
+    },
+  },
+  {
+    title: 'For authors of engines',
+    isFolded: true,
+    pages: {
+      'writing-an-engine.md': 'Write an engine',
+      'api-engines.md': 'The contract of engines',
     },
   },
   {
