@@ -39,8 +39,24 @@ describe('documents', () => {
 
   it('docs/guarantees.md explains each promise', () => {
     const text = read('docs/guarantees.md')
-    for (const i of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14])
+    for (const i of Array.from({ length: 15 }, (_, n) => n + 1)) {
+      expect(text).toMatch(new RegExp(`^\\| P${i} `, 'm'))
       expect(text).toMatch(new RegExp(`^## P${i}\\b`, 'm'))
+    }
+  })
+
+  it('every bold figure of the README was measured: it stands in docs/performance.md or docs/reliability.md', () => {
+    const figures = [...read('README.md').matchAll(/\*\*([\d.,]+)\*\*/g)].map(([, figure]) => figure ?? '')
+    const measured = read('docs/performance.md') + read('docs/reliability.md')
+    expect(figures.length).toBeGreaterThan(10)
+    const unknown = figures.filter((figure) => !new RegExp(`(?<![\\d.,])${figure}(?![\\d])`).test(measured))
+    expect(unknown).toEqual([])
+  })
+
+  it('the README names every example', () => {
+    const text = read('README.md')
+    const examples = readdirSync(join(ROOT, 'examples'))
+    expect(examples.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
   })
 
   it('every link between documents leads somewhere', () => {
