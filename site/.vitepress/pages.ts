@@ -19,7 +19,10 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Start',
     pages: {
+      'getting-started.md': 'Getting started',
+      'installation.md': 'Installation',
       'choosing-an-engine.md': 'Choosing an engine',
+      'troubleshooting.md': 'Troubleshooting and questions',
       'glossary.md': 'Glossary',
     },
   },
@@ -38,6 +41,17 @@ export const GROUPS: readonly Group[] = [
       'guides/limits-and-pauses.md': 'Limits and pauses',
       'guides/transactions.md': 'Your own transaction',
       'guides/testing-time.md': 'Testing time',
+    },
+  },
+  {
+    title: 'Recipes',
+    pages: {
+      'recipes/README.md': 'All recipes',
+      'recipes/saga-timeout.md': 'A saga that gives up in time',
+      'recipes/reminders.md': 'Reminders',
+      'recipes/webhook-retries.md': 'Webhooks that arrive',
+      'recipes/rate-limited-api.md': 'A rate-limited API',
+      'recipes/gdpr-deletion.md': 'Erase a person',
     },
   },
   {

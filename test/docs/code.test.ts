@@ -12,7 +12,7 @@ const BLOCK = /^```ts\n([\s\S]*?)^```$/gm
 /** The pages of engines: their blocks are single lines, each a URL to choose from. */
 const PIECES = new Set(['file', 'redis', 'postgres', 'mysql'].map((engine) => `docs/${engine}.md`))
 
-it('every ts block of every page of docs/ and docs/guides/', async () => {
+it('every ts block of every page of docs/, docs/guides/ and docs/recipes/', async () => {
   // Below the root, so that packages and the root's configuration are found from there.
   const directory = join(ROOT, 'node_modules/.cache', `punctual-guides-${process.pid}`)
   await mkdir(directory, { recursive: true })
@@ -36,7 +36,7 @@ it('every ts block of every page of docs/ and docs/guides/', async () => {
 })
 
 async function pages(): Promise<string[]> {
-  const folders = ['docs', 'docs/guides'].map(async (folder) =>
+  const folders = ['docs', 'docs/guides', 'docs/recipes'].map(async (folder) =>
     (await readdir(join(ROOT, folder))).map((file) => join(folder, file)),
   )
   return (await Promise.all(folders)).flat().filter((file) => file.endsWith('.md') && !PIECES.has(file))
