@@ -58,6 +58,7 @@ export const GROUPS: readonly Group[] = [
     title: 'Running it',
     pages: {
       'guides/operating.md': 'Operating',
+      'guides/monitoring.md': 'Monitoring and alerts',
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',

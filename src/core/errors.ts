@@ -14,7 +14,8 @@ export const ERROR_CODES = {
   DURATION_INVALID: 'a duration that is neither milliseconds nor a text like "30s"',
   DELAY_OUT_OF_RANGE: 'a delay that is negative, not finite, or longer than 100 years',
   MOMENT_INVALID: 'a moment that is neither a valid Date nor epoch milliseconds',
-  MOMENT_OUT_OF_RANGE: 'a moment before 1970 or more than 100 years ahead',
+  MOMENT_OUT_OF_RANGE:
+    'a moment before 1970 (or, where something is to happen, before 1973: seconds) or more than 100 years ahead',
   DELAY_AND_AT: '"delay" and "at" given together',
   TOPIC_INVALID: 'a topic that is not a text of 1 to 200 bytes without control characters',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
