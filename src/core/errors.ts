@@ -48,6 +48,9 @@ export const ERROR_CODES = {
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
+  MOVE_REFUSED:
+    'a move of a queue into itself, to another target than the one it was begun with, or beside another move',
+  MOVE_UNFINISHED: 'a move that could not be finished: messages still run in the source',
   CONTROLS_TOO_MANY: 'a pause or a limit for one topic more than may have one',
   UNSUPPORTED: 'something that the engine of this store cannot do',
   STORE_CLOSED: 'the store was closed while the call was under way',
