@@ -149,7 +149,7 @@ export class Schedules<T extends object, S extends object> {
 
   /** When a schedule would fire from now on, whether it exists or not: epoch milliseconds, by this machine's clock. */
   async nextOccurrences<K extends TopicName<T, S>>(
-    which: string | { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic>> }[K],
+    which: string | { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic> | undefined> }[K],
     count: number = NEXT_DEFAULT,
   ): Promise<number[]> {
     const max = parseInteger(count, 'count', { min: 1, max: OCCURRENCES_MAX })
