@@ -57,6 +57,8 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Running it',
     pages: {
+      'guides/deployment.md': 'Deployment',
+      'guides/production.md': 'Production checklist',
       'guides/operating.md': 'Operating',
       'guides/monitoring.md': 'Monitoring and alerts',
       'guides/tracing.md': 'Tracing',
