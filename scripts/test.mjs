@@ -12,6 +12,7 @@ import {
   installPeers,
   installPrograms,
   installRecipes,
+  installSite,
   installSurroundings,
   run,
 } from './setup.mjs'
@@ -21,6 +22,7 @@ installDependencies()
 installPrograms()
 installPeers()
 installRecipes()
+installSite()
 installSurroundings()
 buildIfStale()
 if (only.length === 0)
