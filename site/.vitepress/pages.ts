@@ -41,6 +41,7 @@ export const GROUPS: readonly Group[] = [
       'guides/limits-and-pauses.md': 'Limits and pauses',
       'guides/transactions.md': 'Your own transaction',
       'guides/testing-time.md': 'Testing time',
+      'guides/surroundings.md': 'Surroundings',
     },
   },
   {

@@ -28,6 +28,7 @@ export const COMMANDS = {
   migrate: async () => (await import('./commands/migrate.ts')).migrate,
   backup: async () => (await import('./commands/backup.ts')).backup,
   move: async () => (await import('./commands/move.ts')).move,
+  completion: async () => (await import('./commands/completion.ts')).completion,
 } as const satisfies Readonly<Record<string, () => Promise<Command>>>
 
 export type CommandName = keyof typeof COMMANDS
