@@ -22,6 +22,7 @@ export const GROUPS: readonly Group[] = [
       'getting-started.md': 'Getting started',
       'installation.md': 'Installation',
       'choosing-an-engine.md': 'Choosing an engine',
+      'how-it-works.md': 'The way of a message',
       'troubleshooting.md': 'Troubleshooting and questions',
       'glossary.md': 'Glossary',
     },
