@@ -23,7 +23,7 @@ export const GROUPS: readonly Group[] = [
       'installation.md': 'Installation',
       'choosing-an-engine.md': 'Choosing an engine',
       'how-it-works.md': 'The way of a message',
-      'troubleshooting.md': 'Troubleshooting and questions',
+      'troubleshooting.md': 'Troubleshooting',
       'glossary.md': 'Glossary',
     },
   },
