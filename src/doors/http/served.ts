@@ -44,6 +44,10 @@ export class Served {
     return this.#insides.open()
   }
 
+  get metrics(): QueueInsides['metrics'] {
+    return this.#insides.metrics
+  }
+
   /** Somebody did something here: all who look are told, and what was true before is asked for again. */
   note(event: LiveNote, data: unknown): void {
     this.answers.forgetAll()

@@ -7,6 +7,7 @@ import { checkEdges } from '../shared/forecast.ts'
 import type { ScriptCalls } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
 import { decodeRows, pageArgs, pageReply, tagArgs, tagReply, type ShownRows } from './wire/list.ts'
+import { rememberedArgs, rememberedReply } from './wire/restore.ts'
 import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
 
 /** `topics`, the stage and the place in it where a look begins, see `count_topics.lua`, and the topic after which to go on. */
@@ -83,6 +84,11 @@ export class Looking {
 
   async figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
     return figuresReply(await this.#run(scripts.FIGURES_SCRIPT, figuresArgs(query)))
+  }
+
+  async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    admitEntries(query.limit, this.#batchMax)
+    return rememberedReply(await this.#run(scripts.INSPECT_REMEMBERED_SCRIPT, rememberedArgs(query)))
   }
 
   async workers(): Promise<contract.WorkersReply> {
