@@ -57,6 +57,10 @@ export function installRecipes() {
   installPackage('recipes', 'the clients of the recipes')
 }
 
+export function installMigrating() {
+  installPackage('migrating', 'the queues that are imported from')
+}
+
 /** Builds dist/ when a source is newer than it. */
 export function buildIfStale() {
   const built = join(ROOT, 'dist', 'index.js')

@@ -9,6 +9,7 @@ import {
   ROOT,
   buildIfStale,
   installDependencies,
+  installMigrating,
   installPeers,
   installPrograms,
   installRecipes,
@@ -20,6 +21,7 @@ installDependencies()
 installPrograms()
 installPeers()
 installRecipes()
+installMigrating()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
