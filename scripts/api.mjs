@@ -17,7 +17,7 @@ export async function renderApi(root) {
   const text = [
     '# API reference',
     '<!-- Made by "npm run docs:api" from the types. Do not edit. -->',
-    'Every name that the package exports, as the compiler sees it. For how to use them see the [guides](guides/).',
+    'Every name that the package exports, as the compiler sees it. For how to use them see the [guides](guides/delays.md).',
     ...parts,
   ].join('\n\n')
   return format(text, { ...(await resolveConfig(join(root, 'package.json'))), parser: 'markdown' })

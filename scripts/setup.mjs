@@ -61,6 +61,10 @@ export function installMigrating() {
   installPackage('migrating', 'the queues that are imported from')
 }
 
+export function installSite() {
+  installPackage('site', 'what the docs are built with')
+}
+
 /** Builds dist/ when a source is newer than it. */
 export function buildIfStale() {
   const built = join(ROOT, 'dist', 'index.js')

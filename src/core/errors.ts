@@ -14,7 +14,8 @@ export const ERROR_CODES = {
   DURATION_INVALID: 'a duration that is neither milliseconds nor a text like "30s"',
   DELAY_OUT_OF_RANGE: 'a delay that is negative, not finite, or longer than 100 years',
   MOMENT_INVALID: 'a moment that is neither a valid Date nor epoch milliseconds',
-  MOMENT_OUT_OF_RANGE: 'a moment before 1970 or more than 100 years ahead',
+  MOMENT_OUT_OF_RANGE:
+    'a moment before 1970 (or, where something is to happen, before 1973: seconds) or more than 100 years ahead',
   DELAY_AND_AT: '"delay" and "at" given together',
   TOPIC_INVALID: 'a topic that is not a text of 1 to 200 bytes without control characters',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
@@ -48,8 +49,7 @@ export const ERROR_CODES = {
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
-  MOVE_REFUSED:
-    'a move of a queue into itself, to another target than the one it was begun with, or beside another move',
+  MOVE_REFUSED: 'a move of a queue into itself, to another target than before, or beside another move',
   MOVE_UNFINISHED: 'a move that could not be finished: messages still run in the source',
   CONTROLS_TOO_MANY: 'a pause or a limit for one topic more than may have one',
   UNSUPPORTED: 'something that the engine of this store cannot do',

@@ -4,13 +4,14 @@
  */
 import type { Store } from '../store/contract/store.ts'
 
+/** `onOpen` answers with the store as its users see it. */
 export class Opening {
   readonly #make: () => Promise<Store>
   readonly #isOurs: boolean
-  readonly #onOpen: (store: Store) => void
+  readonly #onOpen: (store: Store) => Store
   #store: Promise<Store> | undefined
 
-  constructor(make: () => Promise<Store>, isOurs: boolean, onOpen: (store: Store) => void) {
+  constructor(make: () => Promise<Store>, isOurs: boolean, onOpen: (store: Store) => Store) {
     this.#make = make
     this.#isOurs = isOurs
     this.#onOpen = onOpen
@@ -39,7 +40,6 @@ export class Opening {
       if (this.#isOurs) await store.close()
       throw error
     }
-    this.#onOpen(store)
-    return store
+    return this.#onOpen(store)
   }
 }

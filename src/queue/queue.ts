@@ -22,9 +22,12 @@ import type { CancelCounts, CancelResult, RescheduleCounts } from './changing/fi
 import { find, list, type FoundMessage, type MessagePage } from './looking/inspection.ts'
 import { makeLane } from './handling.ts'
 import { showInsides } from './insides.ts'
+import { readMetrics, type Metrics, type MetricsParts } from './looking/metrics.ts'
 import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/telling/events.ts'
 import type { Handler, ProduceArguments } from '../runtime/handler.ts'
+import { QueueMeter } from '../runtime/telling/meter.ts'
+import { meterStore } from '../runtime/telling/metered-store.ts'
 import { Lanes } from '../runtime/runs/lanes.ts'
 import { Producer, type Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
@@ -56,6 +59,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   readonly #events: Events
   readonly #lanes: Lanes
   readonly #gauge: LatenessGauge
+  readonly #metrics: MetricsParts
   readonly #hurry = new AbortController()
   #producer: Producer | undefined
   #runtime: Runtime | undefined
@@ -68,14 +72,29 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
     super(() => this.#open(), settings.clock)
     this.#settings = settings
+    const { clock, random } = settings
+    const meter = new QueueMeter()
     this.#opening = new Opening(makeStore, settings.store.kind === 'made', (store) => {
-      this.#producer = new Producer(store, settings.clock, settings.random)
+      const metered = meterStore(store, meter, clock)
+      this.#producer = new Producer(metered, clock, random, meter)
+      return metered
     })
-    this.#events = new Events(settings.logger)
+    this.#events = new Events(settings.logger, meter)
     this.#lanes = new Lanes(settings.concurrency)
-    this.#gauge = new LatenessGauge(settings.clock.monotonic())
+    this.#gauge = new LatenessGauge(clock.monotonic())
     this.schedules = new Schedules(settings, () => this.#open())
-    showInsides(this, { settings, open: () => this.#open(), openProducer: () => this.#openProducer() })
+    const open = (): Promise<Store> => this.#open()
+    this.#metrics = {
+      queue: settings.queue,
+      clock,
+      meter,
+      madeAt: clock.now(),
+      slots: settings.concurrency,
+      load: () => this.#runtime?.load,
+      open,
+    }
+    const openProducer = (): Promise<Producer> => this.#openProducer()
+    showInsides(this, { settings, open, openProducer, meter, metrics: this.#metrics })
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */
@@ -177,6 +196,11 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     return readWhy(await this.#open(), checked, this.#settings.clock.now())
   }
 
+  /** Figures for a monitoring system: of the whole queue, and of this process. Told also while the store is away. */
+  metrics(): Promise<Metrics> {
+    return readMetrics([this.#metrics])
+  }
+
   /** What an operator should know about the store and this queue, worst first. */
   async doctor(): Promise<Finding[]> {
     return examine(await this.#open(), this.#settings.clock.now())
@@ -262,6 +286,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       events: this.#events,
       lanes: this.#lanes,
       gauge: this.#gauge,
+      meter: this.#metrics.meter,
       makeFollowUp: (...asked) => makeFollowUp(this.#settings, ...asked),
     })
     this.#assertNotStopped() // While the store opened.

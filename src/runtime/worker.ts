@@ -19,6 +19,7 @@ import { PauseBook } from './claiming/controls.ts'
 import type { Events } from './telling/events.ts'
 import { Feed } from './feed.ts'
 import { Figures } from './telling/figures.ts'
+import type { QueueMeter } from './telling/meter.ts'
 import { nameOwner } from './identity.ts'
 import { Notices } from './telling/notices.ts'
 import { Reports } from './telling/reports.ts'
@@ -35,6 +36,7 @@ export type RuntimeParts = {
   readonly logger: Logger
   readonly lanes: Lanes
   readonly gauge: LatenessGauge
+  readonly meter: QueueMeter
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
@@ -57,6 +59,7 @@ export class Runtime {
     this.#figures = new Figures({
       clock,
       store,
+      meter: parts.meter,
       onFailure: (error) => events.report('recording figures failed', error),
     })
     this.#notices = new Notices(clock, parts.logger)
@@ -92,6 +95,11 @@ export class Runtime {
           report: (what, error) => events.report(what, error),
         }),
     )
+  }
+
+  /** Handlers at work, and messages that are held here. */
+  get load(): { readonly running: number; readonly leased: number } {
+    return { running: this.consumers.running, leased: this.consumers.runs.size }
   }
 
   start(): void {

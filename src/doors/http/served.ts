@@ -44,6 +44,10 @@ export class Served {
     return this.#insides.open()
   }
 
+  get metrics(): QueueInsides['metrics'] {
+    return this.#insides.metrics
+  }
+
   openProducer(): ReturnType<QueueInsides['openProducer']> {
     return this.#insides.openProducer()
   }

@@ -33,6 +33,7 @@ export class Settlements {
   /** Decides what becomes of the message, and sends it. */
   conclude(run: Run, given: Ending): void {
     const ending = run.isJoined && given.kind === 'returned' && given.isOwnWord !== true ? UNCOMMITTED : given
+    if (ending.kind === 'timed out') run.durationMs = ending.timeoutMs // At least: it may still be at work.
     const isFailure = ending.kind !== 'returned' && ending.kind !== 'stopped'
     const chance = isFailure ? this.#parts.random.next() : 0
     const outcome = decideOutcome(run.lease.attempt, ending, retryOf(run), chance)

@@ -8,6 +8,7 @@ import { LEASE_ROUTES } from '../routes/leases.ts'
 import { LIVE_ROUTES } from '../routes/live.ts'
 import { LOOKING_ROUTES } from '../routes/looking.ts'
 import { MESSAGE_ROUTES } from '../routes/messages.ts'
+import { METRICS_ROUTES } from '../routes/metrics.ts'
 import { PRODUCE_ROUTES } from '../routes/produce.ts'
 import { SCHEDULE_ROUTES } from '../routes/schedules.ts'
 import { anything } from '../schema/schema.ts'
@@ -30,6 +31,7 @@ export const ROUTES: readonly HttpRoute[] = [
   ...SCHEDULE_ROUTES,
   ...LEASE_ROUTES,
   ...LIVE_ROUTES,
+  ...METRICS_ROUTES,
   ...BASIC_ROUTES,
   DOCUMENT_ROUTE,
 ]

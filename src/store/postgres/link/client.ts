@@ -8,6 +8,7 @@ export interface PgClient {
   on(event: 'error' | 'end', listener: (error?: unknown) => void): unknown
   on(event: 'notification', listener: (heard: PgNotification) => void): unknown
   end(): Promise<void>
+  unref(): void
 }
 
 export type PgQuery = {

@@ -84,6 +84,10 @@ export class PostgresConnection implements LinkConnection<PgQuery> {
     this.#socket?.destroy()
   }
 
+  unref(): void {
+    this.#client?.unref()
+  }
+
   async #openAt(pg: PgPackage, url: string): Promise<void> {
     const { connectTimeoutMs, urls, isPipelined = true } = this.#target
     const socket = new Socket()
