@@ -64,7 +64,6 @@ export const GROUPS: readonly Group[] = [
       'guides/operating.md': 'Operating',
       'guides/monitoring.md': 'Monitoring and alerts',
       'guides/tracing.md': 'Tracing',
-      'guides/moving.md': 'Moving a queue',
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
