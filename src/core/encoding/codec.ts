@@ -3,7 +3,7 @@
  * the engine's own and never JSON.
  */
 import type { RetryPolicy } from '../machines/backoff.ts'
-import { UsageError, describe } from '../errors.ts'
+import { UsageError, describe, errorText } from '../errors.ts'
 import { parseTrace, type TraceOrigin } from './trace.ts'
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -33,7 +33,7 @@ function toJson(payload: unknown): string {
   } catch (cause) {
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
-      `payload cannot be written as JSON (${cause instanceof Error ? cause.message.split('\n')[0] : 'toJSON threw'}); remove cycles and bigints.`,
+      `payload cannot be written as JSON (${errorText(cause).split('\n')[0]}); remove cycles and bigints.`,
       { value: payload, cause },
     )
   }
