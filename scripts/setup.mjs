@@ -59,12 +59,12 @@ export function installRecipes() {
   installPackage('recipes', 'the clients of the recipes')
 }
 
-export function installSurroundings() {
-  installPackage('surroundings', 'what users run punctual with')
-}
-
 export function installSite() {
   installPackage('site', 'what the docs are built with')
+}
+
+export function installSurroundings() {
+  installPackage('surroundings', 'what users run punctual with')
 }
 
 /** Builds dist/ when a source is newer than it. */
