@@ -5,7 +5,7 @@
 //   npm run docs -- --port 0        any free port
 import { createReadStream, statSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { extname, join, resolve } from 'node:path'
+import { extname, join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ROOT, checkNode, installSite } from './setup.mjs'
@@ -51,7 +51,7 @@ function fileFor(folder, pathname) {
   } catch {
     return undefined
   }
-  if (!path.startsWith(folder)) return undefined
+  if (!`${path}${sep}`.startsWith(`${folder}${sep}`)) return undefined
   const candidates = [path, `${path}.html`, join(path, 'index.html')]
   return candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile() === true)
 }
@@ -68,7 +68,12 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(values.out ?? join(SITE, '.vitepress/dist'))
   await buildDocs(folder)
   if (values.build !== true) {
-    const { port } = (await serveDocs(folder, Number(values.port))).address()
-    console.log(`The docs are on http://127.0.0.1:${port}, until Ctrl-C`)
+    const server = await serveDocs(folder, Number(values.port)).catch((error) => {
+      console.error(
+        `port ${values.port} cannot be used (${error.code}); take a free one: npm run docs -- --port 0`,
+      )
+      process.exit(1)
+    })
+    console.log(`The docs are on http://127.0.0.1:${server.address().port}, until Ctrl-C`)
   }
 }

@@ -60,9 +60,11 @@ describe.runIf(browser.isThere)('in a browser', () => {
     expect(asked.filter((url) => !url.startsWith(site.origin()) && !url.startsWith('data:'))).toEqual([])
   })
 
-  it('the search finds "reschedule"', async () => {
+  it('the search finds a code, and "reschedule"', async () => {
     const page = await browser.open(`${site.origin()}/states.html`)
     await page.locator('#local-search button').first().click()
+    await page.locator('#localsearch-input').fill('STORE_FULL')
+    await page.locator('#localsearch-list a', { hasText: 'Errors' }).first().waitFor()
     await page.locator('#localsearch-input').fill('reschedule')
     const found = page.locator('#localsearch-list a', { hasText: 'Cancel and reschedule' }).first()
     await found.click()
