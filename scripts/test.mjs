@@ -13,6 +13,7 @@ import {
   installPrograms,
   installRecipes,
   installSite,
+  installSurroundings,
   run,
 } from './setup.mjs'
 
@@ -22,6 +23,7 @@ installPrograms()
 installPeers()
 installRecipes()
 installSite()
+installSurroundings()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])

@@ -60,6 +60,8 @@ export const GROUPS: readonly Group[] = [
     pages: {
       'guides/operating.md': 'Operating',
       'guides/monitoring.md': 'Monitoring and alerts',
+      'guides/tracing.md': 'Tracing',
+      'guides/moving.md': 'Moving a queue',
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
