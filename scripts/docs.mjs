@@ -32,10 +32,11 @@ export async function buildDocs(outDir) {
 export function serveDocs(folder, port) {
   const server = createServer(({ url }, response) => {
     const found = fileFor(folder, new URL(url ?? '/', 'http://site').pathname)
+    const file = found ?? join(folder, '404.html')
     response.writeHead(found === undefined ? 404 : 200, {
-      'content-type': TYPES[extname(found ?? '.html')] ?? 'application/octet-stream',
+      'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
     })
-    createReadStream(found ?? join(folder, '404.html')).pipe(response)
+    createReadStream(file).pipe(response)
   })
   return new Promise((done, fail) => {
     server.once('error', fail)

@@ -76,6 +76,11 @@ export default defineConfig({
       { text: 'Changelog', link: addressOf('CHANGELOG.md') },
     ],
     docFooter: { prev: 'Before', next: 'Next' },
+    notFound: {
+      title: 'There is no such page',
+      quote: 'The search may find what you are looking for.',
+      linkText: 'To the front page',
+    },
   },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },

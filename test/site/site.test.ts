@@ -25,6 +25,13 @@ describe('links', () => {
     expect(broken).toEqual([])
   })
 
+  it('an address that does not exist is answered with a page that says so', async () => {
+    const response = await fetch(`${site.origin()}/guides/none.html`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(await response.text()).toContain('404')
+    expect((await fetch(`${site.origin()}/%2e%2e%2fpackage.json`)).status).toBe(404)
+  })
+
   it('no page loads a script, a style, a font or a picture from elsewhere', () => {
     const foreign = [...site.pages()].flatMap(([path, html]) =>
       [
