@@ -83,6 +83,7 @@ const PROGRAMS = [
   { program: 'redis-server', from: 'redis-server', without: 'stop' },
   { program: 'strace', from: 'strace', without: 'skip' },
   { program: 'chromium', from: 'chromium', without: 'skip' },
+  { program: 'mariadbd', from: 'mariadb-server', without: 'skip', unless: 'PUNCTUAL_TEST_MYSQL' },
   { program: 'pgbouncer', from: 'pgbouncer', without: 'skip' },
   { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]
