@@ -139,7 +139,10 @@ export class MysqlSleeper implements SqlListener {
         (send) => send([statement]),
         SLEEP_S * 1000 + callTimeoutMs,
       )) as readonly (readonly Readonly<Record<string, unknown>>[])[]
-      if (Number(rows[0]?.['got']) !== 1) return
+      const got = rows[0]?.['got']
+      // One server ends the statement with an error, the other one lets it answer with nothing.
+      if (got === null) this.#isWoken = true
+      if (Number(got) !== 1) return
     } catch (error) {
       if (errorNumber(error) !== INTERRUPTED) throw error
       this.#isWoken = true
