@@ -12,6 +12,8 @@ import {
   installPeers,
   installPrograms,
   installRecipes,
+  installSite,
+  installSurroundings,
   run,
 } from './setup.mjs'
 
@@ -20,6 +22,8 @@ installDependencies()
 installPrograms()
 installPeers()
 installRecipes()
+installSite()
+installSurroundings()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])

@@ -20,7 +20,11 @@ export interface Clock {
   soon(run: () => void): void
 }
 
-export type Timer = { cancel(): void }
+export type Timer = {
+  cancel(): void
+  /** Does not keep the process alive. Where it is missing, nothing does: a virtual clock. */
+  unref?(): void
+}
 
 /** How long the event loop is turned to wait for a moment. */
 const SPIN_MS_MAX = 0.3
@@ -31,13 +35,16 @@ export const systemClock: Clock = {
   schedule(delayMs, run) {
     const dueAt = performance.now() + Math.min(delayMs, TIMER_MS_MAX)
     let isCancelled = false
+    let isUnreferenced = false
     const fire = (): void => {
       if (isCancelled) return
       // Node's timers can fire up to a millisecond early; callers were promised otherwise. Another timer would take
       // a whole millisecond more, so the very last of it is waited for by turning the event loop, which costs a CPU.
       const leftMs = dueAt - performance.now()
-      if (leftMs > SPIN_MS_MAX) handle = setTimeout(fire, Math.ceil(leftMs))
-      else if (leftMs > 0) setImmediate(fire)
+      if (leftMs > SPIN_MS_MAX) {
+        handle = setTimeout(fire, Math.ceil(leftMs))
+        if (isUnreferenced) handle.unref()
+      } else if (leftMs > 0) setImmediate(fire)
       else run()
     }
     // A moment that has just passed makes a negative delay, of which newer versions of Node warn.
@@ -46,6 +53,10 @@ export const systemClock: Clock = {
       cancel: () => {
         isCancelled = true
         clearTimeout(handle)
+      },
+      unref: () => {
+        isUnreferenced = true
+        handle.unref()
       },
     }
   },

@@ -75,7 +75,7 @@ export class Link extends StoreWrapper {
 
   override onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     const { plan, timeline, tally, weather } = this.#world
-    if (!plan.isRemote) return super.onWake(listener, owner)
+    if (!plan.isRemote) return super.onWake((wake) => this.#hearInside(() => listener(wake)), owner)
     const arrive = (wake: contract.WakeUp): void => {
       this.rate.allow(1)
       listener(wake)
@@ -90,6 +90,13 @@ export class Link extends StoreWrapper {
     }, owner)
     this.#process.onDeath(end)
     return end
+  }
+
+  /** An engine inside a process that stands still is heard when that goes on. */
+  #hearInside(hear: () => void): void {
+    const { timeline } = this.#world
+    if (this.#process.frozenUntil > timeline.now) timeline.after(0, this.#process, hear)
+    else hear()
   }
 
   #travel<T>(verb: string, detail: () => string, effect: () => Promise<T>): Promise<T> {

@@ -246,6 +246,21 @@ export class ModelStore implements contract.Store {
     return [{ level: 'fine', what: `a model; it knows ${MESSAGE_STATES.length} states` }]
   }
 
+  async remembered({ limit, cursor = '' }: contract.RememberedQuery): Promise<contract.Page> {
+    this.#admit(limit)
+    const rest = [...this.#remembered.values()]
+      .filter(({ id }) => this.#isRemembered(id) && id > cursor)
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    const items = rest.slice(0, limit)
+    const page = { items, scanned: items.length }
+    return rest.length > limit ? { ...page, cursor: items.at(-1)?.id ?? '' } : page
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    this.#admit(messages.length)
+    return this.#changing(() => messages.map((message) => this.#restoreOne(message)))
+  }
+
   join(): Promise<never> {
     return unsupported('model', 'transactions', 'a model has none')
   }
@@ -275,6 +290,24 @@ export class ModelStore implements contract.Store {
       this.#momentOf(message, existing?.place === 'waiting' ? existing.producedAt : undefined),
     )
     return existing === undefined ? 'stored' : 'replaced'
+  }
+
+  #restoreOne(message: contract.RestoredMessage): contract.RestoreResult {
+    const { id, state, attempt, lapses, error, reason, dueAt, firstDueAt, producedAt, until } = message
+    if (this.#entries.has(id) || this.#isRemembered(id)) return 'taken'
+    this.#remembered.delete(id)
+    if (state === 'completed') {
+      this.#remembered.set(id, { ...message, body: '', meta: '', tags: [], owner: '', leasedAt: 0 })
+      return 'restored'
+    }
+    this.#place({ ...message, when: { at: dueAt }, ifExists: 'keep' }, { dueAt, producedAt })
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return 'restored'
+    Object.assign(entry, { attempt, lapses, error, firstDueAt })
+    if (state === 'dead')
+      Object.assign(entry, { place: 'dead', reason, diedAt: until, deathsBefore: this.#deaths })
+    if (state === 'dead') this.#deaths += 1
+    return 'restored'
   }
 
   #place(

@@ -58,8 +58,11 @@ export class SimulatedProcess implements Holder {
   readonly #handledSince = new Map<string, number>()
   /** Simulated time since when nothing of a topic runs or waits here; absent before it has a handler. */
   readonly #idleSince = new Map<string, number>()
-  /** Topics whose handler was added when others had taken the slots: each waits for one to end. */
-  readonly #latecomers = new Set<string>()
+  /**
+   * Since a handler was added when others had taken its slot, until there is one for every topic that has nothing here: so
+   * long any topic may have to wait for another, because what runs is not driven out.
+   */
+  #isCrowded = false
 
   constructor(world: World, plan: HostPlan, life: number) {
     this.#world = world
@@ -131,7 +134,6 @@ export class SimulatedProcess implements Holder {
     if (lease.from !== 'due' || isControl(lease.topic)) return
     this.#unstarted.set(key, lease)
     this.#idleSince.set(lease.topic, Infinity)
-    this.#latecomers.delete(lease.topic)
     this.#world.fairness.delivered(lease, this)
   }
 
@@ -158,15 +160,29 @@ export class SimulatedProcess implements Holder {
   #noteIdle(topic: string): void {
     if (!this.#idleSince.has(topic)) return // It settles what others left behind.
     const { now } = this.#world.timeline
-    const isBusy = [...this.#unstarted.values(), ...this.#running].some((lease) => lease.topic === topic)
-    if (!isBusy && !this.#latecomers.has(topic)) this.#idleSince.set(topic, now)
-    if (this.#freeSlots < this.#latecomers.size) return
-    for (const latecomer of this.#latecomers) this.#idleSince.set(latecomer, now)
-    this.#latecomers.clear()
+    const busy = this.#busyTopics()
+    if (!this.#isCrowded && !busy.has(topic)) this.#idleSince.set(topic, now)
+    if (!this.#isCrowded || !this.#hasSlotForEachIdle(busy)) return
+    this.#isCrowded = false
+    for (const each of this.#idleSince.keys()) if (!busy.has(each)) this.#idleSince.set(each, now)
   }
 
-  get #freeSlots(): number {
-    return this.#plan.concurrency - this.held
+  /** A handler was added. */
+  #noteHandled(topic: string): void {
+    const { now } = this.#world.timeline
+    this.#handledSince.set(topic, now)
+    this.#idleSince.set(topic, now)
+    this.#isCrowded ||= !this.#hasSlotForEachIdle(this.#busyTopics())
+    if (this.#isCrowded) for (const each of this.#idleSince.keys()) this.#idleSince.set(each, Infinity)
+  }
+
+  #busyTopics(): ReadonlySet<string> {
+    return new Set([...this.#unstarted.values(), ...this.#running].map((lease) => lease.topic))
+  }
+
+  #hasSlotForEachIdle(busy: ReadonlySet<string>): boolean {
+    const idle = [...this.#idleSince.keys()].filter((topic) => !busy.has(topic))
+    return this.#plan.concurrency - this.held >= idle.length
   }
 
   #makeQueue(plan: HostPlan): Queue {
@@ -192,10 +208,7 @@ export class SimulatedProcess implements Holder {
       const handle = (): void => {
         if (this.stopBeganAt !== undefined) return
         queue.handle(topic, (message) => this.#handle(message), { concurrency: plan.topicConcurrency })
-        const hasSlot = this.#freeSlots > this.#latecomers.size
-        if (!hasSlot) this.#latecomers.add(topic)
-        this.#idleSince.set(topic, hasSlot ? this.#world.timeline.now : Infinity)
-        this.#handledSince.set(topic, this.#world.timeline.now)
+        this.#noteHandled(topic)
       }
       // Some are added to a queue that already runs.
       if (this.#chance.happens(LATE_TOPICS))

@@ -108,7 +108,7 @@ export class RemoteWork {
     return new RemoteWork(insides, await insides.open(), taker)
   }
 
-  private constructor({ settings }: QueueInsides, store: Store, taker: RemoteTaker) {
+  private constructor({ settings, metrics: { meter } }: QueueInsides, store: Store, taker: RemoteTaker) {
     const { clock } = settings
     this.#settings = settings
     this.#store = store
@@ -125,7 +125,8 @@ export class RemoteWork {
       ...settings,
       store,
       lanes,
-      events: new Events(settings.logger),
+      meter,
+      events: new Events(settings.logger, meter),
       gauge: new LatenessGauge(clock.monotonic()),
       makeFollowUp: (topic, payload, options) => makeFollowUp(settings, topic, payload, options),
     })

@@ -77,10 +77,7 @@ export class Consumers {
       isLeased: this.#isLeased,
       ended: this.#ended,
     }
-    this.#settlements = new Settlements({
-      ...parts,
-      onAnswered: (run) => this.#feed(run, ANSWERED),
-    })
+    this.#settlements = new Settlements({ ...parts, onAnswered: (run) => this.#feed(run, ANSWERED) })
     this.#holding = new Holding(parts.clock, (runs) => this.#becomeDue(runs))
     this.#pump = new Pump({
       clock: parts.clock,
@@ -158,7 +155,7 @@ export class Consumers {
     this.#feed(run, { kind })
   }
 
-  /** Starts nothing more, gives back what was not started, and answers how many that were. */
+  /** Starts nothing more, gives back what was not started, and answers how many messages of users that were. */
   close(): number {
     this.#isClosed = true
     this.#pump.close()
@@ -185,11 +182,11 @@ export class Consumers {
     return this.#abandonedCount
   }
 
-  /** Gives back those that were not started; answers how many. */
+  /** Gives back those that were not started; answers how many of them are users'. */
   #giveBack(isMeant: (run: Run) => boolean): number {
     const unstarted = [...this.#runs].filter((run) => run.isUnstarted && isMeant(run))
     for (const run of unstarted) this.#feed(run, { kind: 'give back' })
-    return unstarted.length
+    return unstarted.filter(({ lane }) => lane.own === undefined).length
   }
 
   #becomeDue(runs: readonly Run[]): void {
@@ -299,12 +296,12 @@ export class Consumers {
   }
 
   #call(run: Run): void {
-    const { events, gauge, lanes, lateAfterMs } = this.#parts
+    const { gauge, lanes, lateAfterMs, reports } = this.#parts
     lanes.takeSlot(run.lane)
     const now = run.startedAt ?? 0
     if (run.lane.own === undefined) gauge.record(run.latenessMs, now)
     this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
-    if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
+    if (run.latenessMs > lateAfterMs) reports.late(run.lease, run.latenessMs)
     attempt(run, this.#attemptParts)
   }
 
@@ -329,6 +326,7 @@ export class Consumers {
   #freeSlot(run: Run, how: 'ended' | 'abandoned'): void {
     run.deadlineAt = Infinity
     this.#parts.lanes.freeSlot(run.lane)
+    if (run.lane.own !== undefined) return // A look at a schedule is no handler.
     if (how === 'ended') this.#endedCount += 1
     else this.#abandonedCount += 1
   }

@@ -1,6 +1,7 @@
 /** What users write: a handler, and the message it is given. */
 import type { Duration } from '../core/input/duration.ts'
 import type { HandleOptions } from '../core/input/handle-options.ts'
+import type { Received, Sendable } from '../core/input/payload.ts'
 import type { FollowUpOptions } from '../core/input/request.ts'
 import type { TransactionHandle } from '../core/input/transaction.ts'
 
@@ -54,8 +55,10 @@ export type Handler<Payload = unknown, Topics extends object = Record<string, un
   message: Message<Payload, Topics>,
 ) => unknown
 
+type TopicHandler<T, K extends keyof T> = Handler<Received<T[K]>, { [Topic in keyof T]: Sendable<T[Topic]> }>
+
 /** The handlers of a module for `punctual work`: by topic, each alone or with its options. */
 export type Handlers<T extends object = Record<string, unknown>> = {
   readonly [K in keyof T & string]?:
-    Handler<T[K], T> | (HandleOptions & { readonly handler: Handler<T[K], T> })
+    TopicHandler<T, K> | (HandleOptions & { readonly handler: TopicHandler<T, K> })
 }

@@ -16,6 +16,7 @@ import { cutBatches, Turn, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
 import { partitionsOf } from '../store/contract/partitions.ts'
 import { sizeOfMessage } from '../store/contract/sizes.ts'
+import type { QueueMeter } from './telling/meter.ts'
 import type { NewMessage, Partitions, PutResult, Store } from '../store/contract/store.ts'
 
 export type Draft = {
@@ -47,6 +48,7 @@ export class Producer {
   readonly #store: Store
   readonly #clock: Clock
   readonly #random: Random
+  readonly #meter: QueueMeter
   readonly #limits: BatchLimits<Draft>
   readonly #partitions: Partitions
   /** One for each partition. */
@@ -54,8 +56,9 @@ export class Producer {
   readonly #budget: ByteBudget
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(store: Store, clock: Clock, random: Random) {
+  constructor(store: Store, clock: Clock, random: Random, meter: QueueMeter) {
     this.#store = store
+    this.#meter = meter
     this.#partitions = partitionsOf(store)
     this.#clock = clock
     this.#random = random
@@ -195,7 +198,9 @@ export class Producer {
     const bytes = messages.reduce((sum, message) => sum + sizeOfMessage(message), 0)
     if (!this.#budget.take(bytes)) await this.#budget.waitFor(bytes)
     try {
-      return await partition.put(messages)
+      const results = await partition.put(messages)
+      this.#meter.produced(messages, results)
+      return results
     } finally {
       this.#budget.giveBack(bytes)
     }

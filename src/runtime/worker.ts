@@ -19,6 +19,8 @@ import { PauseBook } from './claiming/controls.ts'
 import type { Events } from './telling/events.ts'
 import { Feed } from './feed.ts'
 import { Figures } from './telling/figures.ts'
+import type { QueueMeter } from './telling/meter.ts'
+import type { Tracing } from './telling/tracing.ts'
 import { nameOwner } from './identity.ts'
 import { Notices } from './telling/notices.ts'
 import { Reports } from './telling/reports.ts'
@@ -35,6 +37,8 @@ export type RuntimeParts = {
   readonly logger: Logger
   readonly lanes: Lanes
   readonly gauge: LatenessGauge
+  readonly meter: QueueMeter
+  readonly tracing: Tracing | undefined
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
@@ -57,6 +61,7 @@ export class Runtime {
     this.#figures = new Figures({
       clock,
       store,
+      meter: parts.meter,
       onFailure: (error) => events.report('recording figures failed', error),
     })
     this.#notices = new Notices(clock, parts.logger)
@@ -72,6 +77,7 @@ export class Runtime {
       leaseMs,
       lateAfterMs,
       makeFollowUp: parts.makeFollowUp,
+      tracing: parts.tracing,
       join: (transaction) => store.join(transaction),
       find: async (id) => (await store.inspect({ ids: [id] })).items[0],
       followUpBytesMax: store.capabilities.batchBytesMax,
@@ -92,6 +98,11 @@ export class Runtime {
           report: (what, error) => events.report(what, error),
         }),
     )
+  }
+
+  /** Handlers at work, and messages that are held here. */
+  get load(): { readonly running: number; readonly leased: number } {
+    return { running: this.consumers.running, leased: this.consumers.runs.size }
   }
 
   start(): void {

@@ -11,6 +11,7 @@ import type {
   ClaimRequest,
   InspectQuery,
   NewMessage,
+  RestoredMessage,
   Settlement,
   Store,
 } from '../store/contract/store.ts'
@@ -19,12 +20,22 @@ import {
   entriesOfSettlement,
   followUpsOf,
   sizeOfMessage,
+  sizeOfRestored,
   sizeOfSettlement,
 } from '../store/contract/sizes.ts'
 import { StoreWrapper, type StoreVerb } from '../store/contract/verbs.ts'
 
 /** Verbs whose first argument is a list of entries. */
-const LISTS: readonly StoreVerb[] = ['put', 'extend', 'settle', 'record', 'remove', 'reschedule', 'revive']
+const LISTS: readonly StoreVerb[] = [
+  'put',
+  'extend',
+  'settle',
+  'record',
+  'remove',
+  'reschedule',
+  'revive',
+  'restore',
+]
 
 export class StrictStore extends StoreWrapper {
   readonly #onMistake: (mistake: string) => void
@@ -48,6 +59,9 @@ export class StrictStore extends StoreWrapper {
       case 'put':
         yield* this.#byteMistakes((first as readonly NewMessage[]).map(sizeOfMessage))
         break
+      case 'restore':
+        yield* this.#byteMistakes((first as readonly RestoredMessage[]).map(sizeOfRestored))
+        break
       case 'settle':
         yield* this.#byteMistakes((first as readonly Settlement[]).map(sizeOfSettlement))
         yield* followUpMistakes(first as readonly Settlement[], batchMax)
@@ -56,6 +70,7 @@ export class StrictStore extends StoreWrapper {
         yield* this.#claimMistakes(first as ClaimRequest)
         break
       case 'inspect':
+      case 'remembered':
       case 'countTopics': {
         const query = first as InspectQuery | { readonly topics: readonly string[] }
         if ('ids' in query) yield* countMistakes(query.ids.length, batchMax)

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment } from '../../src/core/input/duration.ts'
+import {
+  DELAY_MS_MAX,
+  formatDuration,
+  parseDuration,
+  parseFutureMoment,
+  parseMoment,
+} from '../../src/core/input/duration.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 
@@ -82,4 +88,19 @@ describe('moments', () => {
       )
     },
   )
+
+  it.each([Math.floor(NOW / 1_000), new Date(NOW / 1_000), 0, 1e11 - 1])(
+    'refuses %s where something is to happen: these are seconds',
+    (value) => {
+      expect(parseMoment(value, 'dueFrom', NOW)).toBe(Number(value))
+      expect(() => parseFutureMoment(value, 'at', NOW)).toThrow(
+        expect.objectContaining({ code: 'MOMENT_OUT_OF_RANGE', value }),
+      )
+    },
+  )
+
+  it('a clock of its own may stand in 1970', () => {
+    expect(parseFutureMoment(5_000, 'at', 1_000)).toBe(5_000)
+    expect(parseFutureMoment(1e11, 'at', NOW)).toBe(1e11)
+  })
 })

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ERROR_CODES } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
+import { slugOf } from '../../site/.vitepress/addresses.ts'
 import { TRANSITIONS } from '../../src/core/machines/transition.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -38,21 +39,75 @@ describe('documents', () => {
 
   it('docs/guarantees.md explains each promise', () => {
     const text = read('docs/guarantees.md')
-    for (const i of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14])
+    for (const i of Array.from({ length: 15 }, (_, n) => n + 1)) {
+      expect(text).toMatch(new RegExp(`^\\| P${i} `, 'm'))
       expect(text).toMatch(new RegExp(`^## P${i}\\b`, 'm'))
+    }
+  })
+
+  it('every bold figure of the README was measured: it stands in docs/performance.md or docs/reliability.md', () => {
+    const figures = [...read('README.md').matchAll(/\*\*([\d.,]+)\*\*/g)].map(([, figure]) => figure ?? '')
+    const measured = read('docs/performance.md') + read('docs/reliability.md')
+    expect(figures.length).toBeGreaterThan(10)
+    const unknown = figures.filter((figure) => !new RegExp(`(?<![\\d.,])${figure}(?![\\d])`).test(measured))
+    expect(unknown).toEqual([])
+  })
+
+  it('the README names every example', () => {
+    const text = read('README.md')
+    const examples = readdirSync(join(ROOT, 'examples'))
+    expect(examples.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
   })
 
   it('every link between documents leads somewhere', () => {
-    const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
-    for (const file of readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })) {
-      if (file.endsWith('.md')) documents.push(join('docs', file))
-    }
-    const broken = documents.flatMap((document) =>
-      [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
-        .map(([, link]) => join(dirname(document), link ?? ''))
-        .filter((target) => !existsSync(join(ROOT, target)))
-        .map((target) => `${document} -> ${target}`),
+    const broken = documents().flatMap((document) =>
+      linksOf(document)
+        .filter(({ file }) => !existsSync(join(ROOT, file)))
+        .map(({ file }) => `${document} -> ${file}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('every link to a part of a document leads to a heading of it', () => {
+    const broken = documents().flatMap((document) =>
+      linksOf(document)
+        .filter(
+          ({ file, anchor }) => anchor !== undefined && file.endsWith('.md') && existsSync(join(ROOT, file)),
+        )
+        .filter(({ file, anchor }) => !anchorsOf(file).has(anchor ?? ''))
+        .map(({ file, anchor }) => `${document} -> ${file}#${anchor}`),
     )
     expect(broken).toEqual([])
   })
 })
+
+function documents(): string[] {
+  const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join('docs', file))
+  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages]
+}
+
+type Link = { readonly file: string; readonly anchor: string | undefined }
+
+function linksOf(document: string): Link[] {
+  return [...read(document).matchAll(/\]\((?!https?:|\/)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(
+    ([, path, anchor]) => ({
+      file: path === '' ? document : join(dirname(document), path ?? ''),
+      anchor,
+    }),
+  )
+}
+
+/** Of its headings; a `#` inside of a block of code is none. */
+function anchorsOf(document: string): Set<string> {
+  const prose = read(document).replaceAll(/^```[\s\S]*?^```$/gm, '')
+  const counts = new Map<string, number>()
+  const slugs = [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => {
+    const slug = slugOf((heading ?? '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'))
+    const before = counts.get(slug) ?? 0
+    counts.set(slug, before + 1)
+    return before === 0 ? slug : `${slug}-${before}`
+  })
+  return new Set(slugs)
+}

@@ -12,6 +12,8 @@ describe.each([
   'bench/package-lock.json',
   'mutation/package-lock.json',
   'recipes/package-lock.json',
+  'site/package-lock.json',
+  'surroundings/package-lock.json',
 ])('%s', (file) => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as {
     packages: Record<string, Locked>

@@ -52,6 +52,23 @@ describe('stop', () => {
     expect((await takeCensus(world.memory)).total).toBe(1)
   })
 
+  it('P11: a look at a schedule is no handler: the report counts none', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    queue.handle('tick', () => {})
+    await queue.start()
+    // Looks at the occurrence before: in a call that we can hold up.
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m', overlap: 'skip' })
+    await world.clock.advance('90s')
+    world.store.fate = (verb) => (verb === 'inspect' ? { kind: 'delay', ms: 2_000 } : undefined)
+    const looks = (): number => world.store.calls.filter((verb) => verb === 'inspect').length
+    const before = looks()
+    await world.clock.advance('30s')
+    expect(looks()).toBe(before + 1)
+    const report = await stopWithin(world, queue)
+    expect(report).toMatchObject({ finished: 0, released: 0, abandoned: 0, errors: [] })
+  })
+
   it('running handlers may end; the report adds up', async () => {
     const world = makeWorld()
     const queue = world.queue({ concurrency: 3 })

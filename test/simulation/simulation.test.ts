@@ -16,6 +16,11 @@ const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = 
   { seed: 103_688, bug: 'a message was started in the last fraction of a millisecond of its lease' },
   { seed: 12, bug: 'a handler was started after a slow schema had used up its time' },
   { seed: 90_001, bug: 'a worker that took only what it could not start stayed saturated' },
+  { seed: 600_001, bug: 'a schedule that was changed before a worker had looked at it forgot what it owed' },
+  { seed: 600_032, bug: 'the same, of one that was set twice' },
+  { seed: 600_337, bug: 'the judge: a topic that was added when all slots were taken crowds the others' },
+  { seed: 600_527, bug: 'the judge: a process that stands still does not hear the engine inside it' },
+  { seed: 601_789, bug: 'a stop counted its own look at a schedule among the handlers' },
 ]
 
 async function expectClean(seed: number): Promise<void> {

@@ -77,6 +77,23 @@ export function parseMoment(value: unknown, name: string, now: number): number {
   return Math.ceil(at)
 }
 
+/** 3 March 1973 in milliseconds, the year 5138 in seconds. */
+const SECONDS_BELOW = 1e11
+
+/**
+ * Reads a moment at which something is to happen. The past is fine here too, but not the early seventies: that is what
+ * seconds look like when they are taken for milliseconds, and the message would start at once.
+ */
+export function parseFutureMoment(value: unknown, name: string, now: number): number {
+  const at = parseMoment(value, name, now)
+  if (at >= SECONDS_BELOW || now < SECONDS_BELOW) return at
+  throw new UsageError(
+    'MOMENT_OUT_OF_RANGE',
+    `${name} is ${describe(value)}, which is in ${new Date(at).getUTCFullYear()}; moments are milliseconds since 1970, so multiply seconds by 1000. For a duration use "delay".`,
+    { value },
+  )
+}
+
 /** The shortest exact text for a duration: 90000 -> "90s", 172800000 -> "2d". */
 export function formatDuration(ms: number): string {
   for (const unit of ['d', 'h', 'm', 's'] as const) {

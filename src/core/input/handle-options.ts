@@ -7,10 +7,18 @@ import { UsageError, describe } from '../errors.ts'
 export type RetryOptions = {
   /** How many retries after the first attempt. Default: as many as `delays` has, or 3. */
   limit?: number
-  /** The wait before each retry; the last one repeats. */
+  /** The wait before each retry; the last one repeats. Default: 1, 5 and 30 minutes. */
   delays?: readonly Duration[]
-  /** Growing waits: `base`, `base x factor`, ... up to `cap`; `jitter` (0 to 1) is the share that is random. */
-  exponential?: { base: Duration; factor?: number; cap?: Duration; jitter?: number }
+  /** Growing waits instead: `base`, then `base x factor`, and so on up to `cap`. */
+  exponential?: {
+    base: Duration
+    /** 1 to 100. Default 2: each wait is twice the one before. */
+    factor?: number
+    /** No wait is longer. Default 1 day. */
+    cap?: Duration
+    /** 0 to 1: chance shortens each wait by up to this share, and never makes it longer. Default 0.2. */
+    jitter?: number
+  }
 }
 
 export type HandleOptions = {

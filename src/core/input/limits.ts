@@ -3,7 +3,7 @@ import type { RateLimit, TopicLimit } from '../controls.ts'
 import { UsageError, describe } from '../errors.ts'
 import { checkTopic } from '../message.ts'
 import { checkRecord, parseInteger } from './checks.ts'
-import { DELAY_MS_MAX, formatDuration, parseDuration, parseMoment, type Duration } from './duration.ts'
+import { DELAY_MS_MAX, formatDuration, parseDuration, parseFutureMoment, type Duration } from './duration.ts'
 import type { Ahead } from './questions.ts'
 
 export type PauseOptions = {
@@ -50,7 +50,7 @@ export function parsePause(
   if (until === undefined) return undefined
   if (typeof until === 'string')
     return { delayMs: parseDuration(until, 'until', { min: 1, max: DELAY_MS_MAX }) }
-  return { at: parseMoment(until, 'until', now) }
+  return { at: parseFutureMoment(until, 'until', now) }
 }
 
 /** Over how many milliseconds; undefined: at once. */

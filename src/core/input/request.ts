@@ -1,6 +1,6 @@
 /** What a caller asks for in `produce` and `reschedule`, checked and normalised. */
 import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
-import { parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
+import { parseDuration, parseFutureMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import {
@@ -177,7 +177,7 @@ function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
 
 function parseWhen(delay: unknown, at: unknown, now: number): DueMoment {
   if (at === undefined) return delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') }
-  if (delay === undefined) return { at: parseMoment(at, 'at', now) }
+  if (delay === undefined) return { at: parseFutureMoment(at, 'at', now) }
   throw new UsageError(
     'DELAY_AND_AT',
     `delay is ${describe(delay)} and at is ${describe(at)}; give one of them.`,
@@ -233,14 +233,12 @@ export function checkEntries(entries: unknown): void {
       },
     )
   }
-  for (const [i, entry] of entries.entries()) {
-    if (typeof entry === 'object' && entry !== null) continue
-    throw new UsageError(
-      'OPTION_INVALID',
-      `message ${i} is ${describe(entry)}; give { topic, payload, ... }.`,
-      {
-        value: entry,
-      },
-    )
-  }
+  const bad = entries.findIndex((entry) => typeof entry !== 'object' || entry === null)
+  if (bad === -1) return
+  const value: unknown = entries[bad]
+  throw new UsageError(
+    'OPTION_INVALID',
+    `message ${bad} is ${describe(value)}; give { topic, payload, ... }.`,
+    { value },
+  )
 }

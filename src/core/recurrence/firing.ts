@@ -45,15 +45,20 @@ export type Firing = {
 type DecidedProgress = ScheduleProgress & { readonly until: number }
 
 export function decideFiring({ plan, progress: before, now, changedAt, isBusy }: Tick): Firing {
-  const { change, ...rest } = before
-  const progress = begin(plan, rest, change, changedAt)
-  const recurrence = recurrenceOf(plan, progress, changedAt)
+  const progress = begin(plan, before, Math.min(changedAt, now), changedAt)
   if (isOver(plan, progress)) return { moments: [], progress, nextAt: undefined }
-  if (change !== 'resumed') return goOn(plan, recurrence, progress, { now, isBusy })
-  // What fell into the pause is skipped, also while no worker ran.
-  const skipped = skip(recurrence, progress, Math.min(changedAt, now) + 1)
-  if (!skipped.isAll) return { moments: [], progress: { ...skipped.progress, change }, nextAt: now }
-  return goOn(plan, recurrence, skipped.progress, { now, isBusy })
+  // There is more to skip than one look may count.
+  if (progress.change !== undefined) return { moments: [], progress, nextAt: now }
+  return goOn(plan, recurrenceOf(plan, progress, changedAt), progress, { now, isBusy })
+}
+
+/**
+ * What a look at the moment of its last change would have begun with. Whoever changes a schedule again, before a worker has
+ * looked at it, goes on from here: the moment of the change before is forgotten when its message is put anew, and with
+ * it would be what the schedule owes since then.
+ */
+export function begun({ plan, progress }: StoredSchedule, changedAt: number): StoredSchedule {
+  return { plan, progress: begin(plan, progress, changedAt, changedAt) }
 }
 
 type Situation = { readonly now: number; readonly isBusy: boolean }
@@ -134,22 +139,31 @@ function nextLook(
   return Math.max(now, isAhead ? next - LEAD_MS : next)
 }
 
-/** A schedule that was set counts from the store's moment of it: what lay before is neither missed nor repeated. */
+/**
+ * A schedule that was set counts from the store's moment of it: what lay before is neither missed nor repeated. One that was
+ * resumed skips what fell into the pause, also while no worker ran.
+ */
 function begin(
   plan: SchedulePlan,
-  progress: ScheduleProgress,
-  change: ScheduleProgress['change'],
+  { change, ...progress }: ScheduleProgress,
+  resumedAt: number,
   changedAt: number,
 ): DecidedProgress {
   const first = firstUntil(plan, changedAt)
   const until = change === 'set' ? Math.max(progress.until ?? first, first) : (progress.until ?? first)
   const isUnanchored = 'everyMs' in plan.rhythm && (plan.startAt ?? progress.anchorAt) === undefined
-  return { ...progress, until, ...(isUnanchored ? { anchorAt: changedAt } : {}) }
+  const began = { ...progress, until, ...(isUnanchored ? { anchorAt: changedAt } : {}) }
+  if (change !== 'resumed' || isOver(plan, began)) return began
+  const skipped = skip(recurrenceOf(plan, began, changedAt), began, resumedAt + 1)
+  return skipped.isAll ? skipped.progress : { ...skipped.progress, change }
 }
 
-/** A start that is not over counts itself. */
-function firstUntil({ startAt }: SchedulePlan, changedAt: number): number {
-  return startAt !== undefined && startAt >= changedAt ? startAt - 1 : changedAt
+/**
+ * A start at this very moment counts itself. One that is to come bounds the occurrences; nothing is decided up to it, so
+ * that an edit may still begin earlier.
+ */
+function firstUntil({ startAt = -Infinity }: SchedulePlan, changedAt: number): number {
+  return startAt >= changedAt ? Math.min(startAt - 1, changedAt) : changedAt
 }
 
 function isOver({ times = Infinity }: SchedulePlan, { fired }: ScheduleProgress): boolean {

@@ -4,11 +4,12 @@ import {
   DAY_MS,
   DELAY_MS_MAX,
   parseDuration,
-  parseMoment,
+  parseFutureMoment,
   type Duration,
   type Moment,
 } from '../input/duration.ts'
 import type { RetryOptions } from '../input/handle-options.ts'
+import type { PayloadField } from '../input/payload.ts'
 import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
@@ -16,28 +17,28 @@ import { isName, PRIORITIES, priorityRank, type Priority, type PriorityRank } fr
 import type { IfExpired } from '../machines/outcome.ts'
 import { checkZone, cronTimes } from './cron.ts'
 
-export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cadence & {
-  topic: Topic
-  payload?: Payload
-  /** The first moment that counts; it anchors `every`. Default: now, and then `every` begins one period later. */
-  start?: Moment
-  /** The last moment that counts. */
-  end?: Moment
-  /** So often at most. */
-  times?: number
-  /** What becomes of occurrences that were missed because no worker ran. Default `one`. */
-  catchUp?: CatchUp
-  /** `skip`: an occurrence does not fire while the one before waits or runs. Default `allow`. */
-  overlap?: Overlap
-  /** Each occurrence is due later by a stable share of this time. */
-  spread?: Duration
-  priority?: Priority
-  /** As for `produce`, for each occurrence. */
-  ttl?: Duration
-  ifExpired?: IfExpired
-  retry?: RetryOptions
-  timeout?: Duration
-}
+export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cadence &
+  PayloadField<Payload> & {
+    topic: Topic
+    /** The first moment that counts; it anchors `every`. Default: now, and then `every` begins one period later. */
+    start?: Moment
+    /** The last moment that counts. */
+    end?: Moment
+    /** So often at most. */
+    times?: number
+    /** What becomes of occurrences that were missed because no worker ran. Default `one`. */
+    catchUp?: CatchUp
+    /** `skip`: an occurrence does not fire while the one before waits or runs. Default `allow`. */
+    overlap?: Overlap
+    /** Each occurrence is due later by a stable share of this time. */
+    spread?: Duration
+    priority?: Priority
+    /** As for `produce`, for each occurrence. */
+    ttl?: Duration
+    ifExpired?: IfExpired
+    retry?: RetryOptions
+    timeout?: Duration
+  }
 
 /** Five cron fields, or six with seconds first; `zone` is UTC unless told. Or every so often, at least every second. */
 export type Cadence =
@@ -120,8 +121,8 @@ export function parseSpec(spec: unknown, now: number): Omit<SchedulePlan, 'topic
     meta: parsePolicy(given),
     priority: priorityRank(parseOneOf(priority, 'priority', PRIORITIES)),
     rhythm: parseRhythm(given, now),
-    ...(start === undefined ? {} : { startAt: parseMoment(start, 'start', now) }),
-    ...(end === undefined ? {} : { endAt: parseMoment(end, 'end', now) }),
+    ...(start === undefined ? {} : { startAt: parseFutureMoment(start, 'start', now) }),
+    ...(end === undefined ? {} : { endAt: parseFutureMoment(end, 'end', now) }),
     ...(times === undefined ? {} : { times: parseInteger(times, 'times', { min: 1, max: TIMES_MAX }) }),
     catchUp: parseCatchUp(catchUp),
     overlap: parseOneOf(overlap, 'overlap', ['allow', 'skip']),

@@ -61,6 +61,8 @@ export type CommandSpec<O extends OptionSpecs = OptionSpecs> = {
   readonly notes?: readonly string[]
   /** A store that does not exist yet is made (`produce`), or is a mistake in its name (`stats`). */
   readonly makesStore: boolean | ((positionals: readonly string[]) => boolean)
+  /** Its own options name stores; --store is not looked at. */
+  readonly namesStores?: boolean
   /** It runs for long, and waits for a server that is not there yet. */
   readonly isPatient?: boolean
   readonly run: (call: Call<O>) => Promise<ExitCode>

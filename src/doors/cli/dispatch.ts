@@ -4,13 +4,14 @@ import type { Clock } from '../../clock.ts'
 import { describe, withoutPasswords } from '../../core/errors.ts'
 import { Punctual, type PunctualOptions } from '../../index.ts'
 import { DEFAULT_QUEUE } from '../../queue/settings.ts'
-import { DEFAULT_STORE, engineForUrl, exampleUrls } from '../../store/engines.ts'
+import { DEFAULT_STORE } from '../../store/engines.ts'
 import { parseArguments, type CommonValues } from './arguments.ts'
 import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
-import { CallError, describeFailure, EXIT, FailedError, type ExitCode } from '../shared/failure.ts'
+import { CallError, describeFailure, EXIT, type ExitCode } from '../shared/failure.ts'
 import { renderCommandHelp, renderHelp } from './help.ts'
 import { nearest } from './arguments.ts'
+import { checkStore } from './store-check.ts'
 import type { Output } from './terminal/output.ts'
 import { printable } from '../shared/printable.ts'
 
@@ -66,7 +67,10 @@ async function runCommand(
     return EXIT.fine
   }
   const { store, queueName } = target(common, env)
-  await checkStore(store, command, positionals)
+  const { makesStore, isPatient = false } = command
+  const mayMake = typeof makesStore === 'boolean' ? makesStore : makesStore(positionals)
+  if (command.namesStores !== true)
+    await checkStore(store, { mayMake, isPatient, option: '--store URL or PUNCTUAL_STORE' })
   const queues: Punctual[] = []
   const open = (options: PunctualOptions = {}): Punctual => {
     const queue = new Punctual({ store, queue: queueName, logger: false, ...options })
@@ -103,25 +107,6 @@ function target({ store, queue }: CommonValues, env: NodeJS.ProcessEnv): StoreAn
     store: store ?? (env.PUNCTUAL_STORE || DEFAULT_STORE),
     queueName: queue ?? (env.PUNCTUAL_QUEUE || DEFAULT_QUEUE),
   }
-}
-
-async function checkStore(
-  store: string,
-  { makesStore, isPatient = false }: Command,
-  positionals: readonly string[],
-): Promise<void> {
-  const engine = engineForUrl(store)
-  if (engine.reach === 'process') {
-    throw new CallError(
-      `a ${engine.name} store would end with this command; use one like ${exampleUrls().join(' or ')}.`,
-    )
-  }
-  // Looking into a store that is not there would make an empty one, and hide a misspelt name.
-  const mayMake = typeof makesStore === 'boolean' ? makesStore : makesStore(positionals)
-  if (!mayMake && !(await engine.exists(store))) {
-    throw new FailedError(`there is no store at ${store}; name one with --store URL or PUNCTUAL_STORE.`)
-  }
-  if (!isPatient) await engine.probe(store)
 }
 
 /** Asked before the words could be parsed. After `--` everything is an operand. */

@@ -32,6 +32,8 @@ export type ServerParts = {
   readonly listeners: Places
   /** Of lease calls that wait. */
   readonly parked: Places
+  /** Requests that were answered, by the first digit of their status. */
+  readonly answered: readonly number[]
   /** Whether the pages of the dashboard are there to be served. */
   readonly hasDashboard: boolean
   /** Aborts when the server begins to stop. */

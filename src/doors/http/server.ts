@@ -51,6 +51,7 @@ export class HttpServer {
   readonly #server: Omit<ServerParts, 'access'>
   readonly #signer: Signer
   readonly #stopping = new AbortController()
+  readonly #answered = Array.from({ length: 6 }, () => 0)
   readonly #underWay = new Set<Promise<unknown>>()
   #http: Server | undefined
   #closing: Promise<void> | undefined
@@ -75,13 +76,14 @@ export class HttpServer {
       audit,
       listeners: new Places(1_000),
       parked: new Places(1_000, 1_000),
+      answered: this.#answered,
       hasDashboard: HAS_DASHBOARD,
       stopping: this.#stopping.signal,
     }
     // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
     setMaxListeners(0, this.#stopping.signal)
     audit.listen((entry) => {
-      for (const served of queues.all) if (served.name === entry.queue) served.live.note('audit', entry)
+      for (const served of queues.all) if (served.name === entry.queue) served.note('audit', entry)
     })
     const now = (): number => clock.now()
     const mounted = this.#answerer('mounted')
@@ -165,7 +167,11 @@ export class HttpServer {
       if (this.#stopping.signal.aborted && !mayStillCall(request)) return Promise.resolve(STOPPING)
       const reply = perform(performing, request)
       this.#underWay.add(reply)
-      void reply.then(() => this.#underWay.delete(reply))
+      void reply.then(({ status }) => {
+        this.#underWay.delete(reply)
+        const digit = Math.floor(status / 100)
+        this.#answered[digit] = (this.#answered[digit] ?? 0) + 1
+      })
       return reply
     }
   }

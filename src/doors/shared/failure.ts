@@ -58,6 +58,8 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   CRON_INVALID: [usage, 400],
   CONTROLS_TOO_MANY: [usage, 409],
   HEADER_INVALID: [usage, 400],
+  MOVE_REFUSED: [failed, 409],
+  MOVE_UNFINISHED: [failed, 409],
   UNSUPPORTED: [usage, 501],
 
   // The client did nothing wrong: the operator gave the door this store or broker.
@@ -68,8 +70,10 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_TOO_OLD: [usage, 500],
   STORE_REFUSED: [usage, 500],
   STORE_CLIENT_MISSING: [usage, 500],
+  STORE_CLIENT_TOO_OLD: [usage, 500],
   BROKER_URL_INVALID: [usage, 500],
   BROKER_CLIENT_MISSING: [usage, 500],
+  BROKER_CLIENT_TOO_OLD: [usage, 500],
   BROKER_REFUSED: [usage, 500],
   BROKER_MISMATCH: [usage, 500],
   STORE_CORRUPT: [failed, 500],

@@ -12,7 +12,7 @@ export type OverdueTopic = {
 }
 
 /** Twice what a lost wake-up costs by default (P9). What waits for less is on its way. */
-const OVERDUE_AFTER_MS = 10_000
+export const OVERDUE_AFTER_MS = 10_000
 const OVERDUE_TOPICS_MAX = 100
 
 export function isOverdue(dueAt: number | undefined, now: number): boolean {

@@ -8,7 +8,7 @@ import { SCHEDULES_TOPIC } from '../../core/control.ts'
 import { InvariantError } from '../../core/errors.ts'
 import { parseInteger } from '../../core/input/checks.ts'
 import { parseList } from '../../core/input/questions.ts'
-import { recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
+import { begun, recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
 import {
   checkScheduleName,
   decodeSchedule,
@@ -149,7 +149,7 @@ export class Schedules<T extends object, S extends object> {
 
   /** When a schedule would fire from now on, whether it exists or not: epoch milliseconds, by this machine's clock. */
   async nextOccurrences<K extends TopicName<T, S>>(
-    which: string | { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic>> }[K],
+    which: string | { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic> | undefined> }[K],
     count: number = NEXT_DEFAULT,
   ): Promise<number[]> {
     const max = parseInteger(count, 'count', { min: 1, max: OCCURRENCES_MAX })
@@ -171,18 +171,23 @@ export class Schedules<T extends object, S extends object> {
     return { ...(await checkedMessage(this.#settings, topic, payload)), ...parsed }
   }
 
-  /** With another rhythm it begins anew at the store's now; what the old one still owed is skipped, and counted. */
+  /**
+   * With another rhythm it begins anew at the store's now, after what is placed already; what the old one still owed is
+   * skipped, and counted.
+   */
   #edited(plan: SchedulePlan, { plan: old, progress }: StoredSchedule): ScheduleProgress {
     if (isSame(rhythmOf(plan), rhythmOf(old))) return progress
-    const { anchorAt: _, ...rest } = progress
+    const { anchorAt: _, until: decided, ...rest } = progress
     const now = Math.floor(this.#settings.clock.now())
-    const { until = now } = progress
+    const { lastAt, skipped } = progress
+    const until = decided ?? now
     const { count } = recurrenceOf(old, progress, now).countBetween(
       until,
       Math.max(until, now),
       OCCURRENCES_MAX,
     )
-    return { ...rest, skipped: progress.skipped + count, change: 'set' }
+    const placed = lastAt === undefined ? {} : { until: lastAt }
+    return { ...rest, ...placed, skipped: skipped + count, change: 'set' }
   }
 
   /** Reads, decides, and stores if nobody was faster. `decide` answers undefined to leave it as it is. */
@@ -218,7 +223,7 @@ export class Schedules<T extends object, S extends object> {
     const schedule = decodeSchedule(JSON.parse(found.body))
     if (schedule === undefined)
       throw new InvariantError(`the schedule "${name}" was stored by another version of punctual`)
-    return { ...schedule, body: found.body }
+    return { ...begun(schedule, found.firstDueAt), body: found.body }
   }
 
   /** Occurrences that were placed, and have not come due by this machine's clock. */

@@ -1,6 +1,7 @@
 /** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
 import { isControl } from '../../core/control.ts'
 import type { Logger } from '../../core/log.ts'
+import type { QueueMeter } from './meter.ts'
 
 type About = { readonly id: string; readonly topic: string; readonly attempt: number }
 
@@ -41,9 +42,11 @@ export type Listener<K extends EventName> = (event: QueueEvents[K]) => void
 export class Events {
   readonly #listeners = new Map<EventName, Set<(event: never) => void>>()
   readonly #logger: Logger
+  readonly #meter: QueueMeter
 
-  constructor(logger: Logger) {
+  constructor(logger: Logger, meter: QueueMeter) {
     this.#logger = logger
+    this.#meter = meter
   }
 
   on<K extends EventName>(name: K, listener: Listener<K>): void {
@@ -63,9 +66,16 @@ export class Events {
     return this.#listeners.has(name)
   }
 
+  /** It happened, is counted, and nobody listens. */
+  unheard(name: EventName): void {
+    this.#meter.happened(name)
+  }
+
   emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
+    if (isOurs(event)) return
+    this.#meter.happened(name)
     const listeners = this.#listeners.get(name) as Set<Listener<K>> | undefined
-    if (listeners === undefined || isOurs(event)) return
+    if (listeners === undefined) return
     for (const listener of listeners) {
       try {
         listener(event)
@@ -78,8 +88,8 @@ export class Events {
   /** Background trouble: to the listeners of `error`, or to the log if there are none. */
   report(what: string, error: unknown): void {
     const trouble = error instanceof Error ? error : new Error(String(error))
-    if (this.hears('error')) this.emit('error', trouble)
-    else this.#logger.error(`${what}: ${trouble.message}`)
+    if (!this.hears('error')) this.#logger.error(`${what}: ${trouble.message}`)
+    this.emit('error', trouble)
   }
 }
 

@@ -5,16 +5,20 @@
 import type { Clock, Timer } from '../../clock.ts'
 import { bucketOf } from '../../core/metrics/lateness.ts'
 import type { Store, TopicFigures } from '../../store/contract/store.ts'
+import type { EndKind, QueueMeter, TopicMeter } from './meter.ts'
 
 const RECORD_MS = 1_000
 
-export type EndKind = 'completed' | 'failed' | 'dead' | 'skipped'
-
-type EndedTally = Record<EndKind, number> & { readonly lateness: Map<number, number> }
+type EndedTally = Record<EndKind, number> & {
+  readonly lateness: Map<number, number>
+  /** Of this process, and not only of this second. */
+  readonly meter: TopicMeter
+}
 
 export type FiguresParts = {
   readonly clock: Clock
   readonly store: Store
+  readonly meter: QueueMeter
   readonly onFailure: (error: unknown) => void
 }
 
@@ -29,15 +33,23 @@ export class Figures {
     this.#parts = parts
   }
 
-  /** `latenessMs` of one that was started. */
-  add(topic: string, kind: EndKind, latenessMs: number | undefined): void {
+  /** `latenessMs` of one that was started, and how long it took. */
+  add(topic: string, kind: EndKind, latenessMs: number | undefined, durationMs: number): void {
     if (this.#isEnded) return
     let tally = this.#topics.get(topic)
     if (tally === undefined) {
-      tally = { completed: 0, failed: 0, dead: 0, skipped: 0, lateness: new Map() }
+      tally = {
+        completed: 0,
+        failed: 0,
+        dead: 0,
+        skipped: 0,
+        lateness: new Map(),
+        meter: this.#parts.meter.topic(topic),
+      }
       this.#topics.set(topic, tally)
     }
     tally[kind] += 1
+    tally.meter.end(kind, latenessMs, durationMs)
     if (latenessMs !== undefined) {
       const bucket = bucketOf(latenessMs)
       tally.lateness.set(bucket, (tally.lateness.get(bucket) ?? 0) + 1)
@@ -75,6 +87,8 @@ export class Figures {
   }
 }
 
-function figuresOf(topic: string, { lateness, ...counts }: EndedTally): TopicFigures {
-  return { topic, ...counts, lateness: [...lateness].toSorted(([a], [b]) => a - b) }
+function figuresOf(topic: string, tally: EndedTally): TopicFigures {
+  const { completed, failed, dead, skipped } = tally
+  const lateness = [...tally.lateness].toSorted(([a], [b]) => a - b)
+  return { topic, completed, failed, dead, skipped, lateness }
 }

@@ -29,6 +29,13 @@ export class Reports {
     this.#parts = parts
   }
 
+  /** It starts late. In a backlog every message does: the event is made only if somebody hears it. */
+  late({ id, topic, attempt }: SettledMessage, latenessMs: number): void {
+    const { events } = this.#parts
+    if (events.hears('late')) events.emit('late', { id, topic, attempt, latenessMs })
+    else if (!isControl(topic)) events.unheard('late')
+  }
+
   /** It was to be cancelled, and is gone. */
   cancelled({ id, topic, attempt }: SettledMessage): void {
     this.#parts.events.emit('cancelled', { id, topic, attempt })
@@ -36,7 +43,8 @@ export class Reports {
 
   /** It is not tried again: another message of its id has taken its place. */
   succeeded({ kind }: Settlement, { topic }: SettledMessage, times: AttemptTimes | undefined): void {
-    if (kind !== 'release' && kind !== 'again') this.#parts.figures.add(topic, 'failed', times?.latenessMs)
+    if (kind !== 'release' && kind !== 'again')
+      this.#parts.figures.add(topic, 'failed', times?.latenessMs, times?.durationMs ?? 0)
   }
 
   /** `times`: unknown of an attempt whose lease lapsed elsewhere. */
@@ -44,20 +52,21 @@ export class Reports {
     if (isControl(topic)) return
     const { events, figures, notices } = this.#parts
     const latenessMs = times?.isStarted === true ? times.latenessMs : undefined
+    const durationMs = times?.durationMs ?? 0
     switch (outcome.kind) {
       case 'ack':
-        figures.add(topic, 'completed', latenessMs)
+        figures.add(topic, 'completed', latenessMs, durationMs)
         if (events.hears('completed'))
           events.emit('completed', {
             id,
             topic,
             attempt,
             latenessMs: latenessMs ?? 0,
-            durationMs: times?.durationMs ?? 0,
+            durationMs,
           })
         return
       case 'skip':
-        figures.add(topic, 'skipped', undefined)
+        figures.add(topic, 'skipped', undefined, 0)
         events.emit('skipped', { id, topic, attempt, latenessMs: times?.latenessMs ?? 0 })
         return
       case 'again':
@@ -68,14 +77,14 @@ export class Reports {
       case 'lapse': {
         const delayMs = outcome.kind === 'retry' ? outcome.delayMs : 0
         const { error } = outcome
-        figures.add(topic, 'failed', latenessMs)
+        figures.add(topic, 'failed', latenessMs, durationMs)
         notices.retried({ id, topic, attempt, error }, delayMs)
         events.emit('retrying', { id, topic, attempt, delayMs, error })
         return
       }
       case 'dead': {
         const { error, reason } = outcome
-        figures.add(topic, 'dead', latenessMs)
+        figures.add(topic, 'dead', latenessMs, durationMs)
         notices.dead({ id, topic, attempt, error }, reason)
         events.emit('dead', { id, topic, attempt, reason, error })
         return

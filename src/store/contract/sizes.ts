@@ -3,14 +3,29 @@
  * `batchMax`.
  */
 import { assertNever } from '../../core/errors.ts'
+import type { RestoredMessage } from './operators.ts'
 import type { FollowUps, NewMessage, Settlement } from './runtime.ts'
 
 /** The most messages that one settlement carries. */
 export const FOLLOW_UPS_MAX = 100
 
-export function sizeOfMessage({ id, topic, body, meta, tags }: NewMessage): number {
+export function sizeOfMessage(message: NewMessage): number {
+  return sizeOfTexts(message)
+}
+
+function sizeOfTexts({
+  id,
+  topic,
+  body,
+  meta,
+  tags,
+}: Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'tags'>): number {
   const size = id.length + topic.length + body.length + meta.length
   return tags === undefined ? size : tags.reduce((sum, tag) => sum + tag.length, size)
+}
+
+export function sizeOfRestored({ error, reason, result = '', ...message }: RestoredMessage): number {
+  return sizeOfTexts(message) + error.length + reason.length + result.length
 }
 
 export function sizeOfSettlement(settlement: Settlement): number {

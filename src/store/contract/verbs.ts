@@ -28,6 +28,8 @@ export const STORE_VERBS = [
   'controls',
   'doctor',
   'backup',
+  'remembered',
+  'restore',
 ] as const satisfies readonly (keyof Store)[]
 
 export type StoreVerb = (typeof STORE_VERBS)[number]

@@ -18,6 +18,7 @@ import type {
   InspectQuery,
   Move,
   NewMessage,
+  RestoredMessage,
   TopicFigures,
 } from '../contract/store.ts'
 import { sizeOfMessage } from '../contract/sizes.ts'
@@ -35,9 +36,10 @@ import { claimDue, claimLapsed, lookForDue, lookForLapsed } from './verbs/claimi
 import { control, controls } from './verbs/controlling.ts'
 import { count, countTopics, forecast } from './verbs/counting.ts'
 import { figures, record } from './verbs/figures.ts'
-import { inspectIds, inspectPage } from './verbs/inspection.ts'
+import { inspectIds, inspectPage, inspectRemembered } from './verbs/inspection.ts'
 import { leave, owned, workers } from './verbs/owners.ts'
 import { putAll, removeOne, rescheduleOne, reviveOne } from './verbs/placing.ts'
+import { restoreOne } from './verbs/restoring.ts'
 import { NO_QUEUE, type Scene, type View } from './verbs/scene.ts'
 import { extend, settle } from './verbs/settling.ts'
 import { closeBells, ringBell } from './wake.ts'
@@ -59,6 +61,7 @@ const WRITES: Readonly<Record<string, Write>> = {
   remove: each<string>(removeOne),
   reschedule: each<Move>(rescheduleOne),
   revive: each<string>(reviveOne),
+  restore: each<RestoredMessage>(restoreOne),
   extend,
   settle,
   claim: (scene: Scene, request: ClaimRequest) =>
@@ -71,6 +74,7 @@ const WRITES: Readonly<Record<string, Write>> = {
 const READS: Readonly<Record<string, Read>> = {
   inspect: (view: View, query: InspectQuery) =>
     'ids' in query ? inspectIds(view, query.ids) : inspectPage(view, query),
+  remembered: inspectRemembered,
   count,
   countTopics,
   figures,
@@ -80,6 +84,9 @@ const READS: Readonly<Record<string, Read>> = {
   open: () => undefined,
   queues: ({ db }: View, limit: number) => db.all<{ name: string }>(QUEUES, limit).map(({ name }) => name),
 }
+
+/** These bring messages, which a full disk has no room for. */
+const BRINGING: ReadonlySet<string> = new Set(['put', 'restore'])
 
 /** These take long, and run on a thread of their own. */
 const ASIDE: Readonly<Record<string, (view: View, options: FileEngineOptions, ...args: Args) => unknown>> = {
@@ -126,7 +133,8 @@ export class FileEngine implements HostedEngine {
       return this.#look(call)
     } catch (error) {
       // On a full disk even a reader may want for a page that it shares with others.
-      const hasRoom = isFull(error, this.#options.directory) && call.verb !== 'put' && this.#space.giveUp()
+      const hasRoom =
+        isFull(error, this.#options.directory) && !BRINGING.has(call.verb) && this.#space.giveUp()
       if (isBusy(error) || hasRoom) return { kind: 'busy' }
       throw explainFailure(error, this.#options.directory)
     }
@@ -181,7 +189,7 @@ export class FileEngine implements HostedEngine {
   #look(call: ThreadCall): Look {
     const { verb, args } = call
     if (verb === 'claim') return this.#lookAtClaim(call, args[0] as ClaimRequest)
-    if (verb === 'put') this.#space.admit(call.entries, call.bytes)
+    if (BRINGING.has(verb)) this.#space.admit(call.entries, call.bytes)
     if (verb in WRITES) return { kind: 'write' }
     if (verb === 'forecast') {
       return { kind: 'slices', slices: this.#explained(forecast(this.#view(call), ...(args as [never]))) }
@@ -243,7 +251,7 @@ export class FileEngine implements HostedEngine {
 
   /** The disk is full: what does not add messages may go on in the reserve. */
   #makesRoom(calls: readonly ThreadCall[]): boolean {
-    if (calls.some(({ verb }) => verb === 'put') || !this.#space.giveUp()) return false
+    if (calls.some(({ verb }) => BRINGING.has(verb)) || !this.#space.giveUp()) return false
     this.#use().checkpoint()
     return true
   }

@@ -5,7 +5,7 @@
  *   verb ─► message to the thread ─► one transaction for all who wait ─► disk ─► all of them resolve, sleepers woken
  */
 import { systemClock } from '../../clock.ts'
-import { entriesOfSettlement, sizeOfMessage, sizeOfSettlement } from '../contract/sizes.ts'
+import { entriesOfSettlement, sizeOfMessage, sizeOfRestored, sizeOfSettlement } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
@@ -153,6 +153,15 @@ export class FileStore implements contract.Store {
   async forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
     checkEdges(query.edges)
     return this.#call('forecast', [query])
+  }
+
+  async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    admitEntries(query.limit, BATCH_MAX)
+    return this.#call('remembered', [query])
+  }
+
+  restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    return this.#each('restore', messages, [], sumOf(messages, sizeOfRestored))
   }
 
   async doctor(): Promise<contract.Finding[]> {

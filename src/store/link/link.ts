@@ -14,6 +14,9 @@
  *
  * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
  * connections and refuses every call is not hammered.
+ *
+ * A link keeps the process alive while it connects and while calls wait, by their deadlines; not while it is idle, so that
+ * a program that only produces ends by itself. Workers have timers of their own.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
@@ -32,6 +35,8 @@ export interface LinkConnection<Command> {
   send(command: Command): Promise<unknown>
   /** Ends it at once, whatever its state; what is under way rejects. */
   destroy(): void
+  /** From now on it does not keep the process alive. */
+  unref(): void
 }
 
 /** What the failures of an engine's server mean. */
@@ -167,6 +172,7 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
 
   #become(connection: Conn): void {
     this.#state = { name: 'ready', connection }
+    connection.unref()
     for (const call of this.#calls) this.#send(call, connection)
     this.#options.ready?.()
   }
@@ -199,7 +205,9 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     const pauseMs = longestMs * (0.5 + random.next() / 2)
     if (this.#failures === 0) logger.warn(`${name}: ${this.#lastError?.message ?? `${server} is away`}`)
     this.#failures += 1
-    this.#state = { name: 'pausing', timer: clock.schedule(pauseMs, () => this.#attempt()) }
+    const timer = clock.schedule(pauseMs, () => this.#attempt())
+    timer.unref?.()
+    this.#state = { name: 'pausing', timer }
     this.#options.lost?.()
   }
 

@@ -9,6 +9,7 @@ import type {
   ListQuery,
   OwnedPage,
   Page,
+  RememberedQuery,
   StoredMessage,
   Successor,
   TagQuery,
@@ -75,6 +76,17 @@ function tagged(messages: Messages, query: TagQuery, now: number): Page {
     if (isPicked(query, item, now)) items.push(item)
   }
   return { items, scanned }
+}
+
+/** The cursor names the number of the one to go on with. */
+export function remembered(messages: Messages, { limit, cursor }: RememberedQuery, now: number): Page {
+  const [from] = parseCursor(cursor, 0)
+  const items: StoredMessage[] = []
+  for (const { message, number } of messages.remembered.from(from)) {
+    if (items.length === limit) return { items, scanned: items.length, cursor: cursorAt(number, 0) }
+    if (message.until > now) items.push(message)
+  }
+  return { items, scanned: items.length }
 }
 
 export function owned(messages: Messages, owner: string, cursor: string | undefined): OwnedPage {

@@ -10,7 +10,7 @@ import { boundedMoment, dueAtOf, isOwnWord, isStorable } from '../shared/moments
 import { Leases } from './leases.ts'
 import { RememberedIds } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
-import { DEAD, MessageTable, RUNNING, WAITING } from './table.ts'
+import { DEAD, MessageTable, RUNNING, WAITING, type NewContent } from './table.ts'
 import { TagIndex } from './tags.ts'
 import type { Topic, Topics } from './topics.ts'
 import { Waiting } from './waiting.ts'
@@ -68,11 +68,20 @@ export class Messages {
     const existing = this.table.slotOf(message.id)
     if (existing !== undefined && this.table.state(existing) === RUNNING) this.#finish(existing)
     else if (existing !== undefined) this.#discard(existing)
+    const { topic, slot } = this.add(message, moment)
+    this.topics.enter(topic, 'waiting')
+    this.waiting.enter(slot)
+  }
+
+  /** A row and its tags; the caller says where it stands. */
+  add(
+    message: NewContent,
+    moment: { readonly dueAt: number; readonly producedAt: number },
+  ): { readonly topic: Topic; readonly slot: number } {
     const topic = this.topics.intern(message.topic)
     const slot = this.table.add(message, topic.number, moment)
     this.tags.add(this.table.tags(slot), slot, this.table.order[slot] as number)
-    this.topics.enter(topic, 'waiting')
-    this.waiting.enter(slot)
+    return { topic, slot }
   }
 
   /** Of one that waits. */

@@ -34,6 +34,11 @@ export class RememberedIds {
     return message !== undefined && message.until > now ? message : undefined
   }
 
+  /** In the order in which they came, from this number on; each with its number. */
+  *from(first: number): Generator<Kept> {
+    for (const kept of this.#kept.values()) if (kept.number >= first) yield kept
+  }
+
   delete(id: string): void {
     const kept = this.#kept.get(id)
     if (kept === undefined) return

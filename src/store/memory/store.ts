@@ -17,8 +17,9 @@ import { unsupported } from '../shared/unsupported.ts'
 import { WorkerList } from '../shared/worker-list.ts'
 import { claimDue, claimLapsed } from './claiming.ts'
 import { count, countTopics, forecast } from './counting.ts'
-import { inspect, owned } from './inspection.ts'
+import { inspect, owned, remembered } from './inspection.ts'
 import { Messages } from './messages.ts'
+import { restore } from './restoring.ts'
 
 const BATCH_MAX = 10_000
 
@@ -162,6 +163,15 @@ export class MemoryStore implements contract.Store {
 
   async doctor(): Promise<contract.Finding[]> {
     return [ENDS_WITH_PROCESS]
+  }
+
+  async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    return remembered(this.#messages, query, this.#admit(query.limit))
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    const now = this.#admit(messages.length)
+    return this.#waking(messages.map((message) => restore(this.#messages, message, now)))
   }
 
   join(): Promise<never> {

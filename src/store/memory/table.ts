@@ -25,6 +25,9 @@ export type WaitingSuccessor = {
   readonly order: number
 }
 
+/** What a message brings into the table. */
+export type NewContent = Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'priority' | 'tags'>
+
 export type Death = {
   readonly reason: string
   readonly diedAt: number
@@ -86,7 +89,7 @@ export class MessageTable {
   }
 
   add(
-    message: NewMessage,
+    message: NewContent,
     topic: number,
     { dueAt, producedAt }: { readonly dueAt: number; readonly producedAt: number },
   ): number {

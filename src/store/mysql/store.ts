@@ -26,13 +26,23 @@ import { MysqlSleeper } from './link/sleeper.ts'
 import { MysqlLooking } from './looking.ts'
 import { SCHEMA_VERSION, migrate, needsMigration, readSchema, type TablesState } from './migration.ts'
 import { sql } from './sql/statement.ts'
-import { Transactions } from './transactions.ts'
+import { Transactions, type Steps } from './transactions.ts'
 import { MysqlUpkeep } from './upkeep.ts'
 import { DEAD, WAITING } from './verbs/locked-row.ts'
-import { readIds, readPage } from './verbs/pages.ts'
+import { readIds, readPage, readRemembered } from './verbs/pages.ts'
 import { record } from './verbs/recording.ts'
 import { leaveWorker, readWorkers } from './verbs/workers.ts'
-import { isPlain, put, putPlain, remove, reschedule, revive, type QueuePlace } from './verbs/writing.ts'
+import {
+  isPlain,
+  put,
+  putPlain,
+  remove,
+  reschedule,
+  restore,
+  revive,
+  type QueuePlace,
+  type WrittenAnswers,
+} from './verbs/writing.ts'
 
 const BATCH_MAX = 1000
 /** A quarter of what a server takes in one packet at least: texts grow when they are written into a statement. */
@@ -178,18 +188,14 @@ export class MysqlStore implements contract.Store {
     admitEntries(moves.length, BATCH_MAX)
     const where = await this.#knownPlace()
     if (moves.length === 0) return []
-    const { answers, ring } = await this.#writes.run((steps) => reschedule(steps, where, moves))
-    this.#wrote(ring)
-    return answers
+    return this.#answered((steps) => reschedule(steps, where, moves))
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     admitEntries(ids.length, BATCH_MAX)
     const where = await this.#knownPlace()
     if (ids.length === 0) return []
-    const { answers, ring } = await this.#writes.run((steps) => revive(steps, where, ids))
-    this.#wrote(ring)
-    return answers
+    return this.#answered((steps) => revive(steps, where, ids))
   }
 
   async control(change: contract.ControlChange): Promise<void> {
@@ -284,6 +290,18 @@ export class MysqlStore implements contract.Store {
     return unsupported('mysql', 'backup', 'use the tools of its server: mariadb-backup, mysqldump')
   }
 
+  async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    admitEntries(query.limit, BATCH_MAX)
+    return readRemembered(this.#writes, await this.#knownPlace(), query)
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    admitEntries(messages.length, BATCH_MAX)
+    if (messages.length === 0) return []
+    const where = await this.#place()
+    return this.#answered((steps) => restore(steps, where, messages))
+  }
+
   async doctor(): Promise<contract.Finding[]> {
     const { server } = this.#options
     const { clock } = this.#context
@@ -292,6 +310,12 @@ export class MysqlStore implements contract.Store {
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#wakeups.listen(listener, owner)
+  }
+
+  async #answered<Word>(work: (steps: Steps) => Promise<WrittenAnswers<Word>>): Promise<Word[]> {
+    const { answers, ring } = await this.#writes.run(work)
+    this.#wrote(ring)
+    return answers
   }
 
   #wrote(ring: Ring | undefined): void {

@@ -37,6 +37,7 @@ export class MysqlUpkeep {
       this.#timer = undefined
       this.#work = this.#run().finally(() => (this.#work = undefined))
     })
+    this.#timer.unref?.()
   }
 
   close(): void {

@@ -204,6 +204,17 @@ export class PartitionedStore implements contract.Store {
     )
   }
 
+  /** A partition that is away is no gap here: what is not seen would be taken for gone. */
+  remembered({ limit, cursor }: contract.RememberedQuery): Promise<contract.Page> {
+    return this.#walking.page(cursor, (store, inner) =>
+      store.remembered({ limit, ...(inner === undefined ? {} : { cursor: inner }) }),
+    )
+  }
+
+  restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    return this.#atHome(messages, (store, its) => store.restore(its))
+  }
+
   backup(): Promise<never> {
     return unsupported(this.capabilities.engine, 'backup', 'use the tools of its servers')
   }

@@ -15,6 +15,7 @@ const AFTER_ALL = '9000000000000000000'
 const NUMBER = /^-?\d{1,19}$/
 const ANY = /^/
 const FIGURES_CURSOR = [/^figures$/, NUMBER, ANY]
+const REMEMBERED_CURSOR = [/^remembered$/, NUMBER, ANY]
 const TOPICS_CURSOR = [/^topics$/, ANY]
 const PLACES: Readonly<Record<string, readonly RegExp[]>> = {
   waiting: [/^waiting$/, ANY, /^[0-3]$/, NUMBER, NUMBER],
@@ -150,6 +151,23 @@ export class PostgresLooking {
       },
     )
     return { now: toMs(rows[0]?.now_at ?? 0), workers }
+  }
+
+  async remembered({ limit, cursor }: contract.RememberedQuery): Promise<contract.Page> {
+    const { calls, queue, at, batchMax } = this.#options
+    admitEntries(limit, batchMax)
+    const [, ...place] = cursor === undefined ? [] : decodeCursor(cursor, REMEMBERED_CURSOR)
+    const rows = await calls.run<SeenRow>('inspect_remembered_1', [
+      await queue(),
+      at(),
+      limit,
+      cursor === undefined ? null : place,
+    ])
+    const page = { items: rows.map((row) => toStored(row, 0)), scanned: rows.length }
+    const last = rows.at(-1)
+    // A page may also end where it has enough bytes: only one without any is the end.
+    if (last === undefined) return page
+    return { ...page, cursor: encodeCursor(['remembered', String(last.until), last.id]) }
   }
 
   async #page(query: contract.ListQuery | contract.TagQuery): Promise<contract.Page> {

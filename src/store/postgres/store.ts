@@ -16,6 +16,7 @@ import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.
 import { unsupported } from '../shared/unsupported.ts'
 import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
+import { restoredColumns } from '../sql/restored.ts'
 import { makeToken } from '../sql/tokens.ts'
 import type { SqlWakeups } from '../sql/wakeups.ts'
 import { FunctionCalls } from './calls.ts'
@@ -148,9 +149,7 @@ export class PostgresStore implements contract.Store {
     admitEntries(messages.length, BATCH_MAX)
     if (messages.length === 0) return []
     const values = [await this.#queue(), this.#at(), ...putColumns(messages), false, null]
-    const reply = await this.#writes.one<Answered<contract.PutResult>>('put_1', values)
-    this.#wrote(reply)
-    return [...reply.answers]
+    return this.#answered('put_1', values)
   }
 
   async remove(
@@ -177,22 +176,14 @@ export class PostgresStore implements contract.Store {
     const queue = await this.#knownQueue()
     if (moves.length === 0) return []
     const values = [queue, this.#at(), ...moveColumns(moves), false, null]
-    const reply = await this.#writes.one<Answered<contract.RescheduleResult>>('reschedule_1', values)
-    this.#wrote(reply)
-    return [...reply.answers]
+    return this.#answered('reschedule_1', values)
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     admitEntries(ids.length, BATCH_MAX)
     const queue = await this.#knownQueue()
     if (ids.length === 0) return []
-    const reply = await this.#writes.one<Answered<contract.ReviveResult>>('revive_1', [
-      queue,
-      this.#at(),
-      ids,
-    ])
-    this.#wrote(reply)
-    return [...reply.answers]
+    return this.#answered('revive_1', [queue, this.#at(), ids])
   }
 
   async control(change: contract.ControlChange): Promise<void> {
@@ -286,6 +277,16 @@ export class PostgresStore implements contract.Store {
     return this.#looking.workers()
   }
 
+  remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    return this.#looking.remembered(query)
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    admitEntries(messages.length, BATCH_MAX)
+    if (messages.length === 0) return []
+    return this.#answered('restore_1', [await this.#queue(), this.#at(), ...restoredColumns(messages)])
+  }
+
   backup(): Promise<never> {
     return unsupported('postgres', 'backup', 'use the tools of its server: pg_dump, pg_basebackup')
   }
@@ -301,6 +302,13 @@ export class PostgresStore implements contract.Store {
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#wakeups.listen(listener, owner)
+  }
+
+  /** Calls a function that answers with a word for each entry, and rings for what it brought. */
+  async #answered<Word>(name: string, values: readonly unknown[]): Promise<Word[]> {
+    const reply = await this.#writes.one<Answered<Word>>(name, values)
+    this.#wrote(reply)
+    return [...reply.answers]
   }
 
   #wrote({ ring, ring_at: at, giver }: RingReply, ended = 0): void {

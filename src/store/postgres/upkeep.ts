@@ -44,6 +44,8 @@ export class Upkeep {
       this.#timer = undefined
       this.#work = this.#run().finally(() => (this.#work = undefined))
     })
+    // A program that only produces need not wait for it: the next one that writes folds what it left.
+    this.#timer.unref?.()
   }
 
   close(): void {

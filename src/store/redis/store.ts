@@ -31,6 +31,7 @@ import { claimDueCall, dueReply, lapsedReply, makeToken, ownedLeases, type Claim
 import { controlArgs, controlsReply } from './wire/controls.ts'
 import { recordArgs } from './wire/numbers.ts'
 import { momentArg, putCall, putReply } from './wire/put.ts'
+import { restoreCall } from './wire/restore.ts'
 import { ServerClock } from './wire/server-clock.ts'
 import { extendCall, extendResults, settleStored } from './wire/settle.ts'
 import { TopicSets } from './wire/topic-sets.ts'
@@ -249,6 +250,17 @@ export class RedisStore implements contract.Store {
 
   workers(): Promise<contract.WorkersReply> {
     return this.#looking.workers()
+  }
+
+  remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    return this.#looking.remembered(query)
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    this.#admit(messages.length)
+    if (messages.length === 0) return []
+    const call = restoreCall(this.#keys, messages)
+    return (await this.#write(scripts.RESTORE_SCRIPT, call)) as contract.RestoreResult[]
   }
 
   join(): Promise<never> {

@@ -22,6 +22,7 @@ import { orderTests } from './order.ts'
 import { ownerTests } from './owners.ts'
 import { pauseTests } from './pauses.ts'
 import { rememberTests } from './remember.ts'
+import { restoringTests } from './restoring.ts'
 import type { OpenSubject } from './stand.ts'
 import { stateTests } from './states.ts'
 import { storageTests } from './storage.ts'
@@ -63,6 +64,7 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...pauseTests,
   ...limitTests,
   ...controlWakeTests,
+  ...restoringTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

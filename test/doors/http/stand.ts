@@ -122,7 +122,7 @@ function checkAgainstDocument(method: string, path: string, { status, json, head
     return
   }
   const responses = DOCUMENT.paths[shown]?.[method.toLowerCase()]?.responses ?? {}
-  const type = headers.get('content-type') ?? ''
+  const type = headers.get('content-type')?.split(';')[0] ?? ''
   const isProblem = type === 'application/problem+json'
   const content = (isProblem ? responses.default : responses[status])?.content
   const where = `${method} ${shown} answered ${status} ${type}`

@@ -1,7 +1,7 @@
 /** How a schema comes to be: once, whole, by whoever may; and what is refused. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
-import { migrationText } from '../../../src/store/postgres/migration.ts'
+import { SCHEMA_VERSION, migrationText } from '../../../src/store/postgres/migration.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
@@ -44,7 +44,9 @@ describe('migrations', () => {
     await Promise.all(stores.map((store) => store.open()))
     const answers = await Promise.all(stores.map((store, i) => store.put([message(`m${i}`)])))
     expect(answers.flat()).toEqual(stores.map(() => 'stored'))
-    expect(await server.query(`select version from ${schema}.migration`)).toEqual([{ version: 1 }])
+    expect(await server.query(`select version from ${schema}.migration order by 1`)).toEqual(
+      Array.from({ length: SCHEMA_VERSION }, (_, index) => ({ version: index + 1 })),
+    )
   })
 
   it('schemas of one database share nothing, not even wake-ups', async () => {
@@ -68,9 +70,11 @@ describe('migrations', () => {
   it('a schema that a newer version made is refused only if that version says so', async () => {
     const schema = freshSchema()
     await storeIn(schema).open()
-    await server.query(`insert into ${schema}.migration (version, oldest) values (2, 1)`)
+    await server.query(`insert into ${schema}.migration (version, oldest) values (${SCHEMA_VERSION + 1}, 1)`)
     await storeIn(schema).open()
-    await server.query(`update ${schema}.migration set oldest = 2 where version = 2`)
+    await server.query(
+      `update ${schema}.migration set oldest = ${SCHEMA_VERSION + 1} where version = ${SCHEMA_VERSION + 1}`,
+    )
     await expect(storeIn(schema).open()).rejects.toMatchObject({ code: 'STORE_TOO_NEW' })
   })
 

@@ -2,12 +2,14 @@
 import { openApi } from './openapi.ts'
 import { defineRoute, type HttpRoute } from './route.ts'
 import { BASIC_ROUTES } from '../routes/basics.ts'
+import { BATCH_ROUTES } from '../routes/batch.ts'
 import { BULK_ROUTES } from '../routes/bulk.ts'
 import { CONTROL_ROUTES } from '../routes/controls.ts'
 import { LEASE_ROUTES } from '../routes/leases.ts'
 import { LIVE_ROUTES } from '../routes/live.ts'
 import { LOOKING_ROUTES } from '../routes/looking.ts'
 import { MESSAGE_ROUTES } from '../routes/messages.ts'
+import { METRICS_ROUTES } from '../routes/metrics.ts'
 import { PRODUCE_ROUTES } from '../routes/produce.ts'
 import { SCHEDULE_ROUTES } from '../routes/schedules.ts'
 import { anything } from '../schema/schema.ts'
@@ -23,6 +25,7 @@ const DOCUMENT_ROUTE = defineRoute({
 
 export const ROUTES: readonly HttpRoute[] = [
   ...PRODUCE_ROUTES,
+  ...BATCH_ROUTES,
   ...MESSAGE_ROUTES,
   ...BULK_ROUTES,
   ...LOOKING_ROUTES,
@@ -30,6 +33,7 @@ export const ROUTES: readonly HttpRoute[] = [
   ...SCHEDULE_ROUTES,
   ...LEASE_ROUTES,
   ...LIVE_ROUTES,
+  ...METRICS_ROUTES,
   ...BASIC_ROUTES,
   DOCUMENT_ROUTE,
 ]

@@ -75,11 +75,13 @@ export type RowPlace = {
   readonly producedAt: number
 }
 
+export type RowContent = Pick<NewMessage, 'id' | 'meta' | 'body' | 'priority' | 'tags'>
+
 /** False: the id is taken. */
 export function insertMessage(
   db: Database,
   { seq, queue, topic, dueAt, producedAt }: RowPlace,
-  { id, meta, body, priority, tags = [] }: NewMessage,
+  { id, meta, body, priority, tags = [] }: RowContent,
 ): boolean {
   const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
   const numbers = numbersSum(topic, priority, dueAt, null, producedAt, 0, 0)

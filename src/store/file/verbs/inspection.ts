@@ -9,7 +9,7 @@
 import { AFTER_CONTROL } from '../../../core/control.ts'
 import { assertNever } from '../../../core/errors.ts'
 import { PRIORITIES, type ShownState } from '../../../core/message.ts'
-import type { ListQuery, Page, StoredMessage, TagQuery } from '../../contract/store.ts'
+import type { ListQuery, Page, RememberedQuery, StoredMessage, TagQuery } from '../../contract/store.ts'
 import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
 import { WHOLE_ROW, isMarked, parseTags, readTexts, type WholeRow } from '../database/message.ts'
@@ -46,6 +46,8 @@ const DEAD_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_dead WHER
   AND death > ? ORDER BY death LIMIT ?`
 const RUNNING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
   AND (owner, until, seq) > (?, ?, ?) ORDER BY owner, until, seq LIMIT ?`
+const REMEMBERED_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_remembered WHERE state = 3 AND queue = ?
+  AND (until, seq) > (?, ?) ORDER BY until, seq LIMIT ?`
 const TAG_PAGE = 'SELECT id, seq FROM tag WHERE queue = ? AND tag = ? AND id > ? ORDER BY id LIMIT ?'
 const BY_SEQ = `SELECT ${SHOWN_ROW} FROM message WHERE seq = ?`
 const PREFIX_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_id WHERE queue = ? AND id > ? ORDER BY id LIMIT ?`
@@ -75,6 +77,16 @@ export function inspectPage(view: View, query: ListQuery | TagQuery): Page {
     }
   }
   return { items, scanned }
+}
+
+export function inspectRemembered(view: View, { limit, cursor }: RememberedQuery): Page {
+  const after = (parseCursor(cursor, ['number', 'number']) ?? [view.now, END]).map(Number)
+  const items: StoredMessage[] = []
+  for (const { row, at } of rows(view, REMEMBERED_PAGE, [view.queue], after, placeOfEnd, placeOfEnd)) {
+    if (row !== undefined) items.push(show(view, row))
+    if (items.length === limit) return { items, cursor: JSON.stringify(at), scanned: items.length }
+  }
+  return { items, scanned: items.length }
 }
 
 function walk(view: View, query: ListQuery | TagQuery): Walk {
@@ -158,6 +170,7 @@ function* walkTag({ db, queue }: View, { tag, cursor }: TagQuery): Walk {
 }
 
 const placeOfLease = ({ owner, until, seq }: ShownRow): number[] => [owner, until, seq]
+const placeOfEnd = ({ until, seq }: ShownRow): number[] => [until, seq]
 const placeOfId = ({ id }: ShownRow): string[] => [id]
 
 /** All rows of a statement, a slice at a time, each slice after the last row of the one before. */

@@ -147,7 +147,7 @@ export function reviveOne(scene: Scene, id: string): ReviveResult {
   return 'revived'
 }
 
-function byId({ db, queue }: Scene, id: string): MessageRow | undefined {
+export function byId({ db, queue }: Scene, id: string): MessageRow | undefined {
   return db.get<MessageRow>(BY_ID, queue, id)
 }
 

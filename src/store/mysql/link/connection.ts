@@ -82,6 +82,10 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
     this.#socket?.destroy()
   }
 
+  unref(): void {
+    this.#socket?.unref()
+  }
+
   async #fly(statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]> {
     const driver = this.#driver
     if (driver === undefined || this.#isDestroyed)

@@ -172,7 +172,9 @@ export class MysqlSleeper implements SqlListener {
     } catch {
       // Nobody was asked; the store's own calls tell that the server is away.
     }
-    if (!this.#isClosed) this.#echo = clock.schedule(ECHO_EVERY_MS, () => void this.#askEcho())
+    if (this.#isClosed) return
+    this.#echo = clock.schedule(ECHO_EVERY_MS, () => void this.#askEcho())
+    this.#echo.unref?.()
   }
 
   /** Ends what a session does; ours do nothing but sleep. One that is awake by now, or another user's, is left alone. */

@@ -15,6 +15,9 @@ export const RUNNING = 1
 export const DEAD = 2
 export const REMEMBERED = 3
 
+/** What its column holds. */
+export const LAPSES_MAX = 32_767
+
 export type LockedRow = {
   /** Undefined: it is not stored yet. */
   seq: number | undefined

@@ -7,7 +7,7 @@ import { decodeCursor, encodeCursor } from '../../../core/encoding/cursor.ts'
 import { assertNever } from '../../../core/errors.ts'
 import type * as contract from '../../contract/store.ts'
 import { toStored, type SeenRow } from '../../sql/rows.ts'
-import { nowOf, readClock } from '../sql/clock.ts'
+import { clockReading, nowOf, readClock, selectClock } from '../sql/clock.ts'
 import { numberOrNull, sql, textOf, textOrNull, type SqlRow, type Statement } from '../sql/statement.ts'
 import type { Steps, Transactions } from '../transactions.ts'
 import { lookAtHeads, toHeads } from './heads.ts'
@@ -28,6 +28,7 @@ const PLACES: Readonly<Record<string, readonly RegExp[]>> = {
   running: [/^running$/, NUMBER, NUMBER],
   ids: [/^ids$/, ANY],
 }
+const REMEMBERED_CURSOR = [/^remembered$/, NUMBER, NUMBER]
 const STATES = { delayed: 0, ready: 0, running: 1, dead: 2 } as const
 
 type PageQuery = contract.ListQuery | contract.TagQuery
@@ -51,6 +52,27 @@ export async function readIds(
     return seen === undefined || (seen.state === 3 && (seen.until ?? 0) <= now) ? [] : [toStored(seen, now)]
   })
   return { items, scanned: ids.length }
+}
+
+/** What is remembered of messages that are done, in the order in which it is forgotten. */
+export async function readRemembered(
+  calls: Transactions,
+  { queue, at }: QueuePlace,
+  { limit, cursor }: contract.RememberedQuery,
+): Promise<contract.Page> {
+  const [, until = '', seq = ''] =
+    cursor === undefined ? ['', '-1', '-1'] : decodeCursor(cursor, REMEMBERED_CURSOR)
+  const [clock, rows = []] = await calls.flight(
+    selectClock(at),
+    sql`select ${SEEN} from punctual_message force index (punctual_message_until) where queue = ${queue} and state = 3
+      and until >= ${Number(until)} and (until > ${Number(until)} or seq > ${Number(seq)}) and until > ${clockReading(at)}
+      order by until, seq limit ${limit}`,
+  )
+  const items = rows.map((row) => toStored(toSeen(row), nowOf(clock)))
+  const page = { items, scanned: rows.length }
+  const last = rows.length < limit ? undefined : rows.at(-1)
+  if (last === undefined) return page
+  return { ...page, cursor: encodeCursor(['remembered', String(last['until']), String(last['seq'])]) }
 }
 
 export function readPage(

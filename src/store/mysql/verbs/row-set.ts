@@ -4,8 +4,9 @@
  *
  *   load (select … for update)  ──►  get, add, remove, change  ──►  statements (delete, update, insert, count)
  */
-import type { NewMessage } from '../../contract/store.ts'
+import type { NewMessage, RestoredMessage } from '../../contract/store.ts'
 import { dueAtOf } from '../../shared/moments.ts'
+import { restoredRow } from '../../sql/restored.ts'
 import type { SuccessorColumn } from '../../sql/rows.ts'
 import { joined, sql, type SqlRow, type Statement } from '../sql/statement.ts'
 import {
@@ -13,7 +14,9 @@ import {
   deleteRows,
   insertRows,
   moveRows,
+  LAPSES_MAX,
   RUNNING,
+  tagsOf,
   toMessageRow,
   updateRows,
   WAITING,
@@ -147,6 +150,20 @@ export function newRow(message: NewMessage, moments: { due_at: number; produced_
 
 export function rowOfSuccessor(id: string, successor: SuccessorColumn): LockedRow {
   return { ...EMPTY, ...successor, id, priority: successor.priority }
+}
+
+export function restoredRowOf(message: RestoredMessage): LockedRow {
+  const { due_at, first_due_at, produced_at, until, tags, lapses, ...row } = restoredRow(message)
+  return {
+    ...EMPTY,
+    ...row,
+    due_at: Number(due_at),
+    first_due_at: first_due_at === null ? null : Number(first_due_at),
+    produced_at: Number(produced_at),
+    until: until === null ? null : Number(until),
+    lapses: Math.min(lapses, LAPSES_MAX),
+    tags: tagsOf(tags),
+  }
 }
 
 const EMPTY = {

@@ -3,11 +3,9 @@ import { assertNever } from '../../../core/errors.ts'
 import { followUpsOf } from '../../contract/sizes.ts'
 import type { Settlement, SettleResult } from '../../contract/store.ts'
 import { isOwnWord } from '../../shared/moments.ts'
-import { DEAD, REMEMBERED, WAITING, type LockedRow } from './locked-row.ts'
+import { DEAD, LAPSES_MAX, REMEMBERED, WAITING, type LockedRow } from './locked-row.ts'
 import { place, placeSuccessor, type Placing } from './placing.ts'
 import { dueMicros } from './row-set.ts'
-
-const LAPSES_MAX = 32_767
 
 export type SettleTerms = Placing & {
   /** The queue has a limit of concurrency: what ends lets another one start, which nobody was told to wait for. */

@@ -10,7 +10,7 @@ import type { Rows, Steps } from '../transactions.ts'
 import { DEAD, lockRows, REMEMBERED, RUNNING, WAITING } from './locked-row.ts'
 import { place } from './placing.ts'
 import { knownLook, RingNotes } from './ring-notes.ts'
-import { countOf, deltaStatements, dueMicros, insertTags, RowSet } from './row-set.ts'
+import { countOf, deltaStatements, dueMicros, insertTags, restoredRowOf, RowSet } from './row-set.ts'
 import { settleOne } from './settling.ts'
 
 const DUPLICATE = 1062
@@ -249,6 +249,32 @@ export async function revive(
     return 'revived'
   })
   return { answers, ring: await write(steps, rows, notes, { queue: where.queue, now }) }
+}
+
+/** As another store showed them; see the contract. */
+export async function restore(
+  steps: Steps,
+  { queue, at }: QueuePlace,
+  messages: readonly contract.RestoredMessage[],
+): Promise<WrittenAnswers<contract.RestoreResult>> {
+  const rows = new RowSet(queue)
+  const notes = new RingNotes()
+  const [clock, found] = await steps.send(
+    selectClock(at),
+    lockRows(queue, distinct(messages.map(({ id }) => id)), false),
+  )
+  rows.load(found ?? [])
+  const now = nowOf(clock)
+  const answers = messages.map((message): contract.RestoreResult => {
+    const old = rows.get(message.id)
+    if (old !== undefined && (old.state !== REMEMBERED || (old.until ?? 0) > now)) return 'taken'
+    if (old !== undefined) rows.remove(old)
+    const row = restoredRowOf(message)
+    rows.add(row)
+    if (row.state === WAITING) notes.note(row.topic, row.due_at)
+    return 'restored'
+  })
+  return { answers, ring: await write(steps, rows, notes, { queue, now }) }
 }
 
 type Locked = { readonly rows: RowSet; readonly states: ReadonlyMap<string, number>; readonly now: number }

@@ -112,6 +112,12 @@ create table if not exists punctual.figure (
 ) with (fillfactor = 70);
 `,
   },
+  {
+    name: '0002_moving',
+    text: `-- No table changes. This version brings restore_1 and inspect_remembered_1, which \`punctual move\` needs: a schema gets functions
+-- when its version rises.
+`,
+  },
 ]
 
 export const FUNCTIONS: readonly SqlFile[] = [
@@ -1151,6 +1157,33 @@ $$;
 `,
   },
   {
+    name: 'inspect_remembered',
+    text: `-- inspect_remembered_1: one page of what is remembered of messages that are done, by the moment at which it is over, and id.
+--
+-- arguments  place: that moment and the id of the last one of the page before; null at the beginning
+-- reply      their rows, of at most 16 MiB together, or one that is larger
+create or replace function punctual.inspect_remembered_1(q int, at bigint, size int, place text[])
+returns setof punctual.message language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+declare
+  m punctual.message;
+  bytes bigint := 0;
+begin
+  for m in
+    select x.* from punctual.message x where x.queue = q and x.state = 3
+      and x.until >= coalesce(place[1]::bigint, punctual.now_1(at) + 1)
+      and (place is null or x.until > place[1]::bigint or x.id > place[2])
+      order by x.until, x.id limit size
+  loop
+    return next m;
+    bytes := bytes + octet_length(coalesce(m.error, ''));
+    exit when bytes >= 16777216;
+  end loop;
+end
+$$;
+`,
+  },
+  {
     name: 'inspect_running',
     text: `-- inspect_running_1: one page of what runs, in the order in which leases end.
 --
@@ -1420,6 +1453,54 @@ begin
     (select array_agg(distinct e.topic) from e), (select min(e.due_at) from e)
     into answers, ring, ring_at;
   if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
+  return next;
+end
+$$;
+`,
+  },
+  {
+    name: 'restore',
+    text: `-- restore_1: places messages as another store showed them.
+--
+-- arguments  one entry of each array is one message, its columns as the table of messages has them. states: 0, 2 or 3. An entry
+--            of tag_lists is the tags of a message, each in a line, or null
+-- reply      answers: 'restored', or 'taken' where the id stands for something already; ring as in put_1
+-- promises   P2, P5, P7 (seq is drawn in the order given), P8
+-- cost       as put_1
+create or replace function punctual.restore_1(
+  q int, at bigint, ids text[], topics text[], priorities smallint[], states smallint[], dues bigint[], first_dues bigint[],
+  produced bigint[], untils bigint[], attempts int[], lapses int[], errors text[], reasons text[], metas text[], bodies text[],
+  tag_lists text[]
+) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
+#variable_conflict use_column
+declare
+  t bigint := punctual.now_1(at);
+begin
+  perform set_config('lock_timeout', '1000', true);
+  perform punctual.forget_1(q, t, ids);
+  with e as materialized (
+    select nextval('punctual.seq') as seq, u.* from (
+      select * from unnest(ids, topics, priorities, states, dues, first_dues, produced, untils, attempts, lapses, errors,
+          reasons, metas, bodies, tag_lists) with ordinality
+        as x(id, topic, priority, state, due_at, first_due_at, produced_at, until, attempt, lapses, error, reason, meta, body,
+          tags, o) order by x.o) u
+  ), placed as (
+    insert into punctual.message (seq, due_at, produced_at, first_due_at, until, queue, attempt, priority, state, lapses,
+        topic, id, meta, body, error, reason, tags)
+      select e.seq, e.due_at, e.produced_at, e.first_due_at, e.until, q, e.attempt, e.priority, e.state,
+          least(e.lapses, 32767), e.topic, e.id, e.meta, e.body, e.error, e.reason, string_to_array(e.tags, E'\\n')
+        from e order by e.id, e.o
+      on conflict (queue, id) do nothing returning id, seq, topic, state, due_at
+  ), counted as (
+    insert into punctual.delta select q, p.topic, count(*) filter (where p.state = 0), 0, count(*) filter (where p.state = 2)
+      from placed p where p.state <> 3 group by p.topic
+  )
+  select (select array_agg(case when p.id is null then 'taken' else 'restored' end order by e.o)
+      from e left join placed p on p.id = e.id and p.seq = e.seq),
+    (select array_agg(distinct p.topic) from placed p where p.state = 0),
+    (select min(p.due_at) from placed p where p.state = 0)
+    into answers, ring, ring_at;
   return next;
 end
 $$;

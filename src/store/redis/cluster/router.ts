@@ -184,7 +184,8 @@ export class ClusterRouter {
 
   /** While calls are under way: asks around when one of the masters is silent. */
   #watchSilence(): void {
-    this.#watch ??= this.#clock.schedule(SILENT_MS, () => {
+    if (this.#watch !== undefined) return
+    this.#watch = this.#clock.schedule(SILENT_MS, () => {
       this.#watch = undefined
       this.#leaveDeposed()
       const oldest = Math.min(...[...this.#nodes.values()].map(({ silentSince }) => silentSince))
@@ -192,6 +193,7 @@ export class ClusterRouter {
       if (oldest <= this.#clock.monotonic() - SILENT_MS) void this.topology.refresh()
       this.#watchSilence()
     })
+    this.#watch.unref?.() // Calls keep the process alive by their deadlines.
   }
 
   #inVain(slot: number, node: ClusterNode | undefined): PunctualError {

@@ -27,6 +27,8 @@ export interface Connection {
   subscribe(channel: string, heard: Heard, isSharded?: boolean): Promise<void>
   /** Ends it at once, whatever its state; what is under way rejects. */
   destroy(): void
+  /** From now on it does not keep the process alive. */
+  unref(): void
 }
 
 /** `lost` is called at most once, when an opened connection broke by itself. */
@@ -100,6 +102,10 @@ class ServerConnection implements Connection {
 
   destroy(): void {
     this.#finish(new Error('the connection was given up'))
+  }
+
+  unref(): void {
+    this.#socket?.unref()
   }
 
   #ask(command: readonly string[], kind: Pick<Unanswered, 'channel'>): Promise<unknown> {

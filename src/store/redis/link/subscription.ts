@@ -76,5 +76,6 @@ export class Subscription {
       // A ping that fails has condemned its connection already; the link mends it.
       this.#link.call(['PING'], ANSWER_TIMEOUT_MS).then(again, again)
     })
+    this.#ping.unref?.()
   }
 }

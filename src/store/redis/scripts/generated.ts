@@ -120,7 +120,7 @@ local function waiting(ms)
   return string.format('%.3f', math.ceil(ms * 1000) / 1000)
 end`
 
-const control = `local CONTROL_TOPICS = { '\\1schedules' }
+const control = `local CONTROL_TOPICS = { '\\1schedules', '\\1moves' }
 local CONTROL_BYTE = 1
 local function isControlLine(line)
   return byte(line, #LINE_PREFIX + 1) == CONTROL_BYTE
@@ -720,6 +720,19 @@ local function placeOne(line, ifExists, dueAt, id, payload, tags)
   end
   entered(line, dueAt)
   return isTaken and 'replaced' or nil
+end`
+
+const ranks = `local function rankAfter(key, score, member)
+  local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if isBefore(member, call('ZRANGE', key, middle, middle)[1]) then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
 end`
 
 const remembered = `local REMEMBERED = PREFIX .. 'remembered'
@@ -1344,7 +1357,7 @@ return reply
 
 export const COUNT_SCRIPT: Script = {
   name: 'count',
-  sha: 'b393dcfd02a436b74c336cb54bbfdb2cf8ee1223',
+  sha: '3d001069cdde7d2b9af968d0293cb98e536c65a5',
   source: [base, control, lines, extras, remembered, successors, `local LINES_MAX = 500
 local running, ready = 0, 0
 for _, count in ipairs(call('HVALS', RUNNING)) do
@@ -1374,7 +1387,7 @@ return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: '9055239703c7678a141deb4dbc8595479fcbed80',
+  sha: 'de23a33fd44731358815b66fa5ab68365c4ffcae',
   source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
 local function succeeding(topic)
@@ -1408,30 +1421,53 @@ if stage == 'named' then
   for index = 4, #ARGV do
     count(ARGV[index])
   end
-  return { '', rows }
+  return { '', '', rows }
 end
-local place, size = ARGV[4], tonumber(ARGV[5])
-if stage == 'lines' then
+local STAGES = { 'lines', 'running', 'died', 'succeeding' }
+local COUNTS = { running = RUNNING, died = DIED, succeeding = SUCCEEDING }
+local function lookAtLines(place, size)
   local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
-  return { #lines == size and lines[#lines] or '', rows }
+  return #lines == size and lines[#lines] or '', #lines
 end
-local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
-local page = call('HSCAN', key, place, 'COUNT', size)
-for index = 1, #page[2], 2 do
-  local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
-  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
-  for priority = 0, 2 do
-    isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+local function lookAtCounts(name, place, size)
+  local page = call('HSCAN', COUNTS[name], place == '' and '0' or place, 'COUNT', size)
+  for index = 1, #page[2], 2 do
+    local topic = page[2][index]
+    local isShown = byte(topic, 1) == CONTROL_BYTE or (name ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+    isShown = isShown or (name == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
+    for priority = 0, 2 do
+      isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+    end
+    if not isShown then
+      show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+    end
   end
-  if not isShown then
-    show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+  return page[1] == '0' and '' or page[1], #page[2] / 2
+end
+local place, left = ARGV[4], tonumber(ARGV[5])
+local isBegun = false
+for _, name in ipairs(STAGES) do
+  isBegun = isBegun or name == stage
+  if isBegun then
+    if left <= 0 then
+      return { name, '', rows }
+    end
+    local next, looked
+    if name == 'lines' then
+      next, looked = lookAtLines(place, left)
+    else
+      next, looked = lookAtCounts(name, place, left)
+    end
+    if next ~= '' then
+      return { name, next, rows }
+    end
+    place, left = '', left - looked
   end
 end
-return { page[1], rows }
+return { '', '', rows }
 `].join('\n'),
 }
 
@@ -1464,7 +1500,7 @@ return { minute <= last and text(minute) or '', rows }
 
 export const FORECAST_SCRIPT: Script = {
   name: 'forecast',
-  sha: '5d795551c8a60398f0f9be69bcab6896071cf9b3',
+  sha: 'b4fab136bebd6371b544c197f42a3c2c8cd28902',
   source: [base, control, remembered, `local COUNTS_MAX, LINES_MAX = 500, 250
 local topic = ARGV[3]
 local bars = #ARGV - 4
@@ -1542,8 +1578,8 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '244696ff826a50f2f63eb69849a28e339db8cda8',
-  source: [base, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
+  sha: 'b1d89145a085c6783aee80fd98b1fc356e7dc93f',
+  source: [base, ranks, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
@@ -1553,18 +1589,6 @@ if lastDeath == '' and state == 'dead' then
   lastDeath = call('ZRANGE', DEAD, -1, -1, 'WITHSCORES')[2] or ''
 end
 local bytes, examined, sets = READ_BYTES_MAX, 0, 0
-local function rankAfter(key, score, member)
-  local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if isBefore(member, call('ZRANGE', key, middle, middle)[1]) then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
 local function wantedValue(id, dueAt)
   examined = examined + 1
   if sub(id, 1, #idPrefix) ~= idPrefix or (dueFrom and dueAt < dueFrom) or (dueUntil and dueAt >= dueUntil) then
@@ -1737,6 +1761,30 @@ return { place, lastDeath, examined, shown, string.format('%.3f', now) }
 `].join('\n'),
 }
 
+export const INSPECT_REMEMBERED_SCRIPT: Script = {
+  name: 'inspect_remembered',
+  sha: 'b75cfd719f68b9896edd9ad346b2f8373c1dd5a2',
+  source: [base, ranks, remembered, `local limit, untilAt, last = tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local rank = untilAt == '' and call('ZCOUNT', REMEMBERED, '-inf', string.format('%.3f', now)) or rankAfter(REMEMBERED, untilAt, last)
+local page = call('ZRANGE', REMEMBERED, rank, rank + limit - 1, 'WITHSCORES')
+local bytes, found, place = READ_BYTES_MAX, {}, {}
+local isEnd = #page < 2 * limit
+for index = 1, #page, 2 do
+  if bytes <= 0 then
+    isEnd = false
+    break
+  end
+  local value = call('HGET', PAYLOAD, page[index])
+  if value and isRemembered(value) then
+    found[#found + 1], found[#found + 2] = page[index], value
+    bytes = bytes - #value
+  end
+  place = { page[index + 1], page[index] }
+end
+return { isEnd and {} or place, found }
+`].join('\n'),
+}
+
 export const INSPECT_TAG_SCRIPT: Script = {
   name: 'inspect_tag',
   sha: '1f4c99b07c09782f1ce07e434d5cad0f8163cbc7',
@@ -1836,6 +1884,65 @@ end
 local words = {}
 for index = 3, #ARGV, 2 do
   words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
+end
+wake('', '')
+return words
+`].join('\n'),
+}
+
+export const RESTORE_SCRIPT: Script = {
+  name: 'restore',
+  sha: 'f14207256175b19320da7735d89d328e8c969caf',
+  source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local FIELDS = 12
+local messageCount = (#ARGV - 2) / FIELDS
+local isReserved = false
+local function keepRemembered(id, untilAt, dueAt, firstDueAt, attempts, told)
+  call('HSET', PAYLOAD, id, table.concat({ '=' .. untilAt, dueAt, firstDueAt, attempts, told }, ' '))
+  call('ZADD', REMEMBERED, untilAt, id)
+  anyRemembered = true
+end
+local function bury(id, line, payload, tags, diedAt)
+  local digits, lastDigit = nextStamp()
+  call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
+  if tags ~= '' then
+    setTags(id, tags)
+  end
+  call('ZADD', DEAD, diedAt, id)
+  countDied(line, 1)
+end
+local function restore(at)
+  local id, state, line = ARGV[at], ARGV[at + 1], KEYS[tonumber(ARGV[at + 2])]
+  if isTakenStill(id) then
+    return 'taken'
+  end
+  if not isReserved then
+    reserveStamps(messageCount, call)
+    isReserved = true
+  end
+  local dueAt, firstDueAt, attempts, lapses = ARGV[at + 3], ARGV[at + 4], tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local untilAt, reason, message, payload, tags = ARGV[at + 7], ARGV[at + 8], ARGV[at + 9], ARGV[at + 10], ARGV[at + 11]
+  if rememberedOf(id) then
+    forgetRemembered(id)
+  end
+  if state == 'completed' then
+    keepRemembered(id, untilAt, dueAt, firstDueAt, attempts, payload)
+    return 'restored'
+  end
+  if state == 'dead' then
+    bury(id, line, payload, tags, untilAt)
+    writeFailure(id, attempts, lapses, tonumber(firstDueAt), tonumber(dueAt), reason, message)
+    return 'restored'
+  end
+  placeOne(line, 'keep', tonumber(dueAt), id, payload, tags)
+  if attempts > 0 or lapses > 0 or message ~= '' or firstDueAt ~= '0' then
+    writeFailure(id, attempts, lapses, tonumber(firstDueAt), 0, '', message)
+  end
+  return 'restored'
+end
+readGreatest()
+local words = {}
+for index = 1, messageCount do
+  words[index] = restore(3 + (index - 1) * FIELDS)
 end
 wake('', '')
 return words

@@ -58,6 +58,10 @@ class PrimaryConnection implements Connection {
     this.#current?.destroy()
   }
 
+  unref(): void {
+    this.#current?.unref()
+  }
+
   /** If this connection was destroyed while it was being made, nothing more is opened. */
   #hold(connection: Connection): void {
     if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'given up while connecting.')

@@ -1,6 +1,6 @@
 -- control: topics of our own, as `core/control` names them. No count, list or forecast shows them unless it names them.
 
-local CONTROL_TOPICS = { '\1schedules' }
+local CONTROL_TOPICS = { '\1schedules', '\1moves' }
 local CONTROL_BYTE = 1
 
 local function isControlLine(line)

@@ -1,5 +1,5 @@
 -- inspect_page: the messages of one state, page by page.
--- uses: base control claims lines failures extras successors describe
+-- uses: base ranks control claims lines failures extras successors describe
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, then the place after which
@@ -26,20 +26,6 @@ if lastDeath == '' and state == 'dead' then
   lastDeath = call('ZRANGE', DEAD, -1, -1, 'WITHSCORES')[2] or ''
 end
 local bytes, examined, sets = READ_BYTES_MAX, 0, 0
-
--- The rank of the first member after (score, member), by halving the ranks that share the score.
-local function rankAfter(key, score, member)
-  local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if isBefore(member, call('ZRANGE', key, middle, middle)[1]) then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
 
 -- A body is read where everything else fits. Returns the payload if the message is wanted.
 local function wantedValue(id, dueAt)

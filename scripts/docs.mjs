@@ -1,0 +1,74 @@
+// The docs as a site: builds it from docs/ and serves it on this machine.
+//   npm run docs                    builds, then serves on http://127.0.0.1:4173 until Ctrl-C
+//   npm run docs -- --build         only builds
+//   npm run docs -- --out DIR       builds into DIR instead of site/.vitepress/dist
+//   npm run docs -- --port 0        any free port
+import { createReadStream, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { extname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { ROOT, checkNode, installSite } from './setup.mjs'
+
+const SITE = join(ROOT, 'site')
+
+const TYPES = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+}
+
+export async function buildDocs(outDir) {
+  installSite()
+  const { build } = await import(pathToFileURL(join(SITE, 'node_modules/vitepress/dist/node/index.js')).href)
+  await build(SITE, { outDir })
+}
+
+/** Serves a folder to this machine only. */
+export function serveDocs(folder, port) {
+  const server = createServer(({ url }, response) => {
+    const found = fileFor(folder, new URL(url ?? '/', 'http://site').pathname)
+    response.writeHead(found === undefined ? 404 : 200, {
+      'content-type': TYPES[extname(found ?? '.html')] ?? 'application/octet-stream',
+    })
+    createReadStream(found ?? join(folder, '404.html')).pipe(response)
+  })
+  return new Promise((done, fail) => {
+    server.once('error', fail)
+    server.listen(port, '127.0.0.1', () => done(server))
+  })
+}
+
+/** The file that an address names; undefined when there is none, or when it lies outside of the folder. */
+function fileFor(folder, pathname) {
+  let path
+  try {
+    path = join(folder, decodeURIComponent(pathname))
+  } catch {
+    return undefined
+  }
+  if (!path.startsWith(folder)) return undefined
+  const candidates = [path, `${path}.html`, join(path, 'index.html')]
+  return candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile() === true)
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  checkNode()
+  const { values } = parseArgs({
+    options: {
+      build: { type: 'boolean' },
+      out: { type: 'string' },
+      port: { type: 'string', default: '4173' },
+    },
+  })
+  const folder = resolve(values.out ?? join(SITE, '.vitepress/dist'))
+  await buildDocs(folder)
+  if (values.build !== true) {
+    const { port } = (await serveDocs(folder, Number(values.port))).address()
+    console.log(`The docs are on http://127.0.0.1:${port}, until Ctrl-C`)
+  }
+}

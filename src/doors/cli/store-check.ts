@@ -1,0 +1,28 @@
+/** Whether a store that was named on the command line can be what was meant. */
+import { withoutPasswords } from '../../core/errors.ts'
+import { engineForUrl, exampleUrls } from '../../store/engines.ts'
+import { CallError, FailedError } from '../shared/failure.ts'
+
+export type StoreExpectation = {
+  /** A store that is not there yet is made; else looking into it would make an empty one, and hide a misspelt name. */
+  readonly mayMake: boolean
+  /** Whoever asks waits for a server that is not there yet. */
+  readonly isPatient: boolean
+  /** The option that names it. */
+  readonly option: string
+}
+
+export async function checkStore(
+  store: string,
+  { mayMake, isPatient, option }: StoreExpectation,
+): Promise<void> {
+  const engine = engineForUrl(store)
+  if (engine.reach === 'process') {
+    throw new CallError(
+      `a ${engine.name} store would end with this command; use one like ${exampleUrls().join(' or ')}.`,
+    )
+  }
+  if (!mayMake && !(await engine.exists(store)))
+    throw new FailedError(`there is no store at ${withoutPasswords(store)}; name one with ${option}.`)
+  if (!isPatient) await engine.probe(store)
+}

@@ -1,0 +1,2 @@
+-- No table changes. This version brings restore_1 and inspect_remembered_1, which `punctual move` needs: a schema gets functions
+-- when its version rises.

@@ -1,0 +1,88 @@
+/** `punctual move` as a shell sees it; what it does to stores is in `test/queue/moving`. */
+import { afterAll, describe, expect, it } from 'vitest'
+import { redisEngine } from './engines.ts'
+import { makePlace } from './punctual.ts'
+
+const redis = redisEngine()
+afterAll(() => redis.stop())
+
+describe('move', () => {
+  it('says what it would move, moves it, and says where the source stands', async () => {
+    const place = await makePlace()
+    const to = (await redis.store()) ?? ''
+    await place.run(['produce', 'a', '1', '--id', 'one', '--delay', '1h'])
+    await place.run(['produce', 'a', '2', '--id', 'two'])
+    await place.run(['schedule', 'set', 'nightly', 'a', '{}', '--cron', '0 3 * * *'])
+    await place.run(['limit', 'a', '--concurrency', '2'])
+    const words = ['move', '--from', 'file:.punctual', '--to', to]
+    const what = '1 schedule, 2 messages, 0 dead letters, 0 remembered ids'
+    expect(await place.run([...words, '--dry-run'])).toMatchObject({
+      code: 0,
+      stdout: `would move ${what}\n`,
+    })
+    expect(await place.json(['stats'])).toMatchObject({ counts: { delayed: 1, ready: 1 } })
+    const { code, stdout } = await place.run(words)
+    expect([code, stdout]).toEqual([
+      0,
+      `moved ${what}
+               DELAYED  READY  RUNNING  DEAD
+source before        1      1        0     0
+source after         0      0        0     0
+target before        0      0        0     0
+target after         1      1        0     0
+pauses and limits carried over: a
+the source stays paused; to use it again: punctual resume --store file:.punctual --queue default
+`,
+    ])
+    expect(await place.json(['get', 'one', '--store', to])).toMatchObject({ id: 'one', state: 'delayed' })
+    expect(await place.json(['stats'])).toMatchObject({
+      counts: { delayed: 0, ready: 0 },
+      controls: [{ paused: {} }, { topic: 'a' }],
+    })
+    expect(await place.json(words)).toMatchObject({ moved: { waiting: 0 }, left: 0, conflictCount: 0 })
+  })
+
+  it('takes another name, names what is taken there, and then ends with 1', async () => {
+    const place = await makePlace()
+    await place.run(['produce', 'a', '1', '--id', 'one', '--queue', 'old'])
+    await place.run(['produce', 'a', '2', '--id', 'one', '--queue', 'new'])
+    const words = [
+      'move',
+      '--from',
+      'file:.punctual',
+      '--to',
+      'file:.punctual',
+      '--queue',
+      'old',
+      '--to-queue',
+      'new',
+    ]
+    const dry = await place.run([...words, '--dry-run'])
+    expect([dry.code, dry.stdout]).toEqual([
+      1,
+      expect.stringContaining('one: its id is taken in the target by one that differs in body'),
+    ])
+    expect(await place.json(words)).toMatchObject({
+      conflicts: [{ id: 'one', kind: 'waiting' }],
+      conflictCount: 1,
+    })
+    expect((await place.run(words)).code).toBe(1)
+    expect(await place.json(['get', 'one', '--queue', 'new'])).toMatchObject({ payload: 2 })
+    expect(await place.json(['get', 'one', '--queue', 'old'])).toMatchObject({ payload: 1 })
+  })
+
+  it.each([
+    [['move'], 2, '--from URL is missing'],
+    [['move', '--from', 'file:a'], 2, '--to URL is missing'],
+    [['move', '--from', 'file:nowhere', '--to', 'file:b'], 1, 'there is no store at file:nowhere'],
+    [['move', '--from', 'memory:', '--to', 'file:b'], 2, 'would end with this command'],
+    [['move', '--from', 'file:.punctual', '--to', 'memory:'], 2, 'would end with this command'],
+    [['move', '--from', 'file:.punctual', '--to', 'file:.punctual'], 1, 'are the same queue'],
+    [['move', '--from', 'file:.punctual', '--to', 'file:b', '--wait', 'long'], 2, '--wait is "long"'],
+  ])('%j ends with %i', async (words, code, line) => {
+    const place = await makePlace()
+    await place.run(['produce', 'a', '1'])
+    const ended = await place.run(words)
+    expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(line)])
+  })
+})

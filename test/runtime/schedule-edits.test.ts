@@ -1,0 +1,97 @@
+/** P13: a schedule that is changed keeps what it owes, also when no worker has looked at it in between. */
+import { describe, expect, it } from 'vitest'
+import type { Punctual, ScheduleSpec } from '../../src/index.ts'
+import { makeWorld, type World } from './world.ts'
+
+const START = Date.UTC(2030, 0, 1)
+const MINUTE_MS = 60_000
+const OWING = { topic: 'tick', every: '1m', catchUp: { all: '1d' } } as const satisfies ScheduleSpec
+
+/** Starts a worker; when each occurrence was due, in minutes since the beginning. */
+async function work(queue: Punctual): Promise<number[]> {
+  const seen: number[] = []
+  queue.handle('tick', ({ dueAt }) => void seen.push((dueAt - START) / MINUTE_MS))
+  await queue.start()
+  return seen
+}
+
+async function afterMinutes({ clock }: World, minutes: number): Promise<void> {
+  await clock.advance(minutes * MINUTE_MS)
+}
+
+describe('P13: changed before a worker has looked', () => {
+  it('another payload: what it owes since it was set fires', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', OWING)
+    await afterMinutes(world, 3)
+    await queue.schedules.set('beat', { ...OWING, payload: 1 })
+    await afterMinutes(world, 2.5)
+    await queue.schedules.set('beat', { ...OWING, payload: 2 })
+    await afterMinutes(world, 0.5)
+    const seen = await work(queue)
+    await world.clock.settle()
+    expect(seen).toEqual([1, 2, 3, 4, 5, 6])
+    expect(await queue.schedules.get('beat')).toMatchObject({ caughtUp: 6, skipped: 0 })
+  })
+
+  it('paused and resumed: what fell into the pause is skipped and counted, what came after it fires', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', OWING)
+    await afterMinutes(world, 3.5)
+    await queue.schedules.pause('beat')
+    await afterMinutes(world, 3)
+    await queue.schedules.resume('beat')
+    await afterMinutes(world, 2)
+    await queue.schedules.set('beat', { ...OWING, payload: 1 })
+    await afterMinutes(world, 1)
+    const seen = await work(queue)
+    await world.clock.settle()
+    expect(seen).toEqual([7, 8, 9])
+    expect(await queue.schedules.get('beat')).toMatchObject({ caughtUp: 3, skipped: 6 })
+  })
+
+  it('another rhythm: what the old one owed is counted as skipped, and the new one begins there', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', OWING)
+    await afterMinutes(world, 3.5)
+    await queue.schedules.set('beat', { ...OWING, every: '2m' })
+    await afterMinutes(world, 2.5)
+    await queue.schedules.set('beat', { ...OWING, every: '2m', payload: 1 })
+    await afterMinutes(world, 2)
+    const seen = await work(queue)
+    await world.clock.settle()
+    expect(seen).toEqual([5.5, 7.5])
+    expect(await queue.schedules.get('beat')).toMatchObject({ caughtUp: 2, skipped: 3 })
+  })
+})
+
+describe('an edit to an earlier start', () => {
+  it.each([
+    { minutes: 10, when: 'later than all that a look decides' },
+    { minutes: 0.5, when: 'within what the last look has decided, of which nothing was placed' },
+  ])('begins there: $when', async ({ minutes }) => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    await queue.schedules.set('beat', { ...OWING, start: new Date(START + 100 * MINUTE_MS) })
+    await world.clock.advance(1_000)
+    await queue.schedules.set('beat', { ...OWING, start: new Date(START + minutes * MINUTE_MS) })
+    await afterMinutes(world, minutes + 2)
+    expect(seen).toEqual([minutes, minutes + 1, minutes + 2])
+  })
+
+  it('also for one that was removed and set again', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    await queue.schedules.set('beat', { ...OWING, start: new Date(START + 100 * MINUTE_MS) })
+    await world.clock.advance(1_000)
+    await queue.schedules.remove('beat')
+    await queue.schedules.set('beat', { ...OWING, start: new Date(START + 10 * MINUTE_MS) })
+    await afterMinutes(world, 12)
+    expect(seen).toEqual([10, 11, 12])
+  })
+})
