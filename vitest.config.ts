@@ -19,7 +19,7 @@ const builtThreads = {
 export default defineConfig({
   plugins: [builtThreads],
   test: {
-    globalSetup: ['test/build.ts'],
+    globalSetup: ['test/build.ts', 'test/shared-servers.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
     // Most of a test's time is waiting for servers and processes: three at once keep two cores busy.
     maxWorkers: 3,

@@ -6,9 +6,9 @@ import { Interrupted, removeLogs, run } from './run.ts'
 
 const HELP = `Real processes, a real store, and everything that can happen to them; then an audit of what they wrote down.
 
-  npm run chaos -- --engine redis|cluster|postgres|file [--minutes 2] [--seed 4711] [--rate 150] [--json] [--keep]
+  npm run chaos -- --engine redis|cluster|postgres|mysql|file [--minutes 2] [--seed 4711] [--rate 150] [--json] [--keep]
 
-  --engine   redis, postgres: a server of its own, behind proxies. cluster: three masters. file: one directory, shared.
+  --engine   redis, postgres, mysql: a server of its own, behind proxies. cluster: three masters. file: one directory, shared.
   --minutes  how long the storm lasts; a calm follows. From 5 on, growth of memory and handles is judged too.
   --seed     repeats the plan of the faults and of the load. Times are real, so the history differs all the same.
   --rate     messages per second, all producers together.

@@ -20,6 +20,7 @@ import { Log } from './children/log.mjs'
 import type { Engine, EngineName } from './engines/engine.ts'
 import { ClusterEngine } from './engines/cluster.ts'
 import { FileEngine } from './engines/file.ts'
+import { MysqlEngine } from './engines/mysql.ts'
 import { PostgresEngine } from './engines/postgres.ts'
 import { RedisEngine } from './engines/redis.ts'
 import { Faults } from './faults.ts'
@@ -86,6 +87,8 @@ async function openEngine(name: EngineName, directory: string): Promise<Engine> 
       return RedisEngine.open(directory)
     case 'cluster':
       return ClusterEngine.open()
+    case 'mysql':
+      return MysqlEngine.open()
     case 'postgres':
       return PostgresEngine.open(directory)
     case 'file':

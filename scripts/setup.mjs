@@ -99,6 +99,7 @@ const PROGRAMS = [
   { program: 'chromium', from: 'chromium', without: 'skip' },
   { program: 'zsh', from: 'zsh', without: 'skip' },
   { program: 'fish', from: 'fish', without: 'skip' },
+  { program: 'mariadbd', from: 'mariadb-server', without: 'skip', unless: 'PUNCTUAL_TEST_MYSQL' },
   { program: 'pgbouncer', from: 'pgbouncer', without: 'skip' },
   { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]

@@ -2,7 +2,7 @@
 import type { Log } from '../children/log.mjs'
 import type { EngineFaults } from '../plan.ts'
 
-export const ENGINE_NAMES = ['redis', 'cluster', 'postgres', 'file'] as const
+export const ENGINE_NAMES = ['redis', 'cluster', 'postgres', 'mysql', 'file'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]
 
 export interface Engine {

@@ -7,23 +7,26 @@ import type { Store } from './contract/store.ts'
 import type { Engine } from './engine.ts'
 import { file } from './file/engine.ts'
 import { memory } from './memory/engine.ts'
+import { mysql, type MysqlOptions } from './mysql/engine.ts'
 import { postgres, type PostgresOptions } from './postgres/engine.ts'
 import { redis, type ExistingClient, type RedisOptions } from './redis/engine.ts'
 
-export const ENGINES: readonly Engine[] = [file, redis, postgres, memory]
+export const ENGINES: readonly Engine[] = [file, redis, postgres, mysql, memory]
 
 /** Where the messages are kept, and the options that single engines add. */
 export type EngineOptions = RedisOptions &
-  PostgresOptions & {
+  PostgresOptions &
+  MysqlOptions & {
     /**
-     * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `redis+cluster://...`, `postgres://...`, `memory:`), a client of the
-     * package `redis`, or a store object, which its maker closes. Default `file:.punctual`.
+     * A URL (`file:PATH`, `redis://...`, `redis+sentinel://...`, `redis+cluster://...`, `postgres://...`,
+     * `mysql://...`, `memory:`), a client of the package `redis`, or a store object, which its maker closes. Default `file:.punctual`.
      */
     store?: string | EngineClient | Store
   }
 /** What a user may give instead of a URL. */
 export type EngineClient = ExistingClient
 
+export type { MysqlOptions } from './mysql/engine.ts'
 export type { PostgresOptions } from './postgres/engine.ts'
 export type { DurabilityOption, ExistingClient, RedisOptions } from './redis/engine.ts'
 

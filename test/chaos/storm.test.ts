@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { isMariaDbThere } from '../store/mysql/server.ts'
 
 const COMMAND = join(import.meta.dirname, '../../scripts/chaos.mjs')
 const STORM_MINUTES = 0.25
@@ -23,7 +24,7 @@ async function chaos(...args: readonly string[]): Promise<Ended> {
 }
 
 describe('a storm', () => {
-  it.each(['redis', 'postgres', 'file'])(
+  it.each(['redis', 'postgres', ...(isMariaDbThere ? ['mysql'] : []), 'file'])(
     `P1, P2, P3, P4, P6, P8, P11: %s, seed ${SEED}: nothing lost, early, late or repeated without a reason`,
     async (engine) => {
       const options = ['--minutes', String(STORM_MINUTES), '--seed', String(SEED), '--rate', '100']
@@ -42,7 +43,7 @@ describe('a storm', () => {
 
 describe('the command', () => {
   it.each([
-    [[], /--engine is missing; give redis, cluster, postgres, file/],
+    [[], /--engine is missing; give redis, cluster, postgres, mysql, file/],
     [['--engine', 'mongo'], /--engine is "mongo"/],
     [['--engine', 'file', '--minutes', '0'], /--minutes is "0"/],
     [['--engine', 'file', '--seed', 'x'], /--seed is "x"/],
@@ -57,7 +58,7 @@ describe('the command', () => {
   it('--help helps', async () => {
     const { code, out } = await chaos('--help')
     expect(code).toBe(0)
-    expect(out).toContain('--engine redis|cluster|postgres|file')
+    expect(out).toContain('--engine redis|cluster|postgres|mysql|file')
   })
 
   it('a signal ends everything it started, and leaves nothing', async () => {

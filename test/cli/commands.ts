@@ -309,7 +309,7 @@ export function describeCommands(engine: Engine): void {
       if (engine.name !== 'file') {
         expect(code).toBe(2)
         expect(stderr).toMatch(
-          /(redis|postgres) engine has no backup of its own; .*(redis-cli --rdb FILE|pg_dump)/,
+          /(redis|postgres|mysql) engine has no backup of its own; .*(redis-cli --rdb FILE|pg_dump|mysqldump)/,
         )
         return
       }
@@ -324,8 +324,9 @@ export function describeCommands(engine: Engine): void {
       for (let i = 0; i < 2; i += 1)
         expect(await shell.run(on('migrated', 'migrate'))).toMatchObject({ code: 0, stderr: '' })
       const { code, stdout } = await shell.run(on('migrated', 'migrate', '--print'))
-      expect(code).toBe(engine.name === 'postgres' ? 0 : 1)
-      expect(stdout.includes('create table')).toBe(engine.name === 'postgres')
+      const isSql = engine.name === 'postgres' || engine.name === 'mysql'
+      expect(code).toBe(isSql ? 0 : 1)
+      expect(stdout.includes('create table')).toBe(isSql)
     })
 
     it('many from standard input, as payloads or as whole messages', async (context) => {

@@ -1,10 +1,11 @@
 /** The engines that every command is tried on. */
 import { execFileSync } from 'node:child_process'
+import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
 import { PostgresServer, VERSIONS } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type Engine = {
-  readonly name: 'file' | 'redis' | 'postgres'
+  readonly name: 'file' | 'redis' | 'postgres' | 'mysql'
   readonly isMissing: boolean
   /** Undefined: the default, a directory beside the test. */
   readonly store: () => Promise<string | undefined>
@@ -39,6 +40,16 @@ export function postgresEngine(): Engine {
       return (await server).url
     },
     stop: async () => (await server)?.stop(),
+  }
+}
+
+export function mysqlEngine(): Engine {
+  let url: Promise<string> | undefined
+  return {
+    name: 'mysql',
+    isMissing: !isMysqlThere,
+    store: () => (url ??= freshDatabase()),
+    stop: async () => undefined,
   }
 }
 

@@ -172,6 +172,7 @@ describe('house rules', () => {
       redis: /redis|valkey/i,
       file: /lmdb|sqlite/i,
       postgres: /postgres|'pg'/i,
+      mysql: /mysql|mariadb/i,
     }
     const wrong = Object.entries(names).flatMap(([engine, name]) =>
       files

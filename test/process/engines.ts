@@ -3,11 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
 import { PostgresServer } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type SharedEngine = {
-  readonly name: 'redis' | 'postgres' | 'file'
+  readonly name: 'redis' | 'postgres' | 'mysql' | 'file'
   readonly open: () => Promise<string>
 }
 
@@ -28,6 +29,7 @@ export const SHARED_ENGINES: readonly SharedEngine[] = [
       return server.url
     },
   },
+  ...(isMysqlThere ? [{ name: 'mysql', open: freshDatabase } as const] : []),
   {
     name: 'file',
     open: async () => {

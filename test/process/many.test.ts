@@ -40,7 +40,13 @@ async function whenEmpty(store: string): Promise<void> {
 
 describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
   const [workerCount, perProducer] =
-    name === 'redis' ? [8, 6_667] : name === 'postgres' ? [6, 3_000] : [4, 2_000]
+    name === 'redis'
+      ? [8, 6_667]
+      : name === 'postgres'
+        ? [6, 3_000]
+        : name === 'mysql'
+          ? [8, 1_000]
+          : [4, 2_000]
 
   it(`P1, P3: ${workerCount} workers and 3 producers: each message exactly once, none early`, async () => {
     const store = await open()

@@ -6,6 +6,8 @@ import { MemoryStore } from '../../src/store/memory/store.ts'
 import { TOPIC, claim, message } from '../../src/testing/conformance/stand.ts'
 import { limit, pause, rate } from '../../src/testing/conformance/control-stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
+import { isMysqlThere, sharedUrl } from './mysql/server.ts'
+import { storeAt as storeAtMysql } from './mysql/stores.ts'
 import { PostgresServer } from './postgres/server.ts'
 import { storeAt as storeAtPostgres } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
@@ -43,7 +45,9 @@ async function open(engine: string): Promise<Subject> {
         ? await openStore(temporary.directory, { clock, queue })
         : engine === 'redis'
           ? storeAt(server.url, queue, { now: () => now })
-          : storeAtPostgres(postgres.url, queue, { now: () => now })
+          : engine === 'mysql'
+            ? storeAtMysql(await sharedUrl(), queue, { now: () => now })
+            : storeAtPostgres(postgres.url, queue, { now: () => now })
   await store.open()
   opened.push(store)
   return { store, set: (byMs) => void (now += byMs) }
@@ -55,7 +59,9 @@ async function putDue(store: Store, count: number): Promise<void> {
   await store.put(Array.from({ length: count }, (_, i) => message(`m${i}`, { when: { at } })))
 }
 
-describe.each(['memory', 'file', 'redis', 'postgres'])('P14: %s, the wall clock is set', (engine) => {
+const ENGINES = ['memory', 'file', 'redis', 'postgres', ...(isMysqlThere ? ['mysql'] : [])]
+
+describe.each(ENGINES)('P14: %s, the wall clock is set', (engine) => {
   it('back: a rate that was used up lets one burst start, and goes on as ever', async () => {
     const { store, set } = await open(engine)
     await putDue(store, 20)

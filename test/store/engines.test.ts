@@ -45,11 +45,13 @@ describe('the table of engines', () => {
 
   it('an option of some engines is refused with another, and with a store object', () => {
     expect(() => new Punctual({ store: 'memory:', durability: 'primary' })).toThrow(
-      refusal('redis or postgres'),
+      refusal('redis or postgres or mysql'),
     )
-    expect(() => new Punctual({ store: 'memory:', migrate: false })).toThrow(refusal('postgres'))
+    expect(() => new Punctual({ store: 'memory:', migrate: false })).toThrow(refusal('postgres or mysql'))
     const store = new MemoryStore(systemClock)
-    expect(() => new Punctual({ store, durability: 'primary' })).toThrow(refusal('redis or postgres'))
+    expect(() => new Punctual({ store, durability: 'primary' })).toThrow(
+      refusal('redis or postgres or mysql'),
+    )
   })
 
   it('an object that lacks a verb of the contract is no store', () => {

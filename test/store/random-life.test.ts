@@ -17,6 +17,8 @@ import type { Lease, NewMessage, Settlement, Store, StoredMessage } from '../../
 import { takeCensus } from '../../src/testing/census.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { makeStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
+import { isMysqlThere, sharedUrl } from './mysql/server.ts'
+import { storeAt as mysqlAt } from './mysql/stores.ts'
 import { PostgresServer } from './postgres/server.ts'
 import { storeAt as postgresAt } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
@@ -24,10 +26,12 @@ import { freshQueue, storeAt } from './redis/stores.ts'
 
 let server: RedisServer
 let postgres: PostgresServer
+let mysqlUrl = ''
 let place: TemporaryDirectory
 beforeAll(async () => {
   server = await RedisServer.start()
   postgres = await PostgresServer.start()
+  if (isMysqlThere) mysqlUrl = await sharedUrl()
   place = await temporaryDirectory()
 })
 afterAll(async () => {
@@ -38,8 +42,12 @@ afterAll(async () => {
 
 const RUNS = Number(process.env.PUNCTUAL_FUZZ_RUNS ?? 60)
 
+type Subject = readonly [name: string, runs: number, open: (now: () => number) => Store]
+
+const MYSQL: Subject = ['mysql', Math.ceil(RUNS / 3), (now) => mysqlAt(mysqlUrl, freshQueue(), { now })]
+
 /** A file is dearer to open, and to examine at the end. */
-const ENGINES: readonly [name: string, runs: number, open: (now: () => number) => Store][] = [
+const ENGINES: readonly Subject[] = [
   ['memory', RUNS, (now) => new MemoryStore({ ...systemClock, now })],
   [
     'file',
@@ -47,6 +55,7 @@ const ENGINES: readonly [name: string, runs: number, open: (now: () => number) =
     (now) => makeStore(place.directory, { clock: { ...systemClock, now }, queue: freshQueue(), sync: 'off' }),
   ],
   ['postgres', Math.ceil(RUNS / 3), (now) => postgresAt(postgres.url, freshQueue(), { now })],
+  ...(isMysqlThere ? [MYSQL] : []),
   ['redis', RUNS, (now) => storeAt(server.url, freshQueue(), { now })],
 ]
 

@@ -3,7 +3,7 @@ import { UsageError, describe } from '../errors.ts'
 
 /**
  * Where statements of the user's transaction go: an object with `query(text, values)`, as most clients have, or a function.
- * The statements have places $1, $2, … and values that are texts. What it resolves to may be the rows, `{ rows }`, or
+ * The statements have the places of its database ($1, $2, … or ?) and values that are texts. What it resolves to may be the rows, `{ rows }`, or
  * `[rows, fields]`.
  */
 export type TransactionHandle =
@@ -12,10 +12,14 @@ export type TransactionHandle =
 
 export type SendStatement = (text: string, values: string[]) => PromiseLike<unknown>
 
+function isPool(value: object): boolean {
+  return ('totalCount' in value && 'idleCount' in value) || 'getConnection' in value
+}
+
 export function parseTransaction(value: unknown): SendStatement {
   if (typeof value === 'function') return value as SendStatement
   // Each statement to a pool may go to another connection, and none of them would be in the transaction.
-  if (typeof value === 'object' && value !== null && 'totalCount' in value && 'idleCount' in value)
+  if (typeof value === 'object' && value !== null && isPool(value))
     throw new UsageError(
       'OPTION_INVALID',
       'transaction is a pool; give the one client of it on which the transaction was begun.',

@@ -113,11 +113,12 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     work: (queue: InTransaction<T, S>) => Promise<R>,
   ): Promise<R> {
     const send = parseTransaction(connection)
-    await this.#join(connection) // Refuses an engine that cannot, before anything begins.
+    const joined = await this.#join(connection) // Refuses an engine that cannot, before anything begins.
     await send('begin', [])
     try {
       const result = await work(this.#bound(connection))
       await send('commit', [])
+      joined.committed?.()
       return result
     } catch (error) {
       await Promise.resolve(send('rollback', [])).catch(() => undefined) // The first error is the one to tell.

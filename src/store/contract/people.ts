@@ -91,6 +91,8 @@ export interface JoinedVerbs {
    * `extend` and `settle` pass it over instead of waiting.
    */
   complete(ack: Extract<Settlement, { kind: 'ack' }>): Promise<SettleResult>
+  /** Said by who has committed that transaction: wakes for what it stored, where the commit itself does not. */
+  committed?(): void
 }
 
 export type RemoveOptions = { readonly isRunningToo?: boolean }

@@ -2,7 +2,8 @@
 import type { Clock } from '../../clock.ts'
 import { fine, problem, warning } from '../contract/findings.ts'
 import type { Finding } from '../contract/store.ts'
-import { DEAF_LOOK_MS, type Hearing } from './link/listener.ts'
+import { clockFinding } from '../sql/clock-finding.ts'
+import { DEAF_LOOK_MS, type Hearing } from '../sql/wakeups.ts'
 import { SCHEMA_VERSION } from './migration.ts'
 
 export type ExamineOptions = {
@@ -33,7 +34,6 @@ type Facts = {
 }
 type XminHolder = { readonly pid: number; readonly what: string; readonly age_s: number }
 
-const SKEW_MS = 1_000
 const HELD_S = 300
 const DEAD_ROWS = 1_000_000
 const DELTAS = 100_000
@@ -73,7 +73,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     ...aboutRights(facts, schema),
     ...aboutRows(facts, holders[0]),
     ...aboutWakeUps(facts, hearing, isPooled),
-    aboutClock(facts.now_ms - heardAt),
+    clockFinding(facts.now_ms - heardAt),
   ]
 }
 
@@ -170,13 +170,4 @@ function aboutWakeUps({ notifications }: Facts, hearing: Hearing, isPooled: bool
     )
   if (hearing === 'hears') found.push(fine('wake-ups arrive'))
   return found
-}
-
-function aboutClock(skewMs: number): Finding {
-  return Math.abs(skewMs) > SKEW_MS
-    ? warning(
-        `the server’s clock is ${Math.round(Math.abs(skewMs))} ms ${skewMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
-        'messages follow the server’s clock; set both by NTP',
-      )
-    : fine('the clocks of server and client agree')
 }

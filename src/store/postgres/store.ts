@@ -18,6 +18,7 @@ import { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { restoredColumns } from '../sql/restored.ts'
 import { makeToken } from '../sql/tokens.ts'
+import type { SqlWakeups } from '../sql/wakeups.ts'
 import { FunctionCalls } from './calls.ts'
 import { examine } from './doctor.ts'
 import { changeControl, readControls } from './controlling.ts'
@@ -28,7 +29,7 @@ import { PostgresLooking } from './looking.ts'
 import { SCHEMA_VERSION, migrate, needsMigration, readSchema } from './migration.ts'
 import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
-import { PostgresWakeups } from './wakeups.ts'
+import { makeWakeups } from './wakeups.ts'
 import { moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
 
 const BATCH_MAX = 1000
@@ -60,7 +61,7 @@ export class PostgresStore implements contract.Store {
   readonly #writes: FunctionCalls
   readonly #leasing: Leasing
   readonly #looking: PostgresLooking
-  readonly #wakeups: PostgresWakeups
+  readonly #wakeups: SqlWakeups
   readonly #upkeep: Upkeep
   readonly #floors = new Floors()
   readonly #channel: string
@@ -108,7 +109,7 @@ export class PostgresStore implements contract.Store {
     })
     this.#upkeep = new Upkeep({ ...shared, calls: this.#writes })
     this.#channel = channelOf(schema, queue)
-    this.#wakeups = new PostgresWakeups({
+    this.#wakeups = makeWakeups({
       ...shared,
       urls: options.listenUrls,
       isDeaf: options.listenUrls.length === 0,

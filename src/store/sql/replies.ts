@@ -3,9 +3,8 @@ import { UsageError, describe } from '../../core/errors.ts'
 
 /** The one value that a statement `select … as reply` asks for. */
 export function replyOf(result: unknown): string {
-  const row = firstRow(result)
-  if (typeof row === 'object' && row !== null && 'reply' in row && typeof row.reply === 'string')
-    return row.reply
+  const [row] = rowsOf(result)
+  if (row !== undefined && typeof row['reply'] === 'string') return row['reply']
   throw new UsageError(
     'OPTION_INVALID',
     `the transaction answered with ${describe(result)}; its query must resolve to the rows, { rows } or [rows, fields].`,
@@ -13,12 +12,18 @@ export function replyOf(result: unknown): string {
   )
 }
 
-function firstRow(result: unknown): unknown {
-  if (Array.isArray(result)) {
-    const [first] = result as readonly unknown[]
-    return Array.isArray(first) ? (first as readonly unknown[])[0] : first
-  }
-  if (typeof result === 'object' && result !== null && 'rows' in result && Array.isArray(result.rows))
-    return (result.rows as readonly unknown[])[0]
-  return undefined
+/** None for statements that answer with none. */
+export function rowsOf(result: unknown): readonly Readonly<Record<string, unknown>>[] {
+  const rows = hasRows(result) ? result.rows : result
+  if (!Array.isArray(rows)) return []
+  const [first] = rows as readonly unknown[]
+  return (Array.isArray(first) ? first : rows).filter(isRow)
+}
+
+function hasRows(result: unknown): result is { readonly rows: unknown } {
+  return typeof result === 'object' && result !== null && 'rows' in result
+}
+
+function isRow(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }

@@ -47,7 +47,7 @@ export type SeenRow = LeaseRow & {
 }
 
 /** As JSON in a column of the message that runs. */
-type SuccessorColumn = Pick<LeaseRow, 'topic' | 'body' | 'meta' | 'priority' | 'due_at'> & {
+export type SuccessorColumn = Pick<LeaseRow, 'topic' | 'body' | 'meta' | 'priority' | 'due_at'> & {
   readonly tags: readonly string[]
   readonly produced_at: number
 }
@@ -98,7 +98,7 @@ export function toStored(row: SeenRow, now: number): StoredMessage {
 }
 
 /** One that somebody changed by hand counts as not there. */
-function isSound(value: unknown): value is SuccessorColumn {
+export function isSound(value: unknown): value is SuccessorColumn {
   if (typeof value !== 'object' || value === null) return false
   const { topic, body, meta, tags, priority, due_at, produced_at } = value as Partial<SuccessorColumn>
   const texts = [topic, body, meta, ...(Array.isArray(tags) ? tags : [undefined])]

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
-import { DEAF_LOOK_MS } from '../../../src/store/postgres/link/listener.ts'
+import { DEAF_LOOK_MS } from '../../../src/store/sql/wakeups.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { CONFORMANCE_TESTS } from '../../../src/testing/conformance/index.ts'
 import { message } from '../../../src/testing/conformance/stand.ts'

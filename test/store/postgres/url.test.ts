@@ -49,6 +49,6 @@ describe('PostgreSQL URLs', () => {
 
   it('migrate is an option of the queue too', () => {
     expect(() => new Punctual({ store: 'postgres://a/b', migrate: 'no' as never })).toThrow(/migrate is "no"/)
-    expect(() => new Punctual({ store: 'memory:', migrate: false })).toThrow(/only a postgres store/)
+    expect(() => new Punctual({ store: 'memory:', migrate: false })).toThrow(/only a postgres or mysql store/)
   })
 })

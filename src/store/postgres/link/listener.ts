@@ -11,30 +11,28 @@
  */
 import type { Clock, Timer } from '../../../clock.ts'
 import type { Logger } from '../../../core/log.ts'
+import type { Ring } from '../../sql/bell.ts'
+import { DEAF_LOOK_MS, parseRing, type Hearing, type SqlListener } from '../../sql/wakeups.ts'
 import type { PgNotification } from './client.ts'
 import type { PostgresConnection } from './connection.ts'
 import { PostgresLink, type PostgresLinkOptions } from './postgres-link.ts'
 
 const ECHO_EVERY_MS = 15_000
 const ECHO_TIMEOUT_MS = 2_000
-/** How often everybody is called while wake-ups cannot be heard. */
-export const DEAF_LOOK_MS = 500
 
 export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'heard'> & {
   readonly channel: string
   /** Of this process alone. */
   readonly echoChannel: string
   /** Undefined: anything may have happened. */
-  readonly heardRing: (payload: string | undefined) => void
+  readonly heardRing: (ring: Ring | undefined) => void
   /** Sends a notification through another connection. */
   readonly notify: (channel: string) => Promise<unknown>
   /** No session can hear, so none is made. */
   readonly isDeaf: boolean
 }
 
-export type Hearing = 'resting' | 'unknown' | 'hears' | 'deaf'
-
-export class PostgresListener {
+export class PostgresListener implements SqlListener {
   readonly #options: ListenerOptions
   readonly #link: PostgresLink
   readonly #clock: Clock
@@ -98,7 +96,8 @@ export class PostgresListener {
   #hear({ channel, payload, processId }: PgNotification): void {
     if (channel === this.#options.echoChannel) this.#echoed?.()
     // Our own rings were heard here before they were sent.
-    else if (processId !== this.#pid) this.#options.heardRing(payload)
+    else if (processId !== this.#pid)
+      this.#options.heardRing(payload === undefined ? undefined : parseRing(payload))
   }
 
   #askEcho(): void {

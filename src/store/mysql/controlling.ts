@@ -1,0 +1,130 @@
+/** Pauses and limits: read, changed here by the code that engines share, and written back unless somebody was faster. */
+import type { TopicControl } from '../../core/controls.ts'
+import type { ControlChange, ControlsReply } from '../contract/store.ts'
+import { changeControls, describeControls } from '../shared/controls.ts'
+import { controlsOf, type GatedClaim, type GateRow } from '../sql/gating.ts'
+import { toMs } from '../sql/micros.ts'
+import { nowOf, readClock } from './sql/clock.ts'
+import { numberOrNull, sql, textOf, type Statement } from './sql/statement.ts'
+import type { Transactions } from './transactions.ts'
+import type { QueuePlace } from './verbs/writing.ts'
+
+export type ReadGate = GateRow
+
+/** What a claim must know where pauses and limits are: all of them, their revision, and how many run of each topic. */
+export async function readGate(
+  calls: Transactions,
+  { queue, at }: QueuePlace,
+  topics: readonly string[],
+  also: readonly Statement[] = [],
+): Promise<ReadGate> {
+  const running = sql`select topic, sum(running) as running from (
+      select topic, running from punctual_total where queue = ${queue} and topic in (${topics})
+      union all select topic, running from punctual_delta where queue = ${queue} and topic in (${topics})) s group by topic`
+  const replies = await calls.look(async (steps) => {
+    const rows = await steps.send(
+      ...readClock(at),
+      sql`select topic, control from punctual_control where queue = ${queue} order by topic`,
+      sql`select revision from punctual_revision where queue = ${queue}`,
+      ...(topics.length === 0 ? [] : [running]),
+    )
+    await steps.commit()
+    return rows
+  })
+  const [, clock, controls = [], revisions = [], counts = []] = replies
+  if (also.length > 0) await calls.flight(...also)
+  const runs = new Map(counts.map((row) => [textOf(row['topic']), Number(row['running'])]))
+  const revision = numberOrNull(revisions[0]?.['revision'])
+  if (revision === null && controls.length > 0) {
+    // Controls without a revision were not written by us; no claim would ever be good.
+    await calls.flight(sql`insert ignore into punctual_revision (queue, revision) values (${queue}, 1)`)
+    return readGate(calls, { queue, at }, topics)
+  }
+  return {
+    now_at: nowOf(clock),
+    revision,
+    names: controls.length === 0 ? null : controls.map((row) => textOf(row['topic'])),
+    controls: controls.length === 0 ? null : controls.map((row) => textOf(row['control'])),
+    running: topics.map((topic) => runs.get(topic) ?? 0),
+  }
+}
+
+export async function changeControl(
+  calls: Transactions,
+  where: QueuePlace,
+  change: ControlChange,
+): Promise<void> {
+  for (let isSet = false; !isSet;) {
+    const gate = await readGate(calls, where, [])
+    const controls = controlsOf(gate)
+    changeControls(controls, change, toMs(gate.now_at))
+    const gone = (gate.names ?? []).filter((name) => !controls.has(name))
+    isSet = await write(calls, where.queue, gate.revision, gone, [change.topic, controls.get(change.topic)])
+  }
+}
+
+export async function readControls(calls: Transactions, where: QueuePlace): Promise<ControlsReply> {
+  const gate = await readGate(calls, where, [])
+  const now = toMs(gate.now_at)
+  return { now, controls: describeControls(controlsOf(gate), now) }
+}
+
+/** False: they have another revision than the one that was read. */
+function write(
+  calls: Transactions,
+  queue: number,
+  revision: number | null,
+  gone: readonly string[],
+  [topic, control]: readonly [string, TopicControl | undefined],
+): Promise<boolean> {
+  return calls.run(async (steps) => {
+    // A new row waits for the revision of another who makes it at the same time.
+    const [, found = []] = await steps.send(
+      sql`insert ignore into punctual_revision (queue, revision) values (${queue}, -1)`,
+      sql`select revision from punctual_revision where queue = ${queue} for update`,
+    )
+    const current = Number(found[0]?.['revision'])
+    if (current !== (revision ?? -1)) return false
+    await steps.commit(
+      ...gone.map((name) => sql`delete from punctual_control where queue = ${queue} and topic = ${name}`),
+      ...(control === undefined ? [] : [setControl(queue, topic, JSON.stringify(control))]),
+      sql`update punctual_revision set revision = ${(revision ?? 0) + 1} where queue = ${queue}`,
+    )
+    return true
+  })
+}
+
+function setControl(queue: number, topic: string, control: string): Statement {
+  return sql`insert into punctual_control (queue, topic, control) values (${queue}, ${topic}, ${control})
+    on duplicate key update control = values(control)`
+}
+
+type Handed = {
+  readonly topics: readonly string[]
+  readonly taken: readonly number[]
+  readonly isLimited: readonly boolean[]
+}
+
+/** The meters of limits after so many were handed out. Topics of our own do not count for the whole queue. */
+export function metersMoved(queue: number, gate: ReadGate, gated: GatedClaim, handed: Handed): Statement[] {
+  const [names, rateAt, rateStep, overAt, overStep] = gated.meters as readonly [
+    string[],
+    ...(readonly (number | null)[])[],
+  ]
+  const moved = names.flatMap((name, i) => {
+    const n = handed.topics.reduce((sum, topic, t) => {
+      const counts = handed.isLimited[t] === true && (name === '' ? topic > '\u0002' : topic === name)
+      return counts ? sum + (handed.taken[t] ?? 0) : sum
+    }, 0)
+    const text = gate.controls?.[gate.names?.indexOf(name) ?? -1]
+    if (n === 0 || text === undefined) return []
+    const control = JSON.parse(text) as Record<string, unknown>
+    const step = (key: string, at: number | null | undefined, by: number | null | undefined): void => {
+      if (typeof at === 'number' && typeof by === 'number') control[key] = at + n * by
+    }
+    step('filledAt', rateAt?.[i], rateStep?.[i])
+    step('overFilledAt', overAt?.[i], overStep?.[i])
+    return [setControl(queue, name, JSON.stringify(control))]
+  })
+  return moved
+}

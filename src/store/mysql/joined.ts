@@ -1,0 +1,160 @@
+/**
+ * The verbs that may join a transaction of the user's own. They go through the user's client, statement by statement, and
+ * take effect with the user's commit. Nothing is heard of that commit: a wake-up for what is due at once is sent only where
+ * we commit ourselves (`queue.transaction`), else the next look of a worker finds it.
+ */
+import type { SendStatement } from '../../core/input/transaction.ts'
+import type * as contract from '../contract/store.ts'
+import { admitEntries } from '../shared/admission.ts'
+import type { Ring } from '../sql/bell.ts'
+import { rowsOf } from '../sql/replies.ts'
+import { nowOf, selectClock } from './sql/clock.ts'
+import { sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'
+import type { Steps } from './transactions.ts'
+import { REMEMBERED, WAITING } from './verbs/locked-row.ts'
+import { RingNotes } from './verbs/ring-notes.ts'
+import { dueMicros } from './verbs/row-set.ts'
+import { newOthers, newValues, put, remove, reschedule, settle, type QueuePlace } from './verbs/writing.ts'
+
+export type MysqlJoinedOptions = {
+  readonly queue: number
+  readonly capabilities: contract.Capabilities
+  /** After each verb: what to ring for when the transaction is committed. */
+  readonly noted: (ring: Ring | undefined) => void
+  /** Rings for all that was noted. */
+  readonly committed: () => void
+}
+
+export class MysqlJoined implements contract.JoinedVerbs {
+  readonly capabilities: contract.Capabilities
+  readonly #client: SendStatement
+  readonly #options: MysqlJoinedOptions
+  readonly #where: QueuePlace
+  /** One verb after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(client: SendStatement, options: MysqlJoinedOptions) {
+    this.#client = client
+    this.#options = options
+    this.#where = { queue: options.queue, at: null }
+    this.capabilities = options.capabilities
+  }
+
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    admitEntries(messages.length, this.capabilities.batchMax)
+    if (messages.length === 0) return []
+    return this.#inTurn((steps) => this.#put(steps, messages))
+  }
+
+  async remove(ids: readonly string[]): Promise<contract.RemoveResult[]> {
+    admitEntries(ids.length, this.capabilities.batchMax)
+    const how = { wanted: WAITING, isRunningToo: false } as const
+    return ids.length === 0 ? [] : this.#inTurn((steps) => remove(steps, this.#where, ids, how))
+  }
+
+  async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    admitEntries(moves.length, this.capabilities.batchMax)
+    if (moves.length === 0) return []
+    const { answers, ring } = await this.#inTurn((steps) => reschedule(steps, this.#where, moves))
+    this.#options.noted(ring)
+    return answers
+  }
+
+  async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
+    const own = { ...ack, isOwnWord: true }
+    const { answers, ring } = await this.#inTurn((steps) => settle(steps, this.#where, [own], false))
+    this.#options.noted(ring)
+    const [answer = 'lost'] = answers
+    return answer === 'locked' ? 'lost' : answer
+  }
+
+  committed(): void {
+    this.#options.committed()
+  }
+
+  /** First those whose ids are free, then, one by one, the others. */
+  async #put(steps: Steps, messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    const [clock] = await steps.send(selectClock(null))
+    const now = nowOf(clock)
+    const { queue } = this.#where
+    const free = await insertFree(steps, queue, messages.filter(isFirst), now)
+    const notes = new RingNotes()
+    for (const message of free) notes.note(message.topic, dueMicros(message, now))
+    this.#options.noted(notes.ring([]))
+    const answers: contract.PutResult[] = []
+    for (const message of messages) {
+      if (free.has(message)) answers.push('stored')
+      else if (message.ifExists === 'keep' && (await isTaken(steps, queue, message.id, now)))
+        answers.push('duplicate')
+      else {
+        const placed = await put(steps, { queue, at: now }, [message])
+        this.#options.noted(placed.ring)
+        answers.push(...placed.answers)
+      }
+    }
+    return answers
+  }
+
+  #inTurn<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
+    const before = this.#last
+    const send = (...statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]> =>
+      this.#send(statements)
+    const done = (async () => {
+      await before.catch(() => undefined)
+      return work({ send, commit: send })
+    })()
+    this.#last = done
+    return done
+  }
+
+  /** Many clients take one statement at a time. */
+  async #send(statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]> {
+    const replies: (readonly SqlRow[])[] = []
+    for (const { text, values } of statements) replies.push(rowsOf(await this.#client(text, [...values])))
+    return replies
+  }
+}
+
+function isFirst(message: contract.NewMessage, i: number, all: readonly contract.NewMessage[]): boolean {
+  return message.ifBody === undefined && all.findIndex(({ id }) => id === message.id) === i
+}
+
+/**
+ * Without a look before: a locking look at nothing would, in the isolation that most transactions have, keep everybody else
+ * from inserting near it. An id that another open transaction is inserting is waited for. The rows of one insert have
+ * numbers in a row, by which they are told from those that were there.
+ */
+async function insertFree(
+  steps: Steps,
+  queue: number,
+  messages: readonly contract.NewMessage[],
+  now: number,
+): Promise<ReadonlySet<contract.NewMessage>> {
+  if (messages.length === 0) return new Set()
+  const [, [told] = []] = await steps.send(
+    sql`insert ignore into ${newValues(queue, messages, sql`${now}`)}`,
+    sql`select row_count() as n, last_insert_id() as first, @@auto_increment_increment as step`,
+  )
+  const n = Number(told?.['n'])
+  const first = Number(told?.['first'])
+  let ours = n === messages.length ? messages : []
+  if (n > 0 && n < messages.length) {
+    const [rows = []] = await steps.send(
+      sql`select id from punctual_message force index (punctual_message_id) where queue = ${queue}
+        and id in (${messages.map(({ id }) => id)}) and seq >= ${first}
+        and seq < ${first + messages.length * Number(told?.['step'])}`,
+    )
+    const ids = new Set(rows.map((row) => textOf(row['id'])))
+    ours = messages.filter(({ id }) => ids.has(id))
+  }
+  if (ours.length > 0) await steps.send(...newOthers(queue, ours))
+  return new Set(ours)
+}
+
+async function isTaken(steps: Steps, queue: number, id: string, now: number): Promise<boolean> {
+  const [rows = []] = await steps.send(
+    sql`select state, until from punctual_message force index (punctual_message_id)
+      where queue = ${queue} and id = ${id} and (state < ${REMEMBERED} or until > ${now})`,
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,267 @@
+/**
+ * The verbs about leases: claim, extend, settle, and what an owner holds. Claims, settlements and writes have a session
+ * each, so that none waits for the commit of another.
+ */
+import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
+import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { isStorable, nextAt } from '../shared/moments.ts'
+import type { Ring } from '../sql/bell.ts'
+import { GatedClaim } from '../sql/gating.ts'
+import { toMicros, toMs } from '../sql/micros.ts'
+import { Presence } from '../sql/presence.ts'
+import { toLease } from '../sql/rows.ts'
+import { makeToken } from '../sql/tokens.ts'
+import { metersMoved, readGate, type ReadGate } from './controlling.ts'
+import { clockReading, nowOf, readClock } from './sql/clock.ts'
+import { sql, textOf, textOrNull } from './sql/statement.ts'
+import type { Steps, Transactions } from './transactions.ts'
+import {
+  dueHeads,
+  firstOfEach,
+  leasesSeen,
+  lookAtLeases,
+  take,
+  takeOver,
+  type DueTerms,
+  type Taken,
+} from './verbs/claiming.ts'
+import { lookAtHeads, toHeads } from './verbs/heads.ts'
+import { lockRows } from './verbs/locked-row.ts'
+import { seeWorker } from './verbs/workers.ts'
+import { settle, type QueuePlace } from './verbs/writing.ts'
+
+const LAPSED_BYTES_MAX = 8 * 1024 * 1024
+/** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
+const LOCKED_TRIES = 20
+const LOCKED_PAUSE_MS = 25
+const OWNED_PAGE = 5_000
+const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
+
+export type MysqlLeasingOptions = {
+  readonly context: StoreContext
+  readonly claims: Transactions
+  readonly settles: Transactions
+  /** The clock of a test. */
+  readonly now: (() => number) | undefined
+  /** After each write. */
+  readonly wrote: (ring: Ring | undefined) => void
+}
+
+export class MysqlLeasing {
+  readonly #options: MysqlLeasingOptions
+  readonly #presence = new Presence()
+  /** The queue has pauses or limits, as far as we know. */
+  #isControlled = false
+
+  constructor(options: MysqlLeasingOptions) {
+    this.#options = options
+  }
+
+  forget(owner: string): void {
+    this.#presence.forget(owner)
+  }
+
+  claim(where: QueuePlace, request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    return request.from === 'due' ? this.#claimDue(where, request) : this.#claimLapsed(where, request)
+  }
+
+  async extend(
+    { queue, at }: QueuePlace,
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+  ): Promise<contract.ExtendResult[]> {
+    const ids = [...new Set(leases.map(({ id }) => id))]
+    const held = await this.#options.claims.run(async (steps) => {
+      const [, clock, locked = []] = await steps.send(...readClock(at), lockRows(queue, ids, true))
+      const tokens = new Set(leases.map(({ id, token }) => `${id}\n${token}`))
+      const ours = locked.filter((row) => tokens.has(`${textOf(row['id'])}\n${textOrNull(row['token'])}`))
+      const until = nowOf(clock) + Number(toMicros(leaseMs))
+      const seqs = ours.map((row) => Number(row['seq']))
+      // One that an open transaction has locked (a handler completes its message there) is not touched: the lock
+      // protects it. Its holder hears that it is held.
+      const [, rows = []] = await steps.commit(
+        sql`update punctual_message force index (primary) set until = ${until} where seq in (${seqs})`,
+        sql`select id, cast(token as char) as token, is_cancelling from punctual_message force index (punctual_message_id)
+          where queue = ${queue} and id in (${ids})`,
+      )
+      return rows
+    })
+    const words = new Map(
+      held.map((row) => [
+        `${textOf(row['id'])}\n${textOrNull(row['token'])}`,
+        Number(row['is_cancelling']) === 1 ? ('cancelling' as const) : ('extended' as const),
+      ]),
+    )
+    return leases.map(({ id, token }) => words.get(`${id}\n${token}`) ?? 'lost')
+  }
+
+  async settle(
+    where: QueuePlace,
+    settlements: readonly contract.Settlement[],
+  ): Promise<contract.SettleResult[]> {
+    const results: contract.SettleResult[] = settlements.map(() => 'refused')
+    let left = [...settlements.keys()].filter((i) => isStorable(settlements[i] as contract.Settlement))
+    for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
+      if (tries > 1)
+        await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
+      const entries = left.map((i) => settlements[i] as contract.Settlement)
+      const { answers, ring } = await this.#options.settles.run((steps) => settle(steps, where, entries))
+      this.#options.wrote(ring)
+      const locked: number[] = []
+      for (const [n, i] of left.entries()) {
+        const answer = answers[n] ?? 'lost'
+        if (answer === 'locked') locked.push(i)
+        else results[i] = answer
+      }
+      left = locked
+    }
+    return results
+  }
+
+  async owned({ queue }: QueuePlace, owner: string, cursor: string | undefined): Promise<contract.OwnedPage> {
+    const [, until = '', seq = ''] =
+      cursor === undefined ? ['', '-1', '-1'] : decodeCursor(cursor, OWNED_CURSOR)
+    const [rows = []] = await this.#options.claims.flight(
+      sql`select id, cast(token as char) as token, topic, is_taken, until, seq, owner
+        from punctual_message force index (punctual_message_until)
+        where queue = ${queue} and state = 1 and until >= ${Number(until)}
+          and (until > ${Number(until)} or seq > ${Number(seq)}) order by until, seq limit ${OWNED_PAGE}`,
+    )
+    const leases = rows
+      .filter((row) => textOrNull(row['owner']) === owner)
+      .map((row) => ({
+        id: textOf(row['id']),
+        token: textOf(row['token']),
+        topic: textOf(row['topic']),
+        isTakenOver: Number(row['is_taken']) === 1,
+      }))
+    const end = rows.at(-1)
+    if (end === undefined || rows.length < OWNED_PAGE) return { leases }
+    return { leases, cursor: encodeCursor(['owned', String(end['until']), String(end['seq'])]) }
+  }
+
+  async #claimLapsed(where: QueuePlace, request: contract.ClaimLapsed): Promise<contract.ClaimReply> {
+    const { claims, context } = this.#options
+    const token = makeToken(context.random)
+    const lease = Number(toMicros(request.leaseMs))
+    const seen = leasesSeen((await claims.flight(lookAtLeases(where, request.owner)))[0])
+    const terms = { request, token, lease, bytesMax: LAPSED_BYTES_MAX }
+    const reply =
+      seen.nextAt === null || seen.nextAt > seen.now
+        ? { ...seen, rows: [] }
+        : await claims.run((steps) => takeOver(steps, where, terms, seen.now))
+    const { rows, now, nextAt: next, isOwnLapsed } = reply
+    const leases = rows.map((row) => toLease(row, token, now))
+    const answer = { leases, next: nextAt(next === null ? undefined : toMs(next - now), 0) }
+    return isOwnLapsed ? { ...answer, isOwnLapsed } : answer
+  }
+
+  /** Where nothing is paused or limited, a look, and then what is due. */
+  async #claimDue(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
+    if (this.#isControlled) return this.#claimGated(where, request)
+    const { claims, context } = this.#options
+    const token = makeToken(context.random)
+    const lead = Number(toMicros(request.leadMs))
+    const terms = claimTerms(request, token, {
+      limits: request.wants.map(({ limit }) => limit),
+      leads: request.wants.map(() => lead),
+      isLimited: [],
+      limitedAll: 0,
+    })
+    const also = sql`, ${clockReading(where.at)} as now_at,
+      exists (select 1 from punctual_control where queue = ${where.queue}) as is_controlled`
+    const [found = []] = await claims.flight(
+      lookAtHeads({ queue: where.queue, topics: terms.topics, also }),
+      ...this.#seen(where, request),
+    )
+    if (Number(found[0]?.['is_controlled']) === 1) {
+      this.#isControlled = true
+      return this.#claimGated(where, request)
+    }
+    const [now, heads] = [nowOf(found), toHeads(found)]
+    const taken: Taken =
+      dueHeads(heads, terms, now).length === 0 || request.limit === 0
+        ? { rows: [], now, heads: firstOfEach(terms.topics, heads), taken: [] }
+        : await claims.run((steps) => take(steps, where, terms, { heads, now }, () => []))
+    if (taken.rows.length > 0) this.#options.wrote(undefined)
+    const leases = taken.rows.map((row) => toLease(row, token, now))
+    const firsts = taken.heads.filter((at) => at !== null)
+    const next = firsts.length === 0 ? undefined : toMs(Math.min(...firsts) - now) - request.leadMs
+    return { leases, next: nextAt(next, 0) }
+  }
+
+  /** Under pauses and limits: good only for the controls that were read, else it begins again. */
+  async #claimGated(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
+    const { claims, context } = this.#options
+    const topics = request.wants.map(({ topic }) => topic)
+    for (;;) {
+      const gate = await readGate(claims, where, topics, this.#seen(where, request))
+      if (gate.revision === null || gate.names === null) {
+        this.#isControlled = false
+        return this.#claimDue(where, request)
+      }
+      const gated = new GatedClaim(gate, request)
+      const token = makeToken(context.random)
+      const terms = claimTerms(request, token, {
+        limits: gated.limits,
+        leads: gated.leads.map(Number),
+        isLimited: gated.isLimited,
+        limitedAll: gated.limitedAll,
+      })
+      // The moment at which the limits were read: neither early nor charged twice.
+      const now = gate.now_at
+      const taken = await claims.run((steps) => takeGated(steps, where, terms, gate, gated))
+      if (taken === undefined) continue
+      if (taken.rows.length > 0) this.#options.wrote(undefined)
+      return gated.reply(
+        taken.rows.map((row) => toLease(row, token, now)),
+        taken.heads,
+      )
+    }
+  }
+
+  /** Notes that a worker claims, now and then. */
+  #seen(where: QueuePlace, { owner, facts }: contract.ClaimDue): ReturnType<typeof seeWorker> {
+    const { now, context } = this.#options
+    return this.#presence.tells(owner, facts, now?.() ?? context.clock.now())
+      ? seeWorker(where, owner, facts)
+      : []
+  }
+}
+
+type Gating = Pick<DueTerms, 'limits' | 'leads' | 'isLimited' | 'limitedAll'>
+
+function claimTerms(request: contract.ClaimDue, token: string, gating: Gating): DueTerms {
+  const { owner, wants, limit, bytesMax, leaseMs } = request
+  return {
+    ...gating,
+    owner,
+    token,
+    topics: wants.map(({ topic }) => topic),
+    limitAll: limit,
+    bytesMax,
+    lease: Number(toMicros(leaseMs)),
+  }
+}
+
+/** Undefined: the controls have changed since they were read. Claims under limits take turns. */
+async function takeGated(
+  steps: Steps,
+  where: QueuePlace,
+  terms: DueTerms,
+  gate: ReadGate,
+  gated: GatedClaim,
+): Promise<Taken | undefined> {
+  const { queue } = where
+  const [revisions = [], found = []] = await steps.send(
+    sql`select revision from punctual_revision where queue = ${queue} and revision = ${gate.revision ?? 0} for update`,
+    lookAtHeads({ queue, topics: terms.topics }),
+  )
+  if (revisions.length === 0) return undefined
+  const seen = { heads: toHeads(found), now: gate.now_at }
+  return take(steps, where, terms, seen, (taken) => [
+    sql`update punctual_revision set revision = revision + 1 where queue = ${queue}`,
+    ...metersMoved(queue, gate, gated, { topics: terms.topics, taken, isLimited: terms.isLimited }),
+  ])
+}

@@ -1,0 +1,180 @@
+/**
+ * One session on the primary, from the first byte to its loss. Several hosts are tried in turn; one that takes no writes,
+ * or is too old, does not count. A command is a piece of work that has the session for itself until it is done: a few
+ * flights of statements, mostly one transaction.
+ */
+import { readFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { UnavailableError, UsageError } from '../../../core/errors.ts'
+import type { LinkConnection } from '../../link/link.ts'
+import type { MysqlAddress } from '../address/url.ts'
+import type { SqlRow, Statement } from '../sql/statement.ts'
+import { loadDriver, type DriverConnection, type MysqlDriver } from './driver.ts'
+
+export type MysqlTarget = { readonly address: MysqlAddress; readonly connectTimeoutMs: number }
+
+/** Statements in one round trip; the first that fails ends them. Answers with the rows of each. */
+export type SendFlight = (statements: readonly Statement[]) => Promise<readonly (readonly SqlRow[])[]>
+export type SessionWork = (send: SendFlight) => Promise<unknown>
+
+/**
+ * Bytes, not the server's language, decide everywhere; a lock is waited for one second, and we try again. READ COMMITTED:
+ * no locks on gaps between rows, for which inserts would have to wait.
+ */
+const SETTINGS = [
+  'set session transaction isolation level read committed',
+  "set session sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', autocommit = 1, sql_safe_updates = 0, innodb_lock_wait_timeout = 1",
+  'set names utf8mb4',
+]
+/**
+ * A process that is stopped in the middle of a transaction keeps its locks until the server ends its session. MySQL has no
+ * such setting.
+ */
+const MARIADB_SETTINGS = ['set session idle_transaction_timeout = 5']
+const WHO_IS_THERE = 'select version() as version, @@global.read_only as is_standby'
+
+const MARIADB_NEEDED = [10, 6] as const
+const MYSQL_NEEDED = [8, 0] as const
+
+export class MysqlConnection implements LinkConnection<SessionWork> {
+  readonly #target: MysqlTarget
+  readonly #lost: (error: unknown) => void
+  #driver: DriverConnection | undefined
+  #socket: Socket | undefined
+  #last: Promise<unknown> = Promise.resolve()
+  #isOpen = false
+  #isDestroyed = false
+
+  constructor(target: MysqlTarget, lost: (error: unknown) => void) {
+    this.#target = target
+    this.#lost = lost
+  }
+
+  async open(): Promise<void> {
+    const driver = await loadDriver()
+    const { hosts } = this.#target.address
+    const failures: unknown[] = []
+    for (const { host, port } of hosts) {
+      if (this.#isDestroyed) break
+      try {
+        return await this.#openAt(driver, host, port)
+      } catch (error) {
+        failures.push(error)
+        this.#socket?.destroy()
+      }
+    }
+    const last = failures.at(-1)
+    throw last instanceof Error
+      ? last
+      : new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
+  }
+
+  /** One after the other: what comes meanwhile waits. */
+  send(work: SessionWork): Promise<unknown> {
+    const done = this.#last.then(() => work((statements) => this.#fly(statements)))
+    this.#last = done.catch(() => undefined)
+    return done
+  }
+
+  /** Not the driver's own way: it would connect once more to end what this session does. */
+  destroy(): void {
+    this.#isDestroyed = true
+    this.#socket?.destroy()
+  }
+
+  unref(): void {
+    this.#socket?.unref()
+  }
+
+  async #fly(statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]> {
+    const driver = this.#driver
+    if (driver === undefined || this.#isDestroyed)
+      throw new UnavailableError('STORE_UNAVAILABLE', 'the connection is closed.')
+    const reply = await driver.query({
+      sql: statements.map(({ text }) => text).join(';'),
+      values: statements.flatMap(({ values }) => values),
+    })
+    const replies = statements.length === 1 ? [reply] : (reply as readonly unknown[])
+    return replies.map((one) => (Array.isArray(one) ? (one as readonly SqlRow[]) : []))
+  }
+
+  async #openAt(driver: MysqlDriver, host: string, port: number): Promise<void> {
+    const { address, connectTimeoutMs } = this.#target
+    const { user, password, database, socketPath } = address
+    const ssl = await tlsOf(address)
+    // A socket of our own, so that a session that does not answer can be ended at once.
+    const socket = socketPath === undefined ? connect(port, host) : connect(socketPath)
+    socket.setNoDelay(true)
+    this.#socket = socket
+    const opened = await driver.createConnection({
+      host,
+      port,
+      user,
+      password,
+      database,
+      ...ssl,
+      stream: () => socket,
+      connectTimeout: Math.ceil(connectTimeoutMs / address.hosts.length),
+      charset: 'utf8mb4',
+      multipleStatements: true,
+      bigIntAsNumber: true,
+      insertIdAsNumber: true,
+      decimalAsNumber: true,
+      autoJsonMap: false,
+      keepAliveDelay: 10_000,
+      // Without it the driver puts statements, which hold what users stored, into its errors.
+      logParam: false,
+    })
+    opened.on('error', (error) => this.#ended(opened, error))
+    opened.on('end', () => this.#ended(opened, new Error('the server closed the connection')))
+    socket.once('close', () => this.#ended(opened, new Error('the server closed the connection')))
+    const rows = (await opened.query({ sql: WHO_IS_THERE })) as readonly {
+      version: string
+      is_standby: number | string
+    }[]
+    const { version = '', is_standby = 0 } = rows[0] ?? {}
+    refuseOld(version)
+    if (Number(is_standby) === 1)
+      throw new UnavailableError(
+        'STORE_UNAVAILABLE',
+        'this server takes no writes (read_only); if no failover is under way, point the URL at the primary.',
+      )
+    const settings = isMariaDb(version) ? [...SETTINGS, ...MARIADB_SETTINGS] : SETTINGS
+    await opened.query({ sql: settings.join(';') })
+    if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
+    this.#driver = opened
+    this.#isOpen = true
+  }
+
+  #ended(driver: DriverConnection, error: unknown): void {
+    if (!this.#isOpen || this.#isDestroyed || driver !== this.#driver) return
+    this.#isDestroyed = true
+    this.#socket?.destroy()
+    this.#lost(error)
+  }
+}
+
+export function isMariaDb(version: string): boolean {
+  return /mariadb/i.test(version)
+}
+
+function refuseOld(version: string): void {
+  // Some MariaDB servers say "5.5.5-" first, for old replicas.
+  const [major = 0, minor = 0] = version
+    .replace(/^5\.5\.5-/, '')
+    .split('.')
+    .map((part) => Number.parseInt(part, 10))
+  const [neededMajor, neededMinor] = isMariaDb(version) ? MARIADB_NEEDED : MYSQL_NEEDED
+  if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) return
+  throw new UsageError(
+    'STORE_REFUSED',
+    `this server has version ${version}; punctual needs MariaDB 10.6 or MySQL 8.0, or newer.`,
+    { value: version },
+  )
+}
+
+async function tlsOf({ ssl, sslca }: MysqlAddress): Promise<object> {
+  if (ssl === undefined && sslca === undefined) return {}
+  const ca = sslca === undefined ? {} : { ca: await readFile(sslca) }
+  return { ssl: { rejectUnauthorized: ssl !== 'skip-verify', ...ca } }
+}

@@ -1,0 +1,36 @@
+/** What is asked about a URL before a store is opened, and what is done to one without opening it. */
+import { UnavailableError } from '../../core/errors.ts'
+import type { Logger } from '../../core/log.ts'
+import { parseMysqlUrl, readTimeouts } from './address/url.ts'
+import { MysqlConnection } from './link/connection.ts'
+import { toPunctualError } from './link/refusals.ts'
+import { migrate } from './migration.ts'
+
+/** Certain at once; everything else may be slowness, for which the link has its patience. */
+const CERTAIN = /ECONNREFUSED|ENOTFOUND|ENOENT/
+
+/** Resolves unless it is certain that nobody answers. */
+export async function probe(url: string): Promise<void> {
+  const { address, server, settings } = parseMysqlUrl(url)
+  const target = { address, connectTimeoutMs: Math.min(readTimeouts(settings).connectTimeoutMs, 1_000) }
+  const connection = new MysqlConnection(target, () => undefined)
+  try {
+    await connection.open()
+  } catch (error) {
+    const reason = toPunctualError(error, server)
+    if (reason.code === 'STORE_CLIENT_MISSING') throw reason
+    if (CERTAIN.test((error as NodeJS.ErrnoException).code ?? ''))
+      throw new UnavailableError(
+        'STORE_UNAVAILABLE',
+        `${reason.message} Does MySQL or MariaDB run there? Name another with --store URL or PUNCTUAL_STORE.`,
+        { cause: error },
+      )
+  } finally {
+    connection.destroy()
+  }
+}
+
+export async function migrateUrl(url: string, logger: Logger): Promise<void> {
+  const { address, server, settings } = parseMysqlUrl(url)
+  await migrate({ address, server, logger, ...readTimeouts(settings) })
+}

@@ -1,0 +1,346 @@
+/**
+ * The engine for MySQL and MariaDB. Each verb is one transaction of two or three round trips: rows are locked, what becomes
+ * of them is decided here, and written with the commit (`verbs`). Nothing is kept here but sessions: one for claims and
+ * extensions, one for settlements, one for everything else, and one that sleeps until it is woken. A producer has only the
+ * third. All times and all state are the server's; any number of processes may do the same.
+ *
+ * What lives where: `sql/tables`.
+ */
+import { UsageError } from '../../core/errors.ts'
+import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
+import { worstFirst } from '../contract/findings.ts'
+import type * as contract from '../contract/store.ts'
+import type { StoreContext } from '../engine.ts'
+import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import { unsupported } from '../shared/unsupported.ts'
+import type { Ring } from '../sql/bell.ts'
+import { makeToken } from '../sql/tokens.ts'
+import { SqlWakeups } from '../sql/wakeups.ts'
+import type { MysqlAddress } from './address/url.ts'
+import { changeControl, readControls } from './controlling.ts'
+import { examine } from './doctor.ts'
+import { MysqlJoined } from './joined.ts'
+import { MysqlLeasing } from './leasing.ts'
+import { MysqlLink } from './link/mysql-link.ts'
+import { MysqlSleeper } from './link/sleeper.ts'
+import { MysqlLooking } from './looking.ts'
+import { SCHEMA_VERSION, migrate, needsMigration, readSchema, type TablesState } from './migration.ts'
+import { sql } from './sql/statement.ts'
+import { Transactions, type Steps } from './transactions.ts'
+import { MysqlUpkeep } from './upkeep.ts'
+import { DEAD, WAITING } from './verbs/locked-row.ts'
+import { readIds, readPage, readRemembered } from './verbs/pages.ts'
+import { record } from './verbs/recording.ts'
+import { leaveWorker, readWorkers } from './verbs/workers.ts'
+import {
+  isPlain,
+  put,
+  putPlain,
+  remove,
+  reschedule,
+  restore,
+  revive,
+  type QueuePlace,
+  type WrittenAnswers,
+} from './verbs/writing.ts'
+
+const BATCH_MAX = 1000
+/** A quarter of what a server takes in one packet at least: texts grow when they are written into a statement. */
+const BATCH_BYTES_MAX = 4 * 1024 * 1024
+/** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
+const LEAD_MS = 10
+
+export type MysqlStoreOptions = {
+  readonly address: MysqlAddress
+  readonly server: string
+  readonly mayMigrate: boolean
+  readonly connectTimeoutMs: number
+  readonly callTimeoutMs: number
+  /** Tests only. */
+  readonly now?: () => number
+  readonly isDeaf: boolean
+}
+
+export class MysqlStore implements contract.Store {
+  readonly capabilities: contract.Capabilities = {
+    engine: 'mysql',
+    durability: 'server',
+    shared: true,
+    wakes: 'hint',
+    batchMax: BATCH_MAX,
+    batchBytesMax: BATCH_BYTES_MAX,
+    wantsMax: BATCH_MAX,
+    leadMs: LEAD_MS,
+    features: ['controls', 'limits', 'transactions'],
+  }
+
+  readonly #context: StoreContext
+  readonly #options: MysqlStoreOptions
+  readonly #links: readonly MysqlLink[]
+  readonly #writesLink: MysqlLink
+  readonly #writes: Transactions
+  readonly #leasing: MysqlLeasing
+  readonly #looking: MysqlLooking
+  readonly #wakeups: SqlWakeups
+  readonly #upkeep: MysqlUpkeep
+  /** What to ring for when users' transactions are committed by us. */
+  readonly #joinedRings = new WeakMap<object, Ring[]>()
+  #queueNumber: number | undefined
+
+  constructor(context: StoreContext, options: MysqlStoreOptions) {
+    this.#context = context
+    this.#options = options
+    const { queue, clock, random, logger } = context
+    const { server } = options
+    const shared = { ...options, clock, random, logger }
+    const name = `punctual:${queue}`
+    const lock = `punctual:${makeToken(random)}`
+    const claims = new MysqlLink({ ...shared, name: `${name}:claims` })
+    const settles = new MysqlLink({ ...shared, name: `${name}:settlements` })
+    this.#writesLink = new MysqlLink({
+      ...shared,
+      name,
+      // The lock that our sleeper waits for in vain.
+      prepare: async (connection) => {
+        await connection.send((send) => send([sql`do get_lock(${lock}, 0)`]))
+      },
+    })
+    this.#links = [claims, settles, this.#writesLink]
+    const calls = { server, clock, random }
+    this.#writes = new Transactions(this.#writesLink, calls)
+    const where = (): Promise<QueuePlace> => this.#knownPlace()
+    this.#leasing = new MysqlLeasing({
+      context,
+      claims: new Transactions(claims, calls),
+      settles: new Transactions(settles, calls),
+      now: options.now,
+      wrote: (ring) => this.#wrote(ring),
+    })
+    this.#looking = new MysqlLooking({ calls: this.#writes, where, batchMax: BATCH_MAX })
+    this.#upkeep = new MysqlUpkeep({ clock, calls: this.#writes, where })
+    let sleeper: MysqlSleeper | undefined
+    this.#wakeups = new SqlWakeups({
+      listen: (heard) => {
+        sleeper = new MysqlSleeper({
+          ...shared,
+          name: `${name}:wakeups`,
+          queue: async () => (await this.#place()).queue,
+          lock,
+          others: this.#writesLink,
+          heard,
+        })
+        return sleeper
+      },
+      send: (ring) => sleeper?.ring(ring) ?? Promise.resolve(),
+    })
+  }
+
+  /** Rejects when the server cannot be reached in time; it goes on trying, and may be called again. */
+  async open(): Promise<void> {
+    const { mayMigrate, server } = this.#options
+    const state = (await this.#writesLink.call(readSchema)) as TablesState | undefined
+    if (!needsMigration(state, server)) return
+    if (!mayMigrate) {
+      throw new UsageError(
+        'STORE_REFUSED',
+        `${server}: the tables have version ${state?.version ?? 0}, and this version of punctual needs ${SCHEMA_VERSION}; run punctual migrate.`,
+        { value: state?.version ?? 0 },
+      )
+    }
+    await migrate({ ...this.#options, logger: this.#context.logger })
+  }
+
+  async close(): Promise<void> {
+    this.#upkeep.close()
+    this.#wakeups.close()
+    for (const link of this.#links) link.close()
+  }
+
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    admitEntries(messages.length, BATCH_MAX)
+    if (messages.length === 0) return []
+    const where = await this.#place()
+    const quick = isPlain(messages)
+      ? await this.#writes.run((steps) => putPlain(steps, where, messages))
+      : undefined
+    const { answers, ring } = quick ?? (await this.#writes.run((steps) => put(steps, where, messages)))
+    this.#wrote(ring)
+    return answers
+  }
+
+  async remove(
+    ids: readonly string[],
+    from: 'waiting' | 'dead',
+    { isRunningToo = false }: contract.RemoveOptions = {},
+  ): Promise<contract.RemoveResult[]> {
+    admitEntries(ids.length, BATCH_MAX)
+    const where = await this.#knownPlace()
+    if (ids.length === 0) return []
+    const how = { wanted: from === 'waiting' ? WAITING : DEAD, isRunningToo } as const
+    const answers = await this.#writes.run((steps) => remove(steps, where, ids, how))
+    this.#wrote(
+      answers.includes('cancelling') ? { at: undefined, giver: ' cancelling', topics: [] } : undefined,
+    )
+    return answers
+  }
+
+  async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
+    admitEntries(moves.length, BATCH_MAX)
+    const where = await this.#knownPlace()
+    if (moves.length === 0) return []
+    return this.#answered((steps) => reschedule(steps, where, moves))
+  }
+
+  async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
+    admitEntries(ids.length, BATCH_MAX)
+    const where = await this.#knownPlace()
+    if (ids.length === 0) return []
+    return this.#answered((steps) => revive(steps, where, ids))
+  }
+
+  async control(change: contract.ControlChange): Promise<void> {
+    await changeControl(this.#writes, await this.#place(), change)
+    this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
+  }
+
+  async controls(): Promise<contract.ControlsReply> {
+    return readControls(this.#writes, await this.#knownPlace())
+  }
+
+  async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
+    const send = parseTransaction(transaction)
+    // Outside of the user's transaction: a new queue must not keep others waiting until it ends.
+    const { queue } = await this.#place()
+    return new MysqlJoined(send, {
+      queue,
+      capabilities: this.capabilities,
+      noted: (ring) => {
+        if (ring === undefined) return
+        this.#joinedRings.set(transaction, [...(this.#joinedRings.get(transaction) ?? []), ring])
+      },
+      committed: () => {
+        for (const ring of this.#joinedRings.get(transaction) ?? []) this.#wrote(ring)
+        this.#joinedRings.delete(transaction)
+      },
+    })
+  }
+
+  async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
+    admitClaim(request, this.capabilities)
+    if (request.from === 'due') this.#wakeups.note(request.owner, request.wants)
+    return this.#leasing.claim(await this.#place(), request)
+  }
+
+  async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
+    admitEntries(leases.length, BATCH_MAX)
+    const where = await this.#knownPlace()
+    return leases.length === 0 ? [] : this.#leasing.extend(where, leases, leaseMs)
+  }
+
+  async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    admitEntries(settlements.length, BATCH_MAX)
+    admitSettlements(settlements, BATCH_MAX)
+    return this.#leasing.settle(await this.#knownPlace(), settlements)
+  }
+
+  async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
+    return this.#leasing.owned(await this.#knownPlace(), owner, cursor)
+  }
+
+  async leave(owner: string): Promise<void> {
+    this.#wakeups.forget(owner)
+    this.#leasing.forget(owner)
+    await this.#writes.flight(...leaveWorker(await this.#knownPlace(), owner))
+  }
+
+  async record(figures: readonly contract.TopicFigures[]): Promise<void> {
+    admitEntries(figures.length, BATCH_MAX)
+    if (figures.length === 0) return
+    const where = await this.#place()
+    await this.#writes.run((steps) => record(steps, where, figures))
+  }
+
+  async inspect(query: contract.InspectQuery): Promise<contract.Page> {
+    admitEntries('ids' in query ? query.ids.length : query.limit, BATCH_MAX)
+    const where = await this.#knownPlace()
+    return 'ids' in query ? readIds(this.#writes, where, query.ids) : readPage(this.#writes, where, query)
+  }
+
+  count(): Promise<contract.Counts> {
+    return this.#looking.count()
+  }
+
+  countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
+    return this.#looking.countTopics(query)
+  }
+
+  forecast(query: contract.ForecastQuery): Promise<contract.Forecast> {
+    return this.#looking.forecast(query)
+  }
+
+  figures(query: contract.FiguresQuery): Promise<contract.FiguresPage> {
+    return this.#looking.figures(query)
+  }
+
+  async workers(): Promise<contract.WorkersReply> {
+    return readWorkers(this.#writes, await this.#knownPlace())
+  }
+
+  backup(): Promise<never> {
+    return unsupported('mysql', 'backup', 'use the tools of its server: mariadb-backup, mysqldump')
+  }
+
+  async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
+    admitEntries(query.limit, BATCH_MAX)
+    return readRemembered(this.#writes, await this.#knownPlace(), query)
+  }
+
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    admitEntries(messages.length, BATCH_MAX)
+    if (messages.length === 0) return []
+    const where = await this.#place()
+    return this.#answered((steps) => restore(steps, where, messages))
+  }
+
+  async doctor(): Promise<contract.Finding[]> {
+    const { server } = this.#options
+    const { clock } = this.#context
+    return worstFirst(await examine({ calls: this.#writes, clock, server, hearing: this.#wakeups.hearing }))
+  }
+
+  onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
+    return this.#wakeups.listen(listener, owner)
+  }
+
+  async #answered<Word>(work: (steps: Steps) => Promise<WrittenAnswers<Word>>): Promise<Word[]> {
+    const { answers, ring } = await this.#writes.run(work)
+    this.#wrote(ring)
+    return answers
+  }
+
+  #wrote(ring: Ring | undefined): void {
+    this.#upkeep.wrote()
+    if (ring !== undefined) this.#wakeups.ring(ring)
+  }
+
+  /** The number of our queue, which it gets with its first use. */
+  async #place(): Promise<QueuePlace> {
+    const known = await this.#knownPlace()
+    if (known.queue !== 0) return known
+    // Ignored where another process was faster.
+    await this.#writes.flight(sql`insert ignore into punctual_queue (name) values (${this.#context.queue})`)
+    return this.#knownPlace()
+  }
+
+  /** Its number is 0, which no message has, while nothing was ever written to it. */
+  async #knownPlace(): Promise<QueuePlace> {
+    if (this.#queueNumber === undefined) {
+      const [rows = []] = await this.#writes.flight(
+        sql`select queue from punctual_queue where name = ${this.#context.queue}`,
+      )
+      if (rows[0] !== undefined) this.#queueNumber = Number(rows[0]['queue'])
+    }
+    const { now } = this.#options
+    return { queue: this.#queueNumber ?? 0, at: now === undefined ? null : Math.round(now() * 1000) }
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Transactions of our own: a few flights of statements, of which the last one commits. A deadlock, a lock that was not to be
+ * had or an id that came meanwhile rolls it back whole, and it begins again, a few times.
+ *
+ *   work ──send──► start transaction; select … for update      what is decided here, in between, is decided under locks
+ *        ──commit► delete …; insert …; commit
+ */
+import type { Clock } from '../../clock.ts'
+import type { Random } from '../../random.ts'
+import type { SendFlight } from './link/connection.ts'
+import type { MysqlLink } from './link/mysql-link.ts'
+import { FAILURES, isRepeatable } from './link/refusals.ts'
+import { sql, type SqlRow, type Statement } from './sql/statement.ts'
+
+const TRIES = 8
+const PAUSE_MS = 20
+
+export type Rows = readonly SqlRow[]
+
+export interface Steps {
+  /** One round trip inside the transaction. */
+  send(...statements: readonly Statement[]): Promise<readonly Rows[]>
+  /** The last round trip: these, and the commit. Work that never says so leaves no trace. */
+  commit(...statements: readonly Statement[]): Promise<readonly Rows[]>
+}
+
+export type TransactionsOptions = { readonly server: string; readonly clock: Clock; readonly random: Random }
+
+const BEGIN = sql`start transaction`
+const COMMIT = sql`commit`
+const ROLLBACK = sql`rollback`
+/** All of its statements see the same rows. */
+const SNAPSHOT = [
+  sql`set transaction isolation level repeatable read`,
+  sql`start transaction with consistent snapshot, read only`,
+]
+
+export class Transactions {
+  readonly #link: MysqlLink
+  readonly #options: TransactionsOptions
+
+  constructor(link: MysqlLink, options: TransactionsOptions) {
+    this.#link = link
+    this.#options = options
+  }
+
+  run<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
+    return this.#repeat((send) => within(send, [BEGIN], work))
+  }
+
+  /** Reads only, all of the same moment. */
+  look<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
+    return this.#repeat((send) => within(send, SNAPSHOT, work))
+  }
+
+  /** Statements in one round trip, each a transaction of its own. */
+  flight(...statements: readonly Statement[]): Promise<readonly Rows[]> {
+    return this.#repeat((send) => send(statements))
+  }
+
+  async #repeat<R>(work: (send: SendFlight) => Promise<R>): Promise<R> {
+    const { clock, random, server } = this.#options
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return (await this.#link.call(work)) as R
+      } catch (error) {
+        if (!isRepeatable(error)) throw error
+        if (tries === TRIES) throw FAILURES.toError(error, server)
+      }
+      await new Promise<void>((resolve) => clock.schedule(PAUSE_MS * tries * random.next(), resolve))
+    }
+  }
+}
+
+async function within<R>(
+  send: SendFlight,
+  begin: readonly Statement[],
+  work: (steps: Steps) => Promise<R>,
+): Promise<R> {
+  let state: 'not begun' | 'open' | 'over' = 'not begun'
+  const fly = async (
+    statements: readonly Statement[],
+    end: readonly Statement[],
+  ): Promise<readonly Rows[]> => {
+    const before = state === 'not begun' ? begin : []
+    state = 'open'
+    const replies = await send([...before, ...statements, ...end])
+    if (end.length > 0) state = 'over'
+    return replies.slice(before.length, before.length + statements.length)
+  }
+  try {
+    return await work({
+      send: (...statements) => fly(statements, []),
+      commit: (...statements) => fly(statements, [COMMIT]),
+    })
+  } finally {
+    // `state` changes in the calls above, which the compiler does not see.
+    if ((state as string) === 'open') await send([ROLLBACK])
+  }
+}

@@ -1,0 +1,36 @@
+/** The first moments of what waits, by topic and priority: one look into the index for each. */
+import { joined, numberOrNull, sql, type SqlRow, type Statement } from '../sql/statement.ts'
+
+export type HeadsOf = {
+  readonly queue: number
+  readonly state?: number
+  readonly topics: readonly string[]
+  /** The first one at or after this moment. */
+  readonly from?: number
+  /** More columns, the same in each row. */
+  readonly also?: Statement
+}
+
+export type TopicHead = { readonly topic: number; readonly rank: number; readonly at: number }
+
+export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: HeadsOf): Statement {
+  const names = topics.map((topic, i) => sql`select ${i} as i, cast(${topic} as binary) as topic`)
+  if (names.length === 0) return sql`select null as i, null as p, null as due_at${also}`
+  const since = from === undefined ? sql`` : sql` and m.due_at >= ${from}`
+  return sql`select w.i, r.p, (
+      select m.due_at from punctual_message m force index (punctual_message_due)
+        where m.queue = ${queue} and m.state = ${state} and m.topic = w.topic and m.priority = r.p${since}
+        order by m.due_at limit 1) as due_at${also}
+    from (${joined(names, ' union all ')}) w
+      cross join (select 0 as p union all select 1 union all select 2) r`
+}
+
+/** By priority, then in the order of topics. */
+export function toHeads(rows: readonly SqlRow[]): TopicHead[] {
+  return rows
+    .flatMap((row): TopicHead[] => {
+      const at = numberOrNull(row['due_at'])
+      return at === null ? [] : [{ topic: Number(row['i']), rank: Number(row['p']), at }]
+    })
+    .toSorted((a, b) => a.rank - b.rank || a.topic - b.topic)
+}

@@ -1,0 +1,4 @@
+import { describeCommands } from './commands.ts'
+import { mysqlEngine } from './engines.ts'
+
+describeCommands(mysqlEngine())

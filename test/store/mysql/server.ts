@@ -1,0 +1,203 @@
+/**
+ * MariaDB servers for tests. One is shared by all files of a run: the first that asks starts it, and the run's teardown
+ * (`test/shared-servers.ts`) ends it by its process id. Tests that kill or configure a server start one of their own. A URL in
+ * PUNCTUAL_TEST_MYSQL is used instead by tests that need no server of their own: it may as well be a MySQL.
+ */
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createConnection, type Connection } from 'mariadb'
+import { POSTGRES_USER as NOBODY } from '../../../scripts/postgres-binaries.mjs'
+import { freePort } from '../redis/server.ts'
+import { until } from '../redis/until.ts'
+
+export const GIVEN_URL = process.env['PUNCTUAL_TEST_MYSQL']
+/** Whether a test can start one. */
+export const isMariaDbThere = isThere('mariadbd') && isThere('mariadb-install-db')
+/** Whether there is any to use. */
+export const isMysqlThere = GIVEN_URL !== undefined || isMariaDbThere
+
+const DATABASE = 'punctual'
+
+export type MysqlServerOptions = {
+  /** More options of the server, without the dashes. */
+  readonly settings?: readonly string[]
+  /** Its process does not end with ours: `stopShared` ends it. */
+  readonly isShared?: boolean
+}
+
+export class MysqlServer {
+  readonly directory: string
+  readonly port: number
+  readonly #options: MysqlServerOptions
+  #process: ChildProcess | undefined
+
+  private constructor(directory: string, port: number, options: MysqlServerOptions) {
+    this.directory = directory
+    this.port = port
+    this.#options = options
+  }
+
+  static async start(options: MysqlServerOptions = {}): Promise<MysqlServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'punctual-mysql-'))
+    const { uid, gid } = NOBODY
+    if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
+    const server = new MysqlServer(directory, await freePort(), options)
+    const args = [
+      '--no-defaults',
+      `--datadir=${join(directory, 'data')}`,
+      '--skip-test-db',
+      '--skip-name-resolve',
+    ]
+    const small = ['--auth-root-authentication-method=normal', '--innodb-log-file-size=8M']
+    await promisify(execFile)('mariadb-install-db', [...args, ...small], { ...NOBODY, cwd: directory })
+    await server.resume()
+    await queryAt(server.urlOf('mysql'), `create database ${DATABASE}`)
+    return server
+  }
+
+  get url(): string {
+    return this.urlOf(DATABASE)
+  }
+
+  urlOf(database: string): string {
+    return `mysql://root@127.0.0.1:${this.port}/${database}`
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid
+    if (pid === undefined) throw new Error('this MariaDB does not run')
+    return pid
+  }
+
+  /** Starts the process, again after a kill, on the same port and files. */
+  async resume(): Promise<void> {
+    await until('MariaDB answers', async () => {
+      if (!isRunning(this.#process)) this.#spawn()
+      return (await queryAt(this.urlOf('mysql'), 'select 1')).length === 1
+    })
+  }
+
+  #spawn(): void {
+    const { settings = [], isShared = false } = this.#options
+    const options = [
+      `datadir=${join(this.directory, 'data')}`,
+      `port=${this.port}`,
+      'bind-address=127.0.0.1',
+      `socket=${join(this.directory, 'socket')}`,
+      `pid-file=${join(this.directory, 'pid')}`,
+      'skip-name-resolve',
+      'innodb-buffer-pool-size=64M',
+      'innodb-log-file-size=8M',
+      'max-connections=400',
+      ...settings,
+    ]
+    const child = spawn('mariadbd', ['--no-defaults', ...options.map((option) => `--${option}`)], {
+      ...NOBODY,
+      cwd: this.directory,
+      stdio: 'ignore',
+      detached: isShared,
+    })
+    child.once('error', () => undefined)
+    if (isShared) child.unref()
+    this.#process = child
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || !isRunning(child)) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+
+  async stop(): Promise<void> {
+    await this.end('SIGKILL')
+    await rm(this.directory, { recursive: true, force: true })
+  }
+
+  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    return queryAt(this.url, text, values)
+  }
+}
+
+/** One statement on a connection of its own, so that nothing of the store under test is involved. */
+export async function queryAt(
+  url: string,
+  text: string,
+  values?: unknown[],
+): Promise<Record<string, unknown>[]> {
+  const connection = await connectionTo(url)
+  try {
+    const rows: unknown = await connection.query(text, values)
+    return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : []
+  } finally {
+    await connection.end()
+  }
+}
+
+/** A connection as a user has one. */
+export async function connectionTo(url: string): Promise<Connection> {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  const connection = await createConnection({
+    host: hostname,
+    port: Number(port === '' ? 3306 : port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+    bigIntAsNumber: true,
+  })
+  connection.on('error', () => undefined)
+  return connection
+}
+
+/** The URL of the server that was given, or of the one that this run shares. */
+export async function sharedUrl(): Promise<string> {
+  if (GIVEN_URL !== undefined) return GIVEN_URL
+  const place = process.env['PUNCTUAL_SHARED_SERVERS'] ?? tmpdir()
+  const told = join(place, 'mysql.json')
+  try {
+    await mkdir(join(place, 'mysql-begun')) // The first one makes it.
+  } catch {
+    await until('the shared MariaDB is there', () => existsSync(told))
+    return (JSON.parse(await readFile(told, 'utf8')) as { url: string }).url
+  }
+  const server = await MysqlServer.start({ isShared: true })
+  await writeFile(
+    `${told}.new`,
+    JSON.stringify({ url: server.url, pid: server.pid, directory: server.directory }),
+  )
+  await rename(`${told}.new`, told)
+  return server.url
+}
+
+let databases = 0
+
+/** A database of its own on the shared server, without tables. */
+export async function freshDatabase(): Promise<string> {
+  const shared = await sharedUrl()
+  databases += 1
+  const name = `punctual_${process.pid}_${databases}`
+  await queryAt(shared, `create database ${name}`)
+  const url = new URL(shared)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+function isRunning(child: ChildProcess | undefined): boolean {
+  return child !== undefined && child.exitCode === null && child.signalCode === null
+}
+
+function isThere(program: string): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
