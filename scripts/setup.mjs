@@ -59,6 +59,10 @@ export function installRecipes() {
   installPackage('recipes', 'the clients of the recipes')
 }
 
+export function installMigrating() {
+  installPackage('migrating', 'the queues that are imported from')
+}
+
 export function installSite() {
   installPackage('site', 'what the docs are built with')
 }

@@ -50,8 +50,7 @@ export const ERROR_CODES = {
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   STORE_CLIENT_TOO_OLD: 'the package that speaks to this store is of a version that is too old',
-  MOVE_REFUSED:
-    'a move of a queue into itself, to another target than the one it was begun with, or beside another move',
+  MOVE_REFUSED: 'a move of a queue into itself, to another target than before, or beside another move',
   MOVE_UNFINISHED: 'a move that could not be finished: messages still run in the source',
   CONTROLS_TOO_MANY: 'a pause or a limit for one topic more than may have one',
   UNSUPPORTED: 'something that the engine of this store cannot do',
