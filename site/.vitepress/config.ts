@@ -81,7 +81,8 @@ export default defineConfig({
     publicDir: join(ROOT, 'site/public'),
     logLevel: 'warn',
     plugins: [vueFromHere],
-    build: { chunkSizeWarningLimit: 4_000 },
+    // Pictures stay files: the style finds them by their name.
+    build: { assetsInlineLimit: 0, chunkSizeWarningLimit: 4_000 },
   },
   buildEnd: ({ outDir }) => {
     for (const file of linkedFiles) copyInto(outDir, file)

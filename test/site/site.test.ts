@@ -81,6 +81,15 @@ describe.runIf(browser.isThere)('in a browser', () => {
     expect(await unreadable(page)).toEqual([])
   })
 
+  it('the drawings follow the page, light or dark, whatever the system prefers', async () => {
+    const page = await browser.open(`${site.origin()}/states.html`, { colorScheme: 'light' })
+    const drawing = page.locator('.vp-doc img[src$=".svg"]')
+    const brightness = async (): Promise<number> => brightnessOf(page, await drawing.screenshot())
+    expect(await brightness()).toBeGreaterThan(200)
+    await page.locator('.VPNavBarAppearance .VPSwitchAppearance').click()
+    await until(brightness).toBeLessThan(80)
+  })
+
   it('no page is wider than a telephone of 360 pixels', async () => {
     // The pages are whole without their scripts, which only cost time here.
     const page = await browser.open('about:blank', {
@@ -99,6 +108,19 @@ describe.runIf(browser.isThere)('in a browser', () => {
 /** Texts with too little contrast. The rest that axe would look at is the theme's. */
 async function unreadable(page: Page): Promise<string[]> {
   return (await flaws(page)).filter((flaw) => flaw.startsWith('color-contrast'))
+}
+
+/** The mean of all pixels, 0 to 255. */
+function brightnessOf(page: Page, png: Buffer): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const image = new Image()
+    image.src = 'data:image/png;base64,${png.toString('base64')}'
+    await image.decode()
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    canvas.drawImage(image, 0, 0)
+    const { data } = canvas.getImageData(0, 0, image.width, image.height)
+    return data.reduce((sum, value, i) => (i % 4 === 3 ? sum : sum + value), 0) / (data.length * 0.75)
+  })()`)
 }
 
 function valuesOf(html: string, attribute: string): string[] {
