@@ -1,4 +1,5 @@
 /** Every page: with nothing, with some of everything, and with a million; in light, in dark, wide and narrow. */
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { flaws, overflow, settled, until, type Surfer } from '../browser.ts'
 import { fill, fillWith, openWorld, type World } from '../world.ts'
@@ -26,6 +27,12 @@ const LOOKS = [
   { colorScheme: 'dark', width: 360 },
 ] as const
 
+/** Nothing of it lies outside of a window of 360 px. */
+async function isInside(shown: Locator): Promise<boolean> {
+  const box = await shown.boundingBox()
+  return box !== null && box.x >= 0 && box.x + box.width <= 360
+}
+
 export function describePages(surfer: Surfer): void {
   describe('pages of a queue with some of everything', () => {
     let world: World
@@ -51,16 +58,16 @@ export function describePages(surfer: Surfer): void {
 
     it('a narrow window has everything that a wide one has: the page in the strip, and its buttons', async () => {
       const page = await surfer.open(`${world.ui}/topics`, { viewport: { width: 360, height: 800 } })
+      const limit = page.getByRole('button', { name: 'Limit order.close' })
       for (const shown of [
         page.getByRole('link', { name: /^Topics/ }),
         page.getByRole('button', { name: 'Resume order.close' }),
-        page.getByRole('button', { name: 'Limit order.close' }),
-      ]) {
-        await until(async () => {
-          const box = await shown.boundingBox()
-          return box !== null && box.x >= 0 && box.x + box.width <= 360
-        }).toBe(true)
-      }
+        limit,
+      ])
+        await until(() => isInside(shown)).toBe(true)
+      await limit.click()
+      for (const name of ['Copy as curl', 'Set the limit'])
+        await until(() => isInside(page.getByRole('button', { name }))).toBe(true)
     })
 
     it('a page that does not exist, and a message that is gone, say so', async () => {

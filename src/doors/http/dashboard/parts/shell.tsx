@@ -43,12 +43,13 @@ export function Shell({ children }: { readonly children: ComponentChildren }): J
 function Side(): JSX.Element {
   const nav = useRef<HTMLElement>(null)
   const shown = place.value.page
-  // In a narrow window the pages are a strip that scrolls: the one that is shown stands in its middle.
+  // In a narrow window the pages are a strip that scrolls: the one that is shown stands in its middle,
+  // also after the badges came.
   useEffect(() => {
     const here = nav.current?.querySelector<HTMLElement>('[aria-current]')
     if (nav.current === null || here === null || here === undefined) return
     nav.current.scrollLeft = here.offsetLeft - (nav.current.clientWidth - here.clientWidth) / 2
-  }, [shown])
+  }, [shown, stats.value === undefined])
   return (
     <header class="side">
       <div class="brand">

@@ -7,7 +7,7 @@ import { now } from '../../state/clock.ts'
 import { zone } from '../../state/preferences.ts'
 import { mayOperate } from '../../state/session.ts'
 import type { ShownMessage } from '../../state/wire.ts'
-import { distance, isoMoment, moment } from '../../time/words.ts'
+import { distance, firstLine, isoMoment, moment } from '../../time/words.ts'
 
 export type MessageTableProps = {
   readonly items: readonly ShownMessage[]
@@ -97,7 +97,9 @@ export function MessageTable({ items, selected, onSelect }: MessageTableProps): 
               </td>
               <td class="number">{message.attempt}</td>
               <td class="payload-cell">
-                <code>{isDead ? (message.error ?? message.reason ?? '') : (message.preview ?? '')}</code>
+                <code>
+                  {isDead ? firstLine(message.error ?? message.reason ?? '') : (message.preview ?? '')}
+                </code>
               </td>
             </tr>
           ))}
