@@ -49,11 +49,15 @@ export async function mutateTypeScript({ tree, room, share, seed }) {
   printReport(room, mutantsIn(JSON.parse(readFileSync(reportFile, 'utf8'))))
 }
 
-/** Only the tests of this room, in one process per runner, without the build that other tests need. */
+/** Only the tests of this room, in one process per runner. Threads run what was built before, without mistakes. */
 function vitestConfig(tests) {
   const include = JSON.stringify(tests.map((path) => (path.includes('.') ? path : `${path}/**/*.test.ts`)))
-  return `import { defineConfig } from 'vitest/config'
-export default defineConfig({ test: { include: ${include}, exclude: ['test/runtime/stall.test.ts'], testTimeout: 20_000 } })
+  return `import base from './vitest.config.ts'
+import { defineConfig } from 'vitest/config'
+export default defineConfig({
+  plugins: base.plugins,
+  test: { include: ${include}, exclude: ['test/runtime/stall.test.ts'], testTimeout: 20_000 },
+})
 `
 }
 

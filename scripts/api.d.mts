@@ -1,2 +1,2 @@
-/** The text of docs/api.md for the package at `root`, which must be built. */
-export function renderApi(root: string): Promise<string>
+/** The pages that are made from the types of the package at `root`, which must be built: file and text. */
+export function renderPages(root: string): Promise<Record<string, string>>

@@ -65,6 +65,10 @@ export function installSite() {
   installPackage('site', 'what the docs are built with')
 }
 
+export function installSurroundings() {
+  installPackage('surroundings', 'what users run punctual with')
+}
+
 /** Builds dist/ when a source is newer than it. */
 export function buildIfStale() {
   const built = join(ROOT, 'dist', 'index.js')
@@ -91,6 +95,8 @@ const PROGRAMS = [
   { program: 'redis-server', from: 'redis-server', without: 'stop' },
   { program: 'strace', from: 'strace', without: 'skip' },
   { program: 'chromium', from: 'chromium', without: 'skip' },
+  { program: 'zsh', from: 'zsh', without: 'skip' },
+  { program: 'fish', from: 'fish', without: 'skip' },
   { program: 'pgbouncer', from: 'pgbouncer', without: 'skip' },
   { program: 'rabbitmq-server', from: 'rabbitmq-server', without: 'skip', unless: 'PUNCTUAL_TEST_AMQP' },
 ]

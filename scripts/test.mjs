@@ -14,6 +14,7 @@ import {
   installPrograms,
   installRecipes,
   installSite,
+  installSurroundings,
   run,
 } from './setup.mjs'
 
@@ -24,6 +25,7 @@ installPeers()
 installRecipes()
 installMigrating()
 installSite()
+installSurroundings()
 buildIfStale()
 if (only.length === 0)
   for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])

@@ -2,29 +2,24 @@
  * Documents link to each other as files, so that they work in any viewer of Markdown. Here a file becomes its address on
  * the site. What has no page (an example, a source) is copied beside the pages as plain text.
  */
-import { existsSync, statSync } from 'node:fs'
-import { join, posix, relative, resolve } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, relative, resolve } from 'node:path'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 
 /** From the root of the repository to the root of the site, for VitePress. */
 export const REWRITES: Readonly<Record<string, string>> = {
   'site/index.md': 'index.md',
-  'docs/decisions/README.md': 'decisions/index.md',
+  'docs/:folder/README.md': ':folder/index.md',
   'docs/:page(.*)': ':page',
   'CONTRIBUTING.md': 'contributing.md',
   'CHANGELOG.md': 'changelog.md',
 }
 
-const SPECIAL: Readonly<Record<string, string>> = {
-  'docs/decisions/README.md': '/decisions/',
-  'CONTRIBUTING.md': '/contributing.html',
-  'CHANGELOG.md': '/changelog.html',
-}
-
 /** Of a page, by its path in the repository. */
 export function addressOf(page: string): string {
-  return SPECIAL[page] ?? `/${page.replace(/^docs\//, '').replace(/\.md$/, '.html')}`
+  const path = page.startsWith('docs/') ? page.slice('docs/'.length) : page.toLowerCase()
+  return `/${path.replace(/(?:^|(?<=\/))README\.md$/, '').replace(/\.md$/, '.html')}`
 }
 
 export type Target = { readonly address: string; readonly file?: string }
@@ -41,14 +36,29 @@ export function targetOf(from: string, href: string): Target | undefined {
 }
 
 /** The name under which a browser shows it instead of saving it. */
-export function copyOf(file: string): string {
+function copyOf(file: string): string {
+  if (isFolder(file)) return `${file}/index.txt`
   return /\.(?:png|svg|json)$/.test(file) ? file : `${file}.txt`
 }
 
-/** A folder is shown by its first page, or by its program. */
+/** Writes what a page links to and the site has no page for; a folder becomes a list of what is in it. */
+export function copyInto(outDir: string, file: string): void {
+  const copy = join(outDir, 'files', copyOf(file))
+  mkdirSync(dirname(copy), { recursive: true })
+  if (isFolder(file)) writeFileSync(copy, `${readdirSync(join(ROOT, file)).join('\n')}\n`)
+  else copyFileSync(join(ROOT, file), copy)
+}
+
+/** A folder is shown by its first page, or by its program, where it has one. */
 function entryOf(path: string): string {
-  if (!existsSync(join(ROOT, path)) || !statSync(join(ROOT, path)).isDirectory()) return path
-  return posix.join(path, existsSync(join(ROOT, path, 'README.md')) ? 'README.md' : 'main.ts')
+  const folder = path.replace(/\/$/, '')
+  if (!isFolder(folder)) return path
+  const entries = ['README.md', 'main.ts'].map((name) => posix.join(folder, name))
+  return entries.find((entry) => existsSync(join(ROOT, entry))) ?? folder
+}
+
+function isFolder(path: string): boolean {
+  return statSync(join(ROOT, path), { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** The anchor of a heading, made as code hosts make it, so that one link works in both places. */

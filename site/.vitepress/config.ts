@@ -1,8 +1,8 @@
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { defineConfig } from 'vitepress'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { defineConfig, type MarkdownEnv, type MarkdownRenderer } from 'vitepress'
 import type { Plugin } from 'vite'
-import { addressOf, copyOf, REWRITES, ROOT, slugOf, targetOf } from './addresses.ts'
+import { addressOf, copyInto, REWRITES, ROOT, slugOf, targetOf } from './addresses.ts'
 import { GROUPS } from './pages.ts'
 
 const HERE = join(ROOT, 'site')
@@ -31,6 +31,11 @@ const sidebar = GROUPS.map(({ title, pages, isFolded }) => ({
   items: Object.entries(pages).map(([path, text]) => ({ text, link: addressOf(join('docs', path)) })),
 }))
 
+/** Pages are rendered once more for the search, which needs no colours: they are half of the work. */
+function renderForSearch(text: string, env: MarkdownEnv, md: MarkdownRenderer): string {
+  return md.render(text.replaceAll(/^```\S.*$/gm, '```txt'), env)
+}
+
 export default defineConfig({
   title: 'punctual',
   description: 'A delayed-message queue for TypeScript.',
@@ -45,9 +50,10 @@ export default defineConfig({
     logo: '/icon.svg',
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local', options: { detailedView: false } },
+    search: { provider: 'local', options: { _render: renderForSearch } },
     nav: [
-      { text: 'Guides', link: addressOf('docs/guides/delays.md') },
+      { text: 'Start', link: addressOf('docs/getting-started.md') },
+      { text: 'Recipes', link: addressOf('docs/recipes/README.md') },
       { text: 'API', link: addressOf('docs/api.md') },
       { text: 'Command line', link: addressOf('docs/cli.md') },
       { text: 'Changelog', link: addressOf('CHANGELOG.md') },
@@ -78,10 +84,6 @@ export default defineConfig({
     build: { chunkSizeWarningLimit: 4_000 },
   },
   buildEnd: ({ outDir }) => {
-    for (const file of linkedFiles) {
-      const copy = join(outDir, 'files', copyOf(file))
-      mkdirSync(dirname(copy), { recursive: true })
-      copyFileSync(join(ROOT, file), copy)
-    }
+    for (const file of linkedFiles) copyInto(outDir, file)
   },
 })

@@ -17,6 +17,16 @@ const DOCS = resolve(import.meta.dirname, '../../docs')
 
 export const GROUPS: readonly Group[] = [
   {
+    title: 'Start',
+    pages: {
+      'getting-started.md': 'Getting started',
+      'installation.md': 'Installation',
+      'choosing-an-engine.md': 'Choosing an engine',
+      'troubleshooting.md': 'Troubleshooting and questions',
+      'glossary.md': 'Glossary',
+    },
+  },
+  {
     title: 'Guides',
     pages: {
       'guides/delays.md': 'Delays and moments',
@@ -34,14 +44,26 @@ export const GROUPS: readonly Group[] = [
     },
   },
   {
+    title: 'Recipes',
+    pages: {
+      'recipes/README.md': 'All recipes',
+      'recipes/saga-timeout.md': 'A saga that gives up in time',
+      'recipes/reminders.md': 'Reminders',
+      'recipes/webhook-retries.md': 'Webhooks that arrive',
+      'recipes/rate-limited-api.md': 'A rate-limited API',
+      'recipes/gdpr-deletion.md': 'Erase a person',
+    },
+  },
+  {
     title: 'Running it',
     pages: {
       'guides/operating.md': 'Operating',
       'guides/monitoring.md': 'Monitoring and alerts',
+      'guides/tracing.md': 'Tracing',
+      'guides/moving.md': 'Moving a queue',
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
-      'guides/moving.md': 'Moving to another store',
       'guides/migrating-from-bullmq.md': 'Coming from BullMQ',
       'guides/migrating-from-bee-queue.md': 'Coming from bee-queue',
       'guides/migrating-from-pg-boss.md': 'Coming from pg-boss',
@@ -64,12 +86,21 @@ export const GROUPS: readonly Group[] = [
     title: 'Reference',
     pages: {
       'api.md': 'API',
+      'api-types.md': 'Types',
       'cli.md': 'Command line',
       'errors.md': 'Errors',
       'states.md': 'The life of a message',
       'guarantees.md': 'Guarantees',
       'reliability.md': 'Reliability',
       'performance.md': 'Performance',
+    },
+  },
+  {
+    title: 'For authors of engines',
+    isFolded: true,
+    pages: {
+      'writing-an-engine.md': 'Write an engine',
+      'api-engines.md': 'The contract of engines',
     },
   },
   {

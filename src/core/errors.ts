@@ -49,6 +49,7 @@ export const ERROR_CODES = {
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
+  STORE_CLIENT_TOO_OLD: 'the package that speaks to this store is of a version that is too old',
   MOVE_REFUSED: 'a move of a queue into itself, to another target than before, or beside another move',
   MOVE_UNFINISHED: 'a move that could not be finished: messages still run in the source',
   CONTROLS_TOO_MANY: 'a pause or a limit for one topic more than may have one',
@@ -56,6 +57,7 @@ export const ERROR_CODES = {
   STORE_CLOSED: 'the store was closed while the call was under way',
   BROKER_URL_INVALID: 'a broker URL that is not like amqp://host/vhost',
   BROKER_CLIENT_MISSING: 'the package that speaks to the broker is not installed',
+  BROKER_CLIENT_TOO_OLD: 'the package that speaks to the broker is of a version that is too old',
   BROKER_UNAVAILABLE: 'the broker did not answer',
   BROKER_REFUSED: 'the broker refused the bridge: credentials, virtual host, rights',
   BROKER_MISMATCH: 'an exchange or queue on the broker is missing, or of another kind than the bridge needs',
@@ -104,6 +106,26 @@ export class InvariantError extends PunctualError {
 /** Whether to wait and try again. By name: there may be several copies of this package in one process. */
 export function isUnavailable(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'UnavailableError'
+}
+
+/**
+ * The code of an error of Node or of a server, '' for none. By shape: under Jest, or inside `node:vm`, Node's own errors are
+ * no `Error` of this realm.
+ */
+export function errorCode(error: unknown): string {
+  return hasField(error, 'code') ? String(error.code) : ''
+}
+
+/** What it says, by shape too. */
+export function errorText(error: unknown): string {
+  return hasField(error, 'message') ? String(error.message) : String(error)
+}
+
+function hasField<Name extends string>(
+  value: unknown,
+  name: Name,
+): value is { readonly [N in Name]: unknown } {
+  return typeof value === 'object' && value !== null && name in value && value[name as never] !== undefined
 }
 
 export function assertNever(value: never): never {

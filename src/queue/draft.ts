@@ -2,12 +2,14 @@
 import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
+import { addTrace, type TraceOrigin } from '../core/encoding/trace.ts'
 import { checkTopic } from '../core/message.ts'
 import { checkEntries, parseProduce, type ProduceOptions } from '../core/input/request.ts'
 import { spreadOut } from '../core/spread.ts'
 import { validate } from '../core/input/schema.ts'
 import type { Random } from '../random.ts'
 import type { Draft } from '../runtime/producer.ts'
+import type { ProducedMessages } from '../runtime/telling/tracing.ts'
 import type { FollowUpDraft } from '../runtime/runs/follow-ups.ts'
 import type { NewMessage } from '../store/contract/store.ts'
 import type { Settings } from './settings.ts'
@@ -23,7 +25,7 @@ export function makeDraft(
   options: unknown,
   isHome?: (id: string) => boolean,
 ): Draft {
-  const { clock, random, payloadLimit } = settings
+  const { clock, random, payloadLimit, tracing } = settings
   const now = clock.now()
   const parsed = parseProduce(options, now)
   const { id: ownId, idPrefix, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parsed
@@ -34,7 +36,7 @@ export function makeDraft(
       id,
       topic: checkDeclared(settings, topic),
       body: encodePayload(payload, payloadLimit),
-      meta,
+      meta: addTrace(meta, tracing?.origin()),
       priority,
       when: spreadOut(when, id, spreadMs),
       ...(tags.length === 0 ? {} : { tags }),
@@ -45,6 +47,13 @@ export function makeDraft(
     hasOwnId: ownId !== undefined,
     idPrefix,
   }
+}
+
+/** Says where it comes from, unless it is known already. */
+export function withOrigin(draft: Draft, origin: TraceOrigin | undefined): Draft {
+  if (origin === undefined) return draft
+  const { message } = draft
+  return { ...draft, message: { ...message, meta: addTrace(message.meta, origin) } }
 }
 
 function drawId(
@@ -81,6 +90,14 @@ export async function makeDrafts(
   if (settings.schemas !== undefined)
     await Promise.all(drafts.map(({ message }) => checkSchema(settings, message)))
   return drafts
+}
+
+/** What a trace says of many: their topic where all have the same. Nothing is checked yet. */
+export function batchOf(entries: unknown): ProducedMessages {
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : []
+  const topics = new Set(list.map((entry) => (entry as { topic?: unknown } | null)?.topic))
+  const [topic] = topics
+  return { count: list.length, ...(topics.size === 1 && typeof topic === 'string' ? { topic } : {}) }
 }
 
 /** The payload as the handler will read it: see `core/schema`. */

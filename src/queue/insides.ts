@@ -4,7 +4,6 @@
  */
 import { InvariantError } from '../core/errors.ts'
 import type { Producer } from '../runtime/producer.ts'
-import type { QueueMeter } from '../runtime/telling/meter.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { MetricsParts } from './looking/metrics.ts'
 import type { Settings } from './settings.ts'
@@ -14,8 +13,7 @@ export type QueueInsides = {
   /** Opens the store on first use; rejects once the queue is closed. */
   readonly open: () => Promise<Store>
   readonly openProducer: () => Promise<Producer>
-  /** What this process has done with the queue. */
-  readonly meter: QueueMeter
+  /** What this process has done with the queue, and how to ask for the rest. */
   readonly metrics: MetricsParts
 }
 

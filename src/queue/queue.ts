@@ -1,6 +1,6 @@
 /** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
 import type { Duration } from '../core/input/duration.ts'
-import { UsageError, invariant } from '../core/errors.ts'
+import { UsageError } from '../core/errors.ts'
 import { LatenessGauge } from '../core/metrics/lateness.ts'
 import { checkId } from '../core/message.ts'
 import type { CancelOptions, Filter, FilterOptions } from '../core/input/filter.ts'
@@ -16,7 +16,7 @@ import {
 import { parseReschedule, type ProduceOptions, type RescheduleOptions } from '../core/input/request.ts'
 import type { TopicSchemas } from '../core/input/schema.ts'
 import { examine } from './looking/doctor.ts'
-import { checkSchema, makeDraft, makeDrafts, makeFollowUp } from './draft.ts'
+import { batchOf, checkSchema, makeDraft, makeDrafts, makeFollowUp } from './draft.ts'
 import { readForecast, type DueForecast } from './looking/forecast.ts'
 import type { CancelCounts, CancelResult, RescheduleCounts } from './changing/filtering.ts'
 import { find, list, type FoundMessage, type MessagePage } from './looking/inspection.ts'
@@ -27,9 +27,8 @@ import { Opening } from './opening.ts'
 import { Events, type EventName, type Listener } from '../runtime/telling/events.ts'
 import type { Handler, ProduceArguments } from '../runtime/handler.ts'
 import { QueueMeter } from '../runtime/telling/meter.ts'
-import { meterStore } from '../runtime/telling/metered-store.ts'
 import { Lanes } from '../runtime/runs/lanes.ts'
-import { Producer, type Draft } from '../runtime/producer.ts'
+import type { Producer, Draft } from '../runtime/producer.ts'
 import { Runtime } from '../runtime/worker.ts'
 import { stopInOrder, whenAborted, type StopReport } from '../runtime/stopping.ts'
 import { Schedules } from './schedules/schedules.ts'
@@ -61,7 +60,6 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   readonly #gauge: LatenessGauge
   readonly #metrics: MetricsParts
   readonly #hurry = new AbortController()
-  #producer: Producer | undefined
   #runtime: Runtime | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<StopReport> | undefined
@@ -72,29 +70,17 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   constructor(settings: Settings, makeStore: () => Promise<Store>) {
     super(() => this.#open(), settings.clock)
     this.#settings = settings
-    const { clock, random } = settings
+    const { clock } = settings
     const meter = new QueueMeter()
-    this.#opening = new Opening(makeStore, settings.store.kind === 'made', (store) => {
-      const metered = meterStore(store, meter, clock)
-      this.#producer = new Producer(metered, clock, random, meter)
-      return metered
-    })
+    this.#opening = new Opening(makeStore, settings, meter)
     this.#events = new Events(settings.logger, meter)
     this.#lanes = new Lanes(settings.concurrency)
     this.#gauge = new LatenessGauge(clock.monotonic())
     this.schedules = new Schedules(settings, () => this.#open())
     const open = (): Promise<Store> => this.#open()
-    this.#metrics = {
-      queue: settings.queue,
-      clock,
-      meter,
-      madeAt: clock.now(),
-      slots: settings.concurrency,
-      load: () => this.#runtime?.load,
-      open,
-    }
+    this.#metrics = { settings, meter, madeAt: clock.now(), load: () => this.#runtime?.load, open }
     const openProducer = (): Promise<Producer> => this.#openProducer()
-    showInsides(this, { settings, open, openProducer, meter, metrics: this.#metrics })
+    showInsides(this, { settings, open, openProducer, metrics: this.#metrics })
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */
@@ -102,11 +88,17 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     topic: K,
     ...[payload, options]: ProduceArguments<PayloadIn<T, S, K>, ProduceOptions>
   ): Promise<string> {
+    const { tracing } = this.#settings
+    if (tracing === undefined) return this.#produce(topic, payload, options)
+    return tracing.producing({ topic }, () => this.#produce(topic, payload, options))
+  }
+
+  #produce(topic: string, payload: unknown, options: unknown): Promise<string> {
     try {
       this.#assertNotClosed()
       const draft = makeDraft(this.#settings, topic, payload, options)
-      if (this.#producer !== undefined && this.#settings.schemas === undefined)
-        return this.#producer.produce(draft)
+      const { producer } = this.#opening
+      if (producer !== undefined && this.#settings.schemas === undefined) return producer.produce(draft)
       return this.#produceChecked(draft)
     } catch (error) {
       return Promise.reject(error)
@@ -121,8 +113,12 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     entries: readonly { [Topic in K]: ProduceEntry<Topic, PayloadIn<T, S, Topic>> }[K][],
   ): Promise<string[]> {
     this.#assertNotClosed()
-    const drafts = await makeDrafts(this.#settings, entries)
-    return (await this.#openProducer()).produceMany(drafts)
+    const { tracing } = this.#settings
+    const send = async (): Promise<string[]> => {
+      const drafts = await makeDrafts(this.#settings, entries)
+      return (await this.#openProducer()).produceMany(drafts)
+    }
+    return tracing === undefined ? send() : tracing.producing(batchOf(entries), send)
   }
 
   /** Takes a message back before it starts, or all that fit a filter. */
@@ -287,6 +283,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       lanes: this.#lanes,
       gauge: this.#gauge,
       meter: this.#metrics.meter,
+      tracing: this.#settings.tracing,
       makeFollowUp: (...asked) => makeFollowUp(this.#settings, ...asked),
     })
     this.#assertNotStopped() // While the store opened.
@@ -304,7 +301,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
         quiet: async () => runtime?.quiet(),
         settle: async () => {
           this.#isClosed = true
-          await Promise.all([this.#producer?.drain(), runtime?.settle()])
+          await Promise.all([this.#opening.producer?.drain(), runtime?.settle()])
         },
         endSettling: () => runtime?.endSettling(),
         close: () => this.#opening.close(),
@@ -321,10 +318,9 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   protected readonly openStore = (): Promise<Store> => this.#open()
 
-  async #openProducer(): Promise<Producer> {
-    await this.#open()
-    invariant(this.#producer !== undefined, 'an open store has a producer')
-    return this.#producer
+  #openProducer(): Promise<Producer> {
+    this.#assertNotClosed()
+    return this.#opening.openProducer()
   }
 
   async #produceChecked(draft: Draft): Promise<string> {

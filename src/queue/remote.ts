@@ -108,7 +108,7 @@ export class RemoteWork {
     return new RemoteWork(insides, await insides.open(), taker)
   }
 
-  private constructor({ settings, meter }: QueueInsides, store: Store, taker: RemoteTaker) {
+  private constructor({ settings, metrics: { meter } }: QueueInsides, store: Store, taker: RemoteTaker) {
     const { clock } = settings
     this.#settings = settings
     this.#store = store

@@ -16,6 +16,7 @@ import {
 } from '../core/input/handle-options.ts'
 import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
 import { systemRandom, type Random } from '../random.ts'
+import { loadTracing, type Tracing } from '../runtime/telling/tracing.ts'
 import type { Store } from '../store/contract/store.ts'
 import { STORE_VERBS } from '../store/contract/verbs.ts'
 import type { Engine, EngineOptionValues } from '../store/engine.ts'
@@ -53,6 +54,8 @@ export type QueueOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   payloadLimit?: number
   /** A schema for each topic. Payloads that do not fit are refused, and so are topics without one. */
   topics?: Schemas
+  /** `false`: no traces. Default: traces where the application has `@opentelemetry/api`. */
+  tracing?: boolean
   /** Default: warnings and errors to the console. `false`: silence. */
   logger?: Logger | false
   /** For tests: see `punctual/testing`. */
@@ -84,6 +87,7 @@ export type Settings = {
   readonly lateAfterMs: number
   readonly payloadLimit: number
   readonly schemas: ReadonlyMap<string, StandardSchema> | undefined
+  readonly tracing: Tracing | undefined
   readonly logger: Logger
   readonly clock: Clock
   readonly random: Random
@@ -101,6 +105,7 @@ const OPTION_NAMES = [
   'lateAfter',
   'payloadLimit',
   'topics',
+  'tracing',
   'logger',
   'clock',
   'random',
@@ -124,9 +129,10 @@ export function parseSettings(options: unknown): Settings {
       min,
       max: name === 'lateAfter' ? DAY_MS * 365 : TIMER_MS_MAX,
     })
+  const queue = parseQueue(given.queue ?? DEFAULT_QUEUE)
   return {
     store: chooseStore(given.store ?? DEFAULT_STORE, given),
-    queue: parseQueue(given.queue ?? DEFAULT_QUEUE),
+    queue,
     concurrency: parseConcurrency(given.concurrency ?? 100),
     leaseMs: duration('lease', '15s', 1_000),
     fallbackMs: duration('fallback', '5s', 100),
@@ -139,6 +145,7 @@ export function parseSettings(options: unknown): Settings {
       max: PAYLOAD_LIMIT_MAX,
     }),
     schemas: given.topics === undefined ? undefined : parseTopics(given.topics),
+    tracing: parseTracing(given.tracing ?? true) ? loadTracing(queue) : undefined,
     logger: given.logger === undefined ? consoleLogger : parseLogger(given.logger),
     clock: given.clock === undefined ? systemClock : parseClock(given.clock),
     random: given.random === undefined ? systemRandom : parseRandom(given.random),
@@ -220,6 +227,11 @@ function parseTopics(value: unknown): ReadonlyMap<string, StandardSchema> {
     schemas.set(checkTopic(topic), schema)
   }
   return schemas
+}
+
+function parseTracing(value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw new UsageError('OPTION_INVALID', `tracing is ${describe(value)}; give true or false.`, { value })
 }
 
 function parseLogger(value: unknown): Logger {

@@ -296,12 +296,12 @@ export class Consumers {
   }
 
   #call(run: Run): void {
-    const { events, gauge, lanes, lateAfterMs } = this.#parts
+    const { gauge, lanes, lateAfterMs, reports } = this.#parts
     lanes.takeSlot(run.lane)
     const now = run.startedAt ?? 0
     if (run.lane.own === undefined) gauge.record(run.latenessMs, now)
     this.#beginTimeout(run, run.policy.timeoutMs ?? run.lane.settings.timeoutMs, now)
-    if (run.latenessMs > lateAfterMs) events.emit('late', { ...aboutRun(run), latenessMs: run.latenessMs })
+    if (run.latenessMs > lateAfterMs) reports.late(run.lease, run.latenessMs)
     attempt(run, this.#attemptParts)
   }
 

@@ -20,6 +20,7 @@ import type { Events } from './telling/events.ts'
 import { Feed } from './feed.ts'
 import { Figures } from './telling/figures.ts'
 import type { QueueMeter } from './telling/meter.ts'
+import type { Tracing } from './telling/tracing.ts'
 import { nameOwner } from './identity.ts'
 import { Notices } from './telling/notices.ts'
 import { Reports } from './telling/reports.ts'
@@ -37,6 +38,7 @@ export type RuntimeParts = {
   readonly lanes: Lanes
   readonly gauge: LatenessGauge
   readonly meter: QueueMeter
+  readonly tracing: Tracing | undefined
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
@@ -75,6 +77,7 @@ export class Runtime {
       leaseMs,
       lateAfterMs,
       makeFollowUp: parts.makeFollowUp,
+      tracing: parts.tracing,
       join: (transaction) => store.join(transaction),
       find: async (id) => (await store.inspect({ ids: [id] })).items[0],
       followUpBytesMax: store.capabilities.batchBytesMax,

@@ -9,13 +9,15 @@ import { expect, it, onTestFinished } from 'vitest'
 const ROOT = resolve(import.meta.dirname, '../..')
 const BLOCK = /^```ts\n([\s\S]*?)^```$/gm
 
-it('every ts block of every guide, and of docs/cli.md', async () => {
+/** The pages of engines: their blocks are single lines, each a URL to choose from. */
+const PIECES = new Set(['file', 'redis', 'postgres', 'mysql'].map((engine) => `docs/${engine}.md`))
+
+it('every ts block of every page of docs/, docs/guides/ and docs/recipes/', async () => {
   // Below the root, so that packages and the root's configuration are found from there.
   const directory = join(ROOT, 'node_modules/.cache', `punctual-guides-${process.pid}`)
   await mkdir(directory, { recursive: true })
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const guides = (await readdir(join(ROOT, 'docs/guides'))).map((file) => join('docs/guides', file))
-  for (const file of ['docs/cli.md', ...guides]) {
+  for (const file of await pages()) {
     const blocks = [...(await readFile(join(ROOT, file), 'utf8')).matchAll(BLOCK)].map(([, code]) => code)
     await writeFile(join(directory, `${basename(file, '.md')}.ts`), blocks.join('\n'))
   }
@@ -32,3 +34,10 @@ it('every ts block of every guide, and of docs/cli.md', async () => {
   )
   expect(stdout).toBe('')
 })
+
+async function pages(): Promise<string[]> {
+  const folders = ['docs', 'docs/guides', 'docs/recipes'].map(async (folder) =>
+    (await readdir(join(ROOT, folder))).map((file) => join(folder, file)),
+  )
+  return (await Promise.all(folders)).flat().filter((file) => file.endsWith('.md') && !PIECES.has(file))
+}

@@ -13,6 +13,7 @@ describe.each([
   'mutation/package-lock.json',
   'recipes/package-lock.json',
   'site/package-lock.json',
+  'surroundings/package-lock.json',
 ])('%s', (file) => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as {
     packages: Record<string, Locked>

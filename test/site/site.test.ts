@@ -44,6 +44,13 @@ describe.runIf(browser.isThere)('in a browser', () => {
     expect(await unreadable(page)).toEqual([])
   })
 
+  it('fits a telephone, and its menu opens', async () => {
+    const page = await browser.open(`${site.origin()}/api.html`, { viewport: { width: 360, height: 740 } })
+    await page.locator('.VPLocalNav .menu').click()
+    await until(() => page.locator('.VPSidebar.open').count()).toBe(1)
+    expect(await overflow(page)).toBe(0)
+  })
+
   it('asks nobody but its own server', async () => {
     const page = await browser.open('about:blank')
     const asked: string[] = []
@@ -75,7 +82,11 @@ describe.runIf(browser.isThere)('in a browser', () => {
   })
 
   it('no page is wider than a telephone of 360 pixels', async () => {
-    const page = await browser.open('about:blank', { viewport: { width: 360, height: 740 } })
+    // The pages are whole without their scripts, which only cost time here.
+    const page = await browser.open('about:blank', {
+      viewport: { width: 360, height: 740 },
+      javaScriptEnabled: false,
+    })
     const wide: string[] = []
     for (const path of site.pages().keys()) {
       await page.goto(`${site.origin()}/${path}`)

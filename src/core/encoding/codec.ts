@@ -3,7 +3,8 @@
  * the engine's own and never JSON.
  */
 import type { RetryPolicy } from '../machines/backoff.ts'
-import { UsageError, describe } from '../errors.ts'
+import { UsageError, describe, errorText } from '../errors.ts'
+import { parseTrace, type TraceOrigin } from './trace.ts'
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024
 
@@ -32,7 +33,7 @@ function toJson(payload: unknown): string {
   } catch (cause) {
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
-      `payload cannot be written as JSON (${cause instanceof Error ? cause.message.split('\n')[0] : 'toJSON threw'}); remove cycles and bigints.`,
+      `payload cannot be written as JSON (${errorText(cause).split('\n')[0]}); remove cycles and bigints.`,
       { value: payload, cause },
     )
   }
@@ -77,6 +78,8 @@ export type MessagePolicy = {
   readonly retry?: RetryPolicy
   /** How long its id stays taken after it is done. */
   readonly rememberMs?: number
+  /** Not asked for, but carried in the same place. */
+  readonly trace?: TraceOrigin
 }
 
 const NO_POLICY: MessagePolicy = {}
@@ -99,9 +102,14 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry } = value
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, trace } = value
   if (ifExpired !== undefined && ifExpired !== 'skip') return false
+  if (trace !== undefined && !isTrace(trace)) return false
   return [ttlMs, timeoutMs, rememberMs].every(isOptionalNumber) && (retry === undefined || isRetry(retry))
+}
+
+function isTrace(value: unknown): value is TraceOrigin {
+  return isRecord(value) && parseTrace(value.parent, value.state) !== undefined
 }
 
 function isRetry(value: unknown): value is RetryPolicy {

@@ -233,14 +233,12 @@ export function checkEntries(entries: unknown): void {
       },
     )
   }
-  for (const [i, entry] of entries.entries()) {
-    if (typeof entry === 'object' && entry !== null) continue
-    throw new UsageError(
-      'OPTION_INVALID',
-      `message ${i} is ${describe(entry)}; give { topic, payload, ... }.`,
-      {
-        value: entry,
-      },
-    )
-  }
+  const bad = entries.findIndex((entry) => typeof entry !== 'object' || entry === null)
+  if (bad === -1) return
+  const value: unknown = entries[bad]
+  throw new UsageError(
+    'OPTION_INVALID',
+    `message ${bad} is ${describe(value)}; give { topic, payload, ... }.`,
+    { value },
+  )
 }

@@ -1,12 +1,17 @@
 /**
  * Answers that many ask for at once: each question is put to the store at most once in its time, whoever asks. What
- * fails is not kept.
+ * fails is not kept. When somebody acts, all are forgotten, so that everybody sees what it did.
  */
 import type { Clock } from '../../clock.ts'
+import type { HttpCall, HttpReply } from './table/route.ts'
+import { tagged } from './wire/tagged.ts'
 
 type KeptAnswer = { readonly at: number; readonly answer: Promise<unknown> }
 
 const QUESTIONS_MAX = 500
+
+/** All pages ask again at a beat of the live events, every five seconds: one that is late gets what the others got. */
+export const PAGES_KEPT_MS = 4_000
 
 export class Answers {
   readonly #clock: Clock
@@ -30,8 +35,22 @@ export class Answers {
     return answer
   }
 
+  forgetAll(): void {
+    this.#kept.clear()
+  }
+
   #forgetFirst(): void {
     const [first] = this.#kept.keys()
     if (first !== undefined) this.#kept.delete(first)
   }
+}
+
+/** The same question within this time gets the same answer: who may not have it was refused before. */
+export async function shareAnswer(
+  { request, served }: HttpCall,
+  keptMs: number,
+  ask: () => Promise<unknown>,
+): Promise<HttpReply> {
+  const question = `${request.path}?${request.search}`
+  return tagged(request, await served.answers.get(question, keptMs, async () => JSON.stringify(await ask())))
 }

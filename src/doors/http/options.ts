@@ -10,9 +10,12 @@ import type { AccessCheck } from './access/access.ts'
 import { parseTokenRecord, Tokens, type TokenRecord } from './access/tokens.ts'
 import type { QueueSource } from './served.ts'
 
+/** A queue, whatever its topics are. */
+export type ServableQueue = Pick<Punctual, 'stats' | 'stop'>
+
 export type ServeOptions = {
   /** The queues to serve. Who made them stops them. */
-  queues: readonly Punctual[]
+  queues: readonly ServableQueue[]
   /** Mounted into an application: who a request comes from, as the application knows. Gets the host's own request. */
   access?: AccessCheck
   /** Tokens, as `punctual token` makes them; a function is asked again for each call, so that they can change. */
@@ -86,7 +89,7 @@ export function parseServeOptions(options: ServeOptions): ServeSettings {
   if (secret !== undefined && (typeof secret !== 'string' || secret.length < SECRET_LENGTH_MIN))
     throw invalid('secret', undefined, `a text of at least ${SECRET_LENGTH_MIN} characters`)
   return {
-    queues,
+    queues: queues as readonly Punctual[],
     access,
     tokens: tokens === undefined ? undefined : parseTokens(tokens),
     basePath,

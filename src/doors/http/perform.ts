@@ -7,7 +7,7 @@ import type { HostCheck } from './access/hosts.ts'
 import { mayUseQueue, type Caller } from './access/caller.ts'
 import type { ServerParts } from './parts.ts'
 import { HttpRefusal, problemOf, refuse } from './wire/problem.ts'
-import { parseJson, type HttpRequest } from './wire/request.ts'
+import { isJsonType, parseJson, type HttpRequest } from './wire/request.ts'
 import { readQuery, type HttpReply, type HttpRoute } from './table/route.ts'
 import type { Router } from './table/router.ts'
 import type { Served } from './served.ts'
@@ -101,8 +101,6 @@ function preflight(parts: Performing, request: HttpRequest): HttpReply {
   }
 }
 
-const JSON_TYPE = /^application\/json\s*(?:;|$)/i
-
 async function readBody(
   { bodyKind, body }: HttpRoute,
   request: HttpRequest,
@@ -111,7 +109,7 @@ async function readBody(
 ): Promise<unknown> {
   if (bodyKind !== 'json') return undefined
   // A form or a script of another site can send other types without asking first.
-  if (!JSON_TYPE.test(request.header('content-type') ?? ''))
+  if (!isJsonType(request.header('content-type')))
     throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
   const text = await request.readBody((served?.payloadLimit ?? 0) + limits.envelopeBytes)
   const value = parseJson(text === '' ? '{}' : text)

@@ -7,7 +7,7 @@ import { Answers } from './answers.ts'
 import { BulkJobs } from './bulk/jobs.ts'
 import { LeaseDesk } from './leases/desk.ts'
 import { RemoteWorkers } from './leases/remote-workers.ts'
-import { Live } from './live/live.ts'
+import { Live, type LiveNote } from './live/live.ts'
 import { HttpRefusal } from './wire/problem.ts'
 
 export class Served {
@@ -25,7 +25,7 @@ export class Served {
     this.name = this.#insides.settings.queue
     this.queue = queue
     this.answers = new Answers(clock)
-    this.live = new Live(clock, queue)
+    this.live = new Live(clock, queue, () => this.open())
     this.jobs = new BulkJobs(this)
     this.desk = new LeaseDesk(clock, queue)
     this.remoteWorkers = new RemoteWorkers(clock)
@@ -46,6 +46,12 @@ export class Served {
 
   get metrics(): QueueInsides['metrics'] {
     return this.#insides.metrics
+  }
+
+  /** Somebody did something here: all who look are told, and what was true before is asked for again. */
+  note(event: LiveNote, data: unknown): void {
+    this.answers.forgetAll()
+    this.live.note(event, data)
   }
 
   openProducer(): ReturnType<QueueInsides['openProducer']> {

@@ -83,7 +83,7 @@ export class HttpServer {
     // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
     setMaxListeners(0, this.#stopping.signal)
     audit.listen((entry) => {
-      for (const served of queues.all) if (served.name === entry.queue) served.live.note('audit', entry)
+      for (const served of queues.all) if (served.name === entry.queue) served.note('audit', entry)
     })
     const now = (): number => clock.now()
     const mounted = this.#answerer('mounted')

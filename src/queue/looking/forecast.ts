@@ -36,8 +36,10 @@ export async function readForecast(store: Store, asked: ParsedForecast, now: num
   const end = Math.floor(now) + 2 * DELAY_MS_MAX
   const all = [...(first === 0 ? [] : [0]), ...edges, end]
   const gaps = new Gaps()
-  const { counts, isExact } = await countBetween(store, { ...asked, edges: all }, gaps)
-  const scheduled = await countScheduled(store, asked)
+  const [{ counts, isExact }, scheduled] = await Promise.all([
+    countBetween(store, { ...asked, edges: all }, gaps),
+    countScheduled(store, asked),
+  ])
   const before = first === 0 ? 0 : (counts[0] ?? 0)
   const inside = first === 0 ? counts : counts.slice(1)
   return {

@@ -14,6 +14,7 @@ import { VERSION } from '../../core/version.ts'
 import type { QueueMeter } from '../../runtime/telling/meter.ts'
 import type { Runtime } from '../../runtime/worker.ts'
 import type { FiguresPage, MinuteFigures, Store } from '../../store/contract/store.ts'
+import type { Settings } from '../settings.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import { OVERDUE_AFTER_MS } from './overdue.ts'
 import { readStats, type Stats } from './stats.ts'
@@ -29,13 +30,10 @@ export type Metrics = {
 
 /** What is told about one queue and this process. */
 export type MetricsParts = {
-  readonly queue: string
-  readonly clock: Clock
+  readonly settings: Pick<Settings, 'queue' | 'clock' | 'concurrency'>
   readonly meter: QueueMeter
   /** Epoch milliseconds. */
   readonly madeAt: number
-  /** How many handlers may run at once. */
-  readonly slots: number
   /** Undefined before the start. */
   readonly load: () => Runtime['load'] | undefined
   readonly open: () => Promise<Store>
@@ -62,12 +60,14 @@ export async function readMetrics(
   addMore?: (families: MetricFamilies) => void,
 ): Promise<Metrics> {
   const found = await Promise.all(
-    queues.map(({ clock, open }) => askStore(clock, async () => look(await open(), clock.now()))),
+    queues.map(({ settings: { clock }, open }) =>
+      askStore(clock, async () => look(await open(), clock.now())),
+    ),
   )
   const families = new MetricFamilies()
   families.add('punctual_build_info', { version: VERSION }, 1)
   for (const [i, parts] of queues.entries()) {
-    addQueue(families, parts.queue, found[i])
+    addQueue(families, parts.settings.queue, found[i])
     addProcess(families, parts)
   }
   addMore?.(families)
@@ -194,7 +194,8 @@ function addMinute(families: MetricFamilies, queue: string, rows: readonly Minut
     families.add('punctual_queue_minute_lateness_seconds', { queue, quantile }, lateness[field] / 1_000)
 }
 
-function addProcess(families: MetricFamilies, { queue, meter, madeAt, slots, load }: MetricsParts): void {
+function addProcess(families: MetricFamilies, { settings, meter, madeAt, load }: MetricsParts): void {
+  const { queue, concurrency } = settings
   families.add('punctual_process_start_time_seconds', { queue }, madeAt / 1_000)
   for (const [topic, { produced, ended, lateness, duration }] of meter.topics) {
     const about = { queue, topic }
@@ -208,7 +209,7 @@ function addProcess(families: MetricFamilies, { queue, meter, madeAt, slots, loa
     families.add('punctual_process_events_total', { queue, event }, count)
   const { running, leased } = load() ?? { running: 0, leased: 0 }
   families.add('punctual_process_running_handlers', { queue }, running)
-  families.add('punctual_process_handler_slots', { queue }, slots)
+  families.add('punctual_process_handler_slots', { queue }, concurrency)
   families.add('punctual_process_leased_messages', { queue }, leased)
   for (const [verb, calls] of meter.storeCalls)
     families.addHistogram('punctual_process_store_call_duration_seconds', { queue, verb }, calls)

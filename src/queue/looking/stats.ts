@@ -84,7 +84,7 @@ export async function readStats(store: Store, asked: StatsQuestion): Promise<Sta
     counts: states,
     topics: Object.fromEntries(counted.topics),
     moreTopics: counted.isMore,
-    overdue: await counted.overdue.sorted(() => readWorkers(store)),
+    overdue: await counted.overdue.sorted(() => readWorkers(store, controls)),
     controls: controls.all.filter(isAsked),
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
     recent: ended.recent,

@@ -27,9 +27,9 @@ const SILENT_AFTER_MS = 120_000
 /** The store forgets those that left after this time; those that fell silent it cannot tell from the living. */
 const SILENT_SHOWN_MS = 3_600_000
 
-/** Last seen first. */
-export async function readWorkers(store: Store): Promise<FoundWorker[]> {
-  const [{ now, workers }, controls] = await Promise.all([store.workers(), readControls(store)])
+/** Last seen first. `known`: the controls, where the caller has read them already. */
+export async function readWorkers(store: Store, known?: ControlsInForce): Promise<FoundWorker[]> {
+  const [{ now, workers }, controls] = await Promise.all([store.workers(), known ?? readControls(store)])
   // Where nothing is shared, workers live in this very process, and an idle one has no reason to ask.
   const silentAfterMs = store.capabilities.shared ? SILENT_AFTER_MS : Infinity
   return workers

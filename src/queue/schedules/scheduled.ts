@@ -19,7 +19,8 @@ export async function countScheduled(
   { edges, topic }: { readonly edges: readonly number[]; readonly topic?: string },
 ): Promise<Scheduled | undefined> {
   const { topics } = await store.countTopics({ topics: [SCHEDULES_TOPIC] })
-  if (topics[SCHEDULES_TOPIC] === undefined) return undefined
+  const { waiting = 0, running = 0 } = topics[SCHEDULES_TOPIC] ?? {}
+  if (waiting + running === 0) return undefined
   const counts = edges.slice(1).map(() => 0)
   const looks = { left: MOMENTS_MAX }
   let seen = 0

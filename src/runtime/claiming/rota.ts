@@ -119,7 +119,7 @@ export class Rota {
 
   /** Room came free: each looks, in turn. */
   offer(): void {
-    for (const member of this.#members) member.noteRoom()
+    this.#members.forEach((member) => member.noteRoom())
   }
 
   /** Somebody found everything promised to others: it is offered again, at the latest when they have had time enough. */

@@ -129,10 +129,10 @@ export class Settler {
     for (let failures = 0; left.length > 0;) {
       try {
         const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
-        for (const [i, entry] of left.entries()) {
+        left.forEach((entry, i) => {
           const asking = entry.answered(answerFor(entry, results[i] ?? 'lost'))
           if (asking !== undefined) this.#track(asking)
-        }
+        })
         left = []
       } catch (error) {
         failures += 1

@@ -6,6 +6,7 @@ import { DeadLetter, type Ending } from '../../core/machines/outcome.ts'
 import { validate } from '../../core/input/schema.ts'
 import type { AbortCause } from '../../core/machines/run.ts'
 import type { Message } from '../handler.ts'
+import type { Tracing } from '../telling/tracing.ts'
 import { attachFollowUp, type FollowUpParts } from './follow-ups.ts'
 import { completeIn, type JoiningParts } from './joining.ts'
 import type { Run } from './run.ts'
@@ -15,7 +16,7 @@ const RETURNED: Ending = { kind: 'returned' }
 const UNSTARTED: Ending = { kind: 'stopped' }
 
 /** What a handler's own words need. */
-export type HandlerParts = FollowUpParts & JoiningParts
+export type HandlerParts = FollowUpParts & JoiningParts & { readonly tracing: Tracing | undefined }
 
 export type AttemptParts = HandlerParts & {
   readonly extend: (run: Run, by: Duration | undefined) => Promise<boolean>
@@ -68,7 +69,12 @@ function callHandler(run: Run, payload: unknown, parts: AttemptParts): void {
   if (remote !== undefined) return remote.start(run, (ending) => parts.ended(run, ending))
   let result: unknown
   try {
-    result = run.lane.handler(new RunMessage(run, payload, parts))
+    const { handler } = run.lane
+    const message = new RunMessage(run, payload, parts)
+    result =
+      parts.tracing === undefined
+        ? handler(message)
+        : parts.tracing.handling(message, run.policy.trace, () => handler(message))
   } catch (error) {
     finish(run, { kind: 'threw', error }, parts)
     return

@@ -49,7 +49,7 @@ export class Settlements {
 
   /** `failure`: to be told only if the store says that the attempt has failed. */
   #send(run: Run, outcome: Outcome, failure: Ending | undefined): void {
-    run.source.settler.add(new RunSettlement({ run, outcome, failure }, this.#parts, this))
+    run.source.settler.add(new RunSettlement(run, outcome, failure, this.#parts, this))
   }
 
   /** The store has no room for what the run carries: nothing was stored, and the attempt has failed. */
@@ -83,30 +83,37 @@ export class Settlements {
   }
 }
 
-type EndedRun = { readonly run: Run; readonly outcome: Outcome; readonly failure: Ending | undefined }
-
 class RunSettlement implements SettleEntry {
   readonly settlement: Settlement
   tries = 0
-  readonly #ended: EndedRun
+  readonly #run: Run
+  readonly #outcome: Outcome
+  readonly #failure: Ending | undefined
   readonly #parts: SettlementsParts
   readonly #settlements: Settlements
 
-  constructor(ended: EndedRun, parts: SettlementsParts, settlements: Settlements) {
-    const { run, outcome } = ended
+  constructor(
+    run: Run,
+    outcome: Outcome,
+    failure: Ending | undefined,
+    parts: SettlementsParts,
+    settlements: Settlements,
+  ) {
     this.settlement = settlementFor(run.lease, outcome, carriedBy(run, outcome))
-    this.#ended = ended
+    this.#run = run
+    this.#outcome = outcome
+    this.#failure = failure
     this.#parts = parts
     this.#settlements = settlements
   }
 
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
   givesUpAt(): number {
-    return this.#ended.run.leaseEndsAt + this.#parts.leaseMs
+    return this.#run.leaseEndsAt + this.#parts.leaseMs
   }
 
   answered(answer: SettleAnswer): void | Promise<void> {
-    const { run } = this.#ended
+    const run = this.#run
     if (answer === 'refused' && 'followUps' in this.settlement) return this.#settlements.refuse(run)
     if (run.isJoined && (answer === 'lost' || answer === 'maybe')) return this.#learn(answer)
     this.#parts.onAnswered(run)
@@ -115,7 +122,7 @@ class RunSettlement implements SettleEntry {
 
   /** Completed by the handler's own transaction, or another worker has it. */
   async #learn(answer: 'lost' | 'maybe'): Promise<void> {
-    const { run, failure } = this.#ended
+    const [run, failure] = [this.#run, this.#failure]
     const { events, onAnswered, reports } = this.#parts
     const isCommitted = await wasCommitted(run, this.#parts).catch(() => undefined)
     onAnswered(run)
@@ -127,13 +134,13 @@ class RunSettlement implements SettleEntry {
 
   #report(answer: SettleAnswer): void {
     const { events, reports } = this.#parts
-    const { run, outcome, failure } = this.#ended
+    const run = this.#run
     run.onAnswered?.(answer)
     switch (answer) {
       case 'settled':
-        if (failure !== undefined) this.#settlements.reportFailed(run, failure)
+        if (this.#failure !== undefined) this.#settlements.reportFailed(run, this.#failure)
         if (this.settlement.kind === 'release') run.source.returned(run.lane)
-        return reports.settled(outcome, run.lease, run)
+        return reports.settled(this.#outcome, run.lease, run)
       case 'succeeded':
         return reports.succeeded(this.settlement, run.lease, run.isStarted ? run : undefined)
       case 'cancelled':

@@ -66,6 +66,11 @@ export class Events {
     return this.#listeners.has(name)
   }
 
+  /** It happened, is counted, and nobody listens. */
+  unheard(name: EventName): void {
+    this.#meter.happened(name)
+  }
+
   emit<K extends EventName>(name: K, event: QueueEvents[K]): void {
     if (isOurs(event)) return
     this.#meter.happened(name)

@@ -29,6 +29,13 @@ export class Reports {
     this.#parts = parts
   }
 
+  /** It starts late. In a backlog every message does: the event is made only if somebody hears it. */
+  late({ id, topic, attempt }: SettledMessage, latenessMs: number): void {
+    const { events } = this.#parts
+    if (events.hears('late')) events.emit('late', { id, topic, attempt, latenessMs })
+    else if (!isControl(topic)) events.unheard('late')
+  }
+
   /** It was to be cancelled, and is gone. */
   cancelled({ id, topic, attempt }: SettledMessage): void {
     this.#parts.events.emit('cancelled', { id, topic, attempt })

@@ -1,7 +1,7 @@
 /** What SQLite and the file system throw, as an error that says what to do. */
 import { statfsSync } from 'node:fs'
 import { SQLITE, sqliteCode } from './database/driver.ts'
-import { InvariantError, PunctualError, UnavailableError } from '../../core/errors.ts'
+import { InvariantError, PunctualError, UnavailableError, errorCode, errorText } from '../../core/errors.ts'
 
 /** Our statements are fixed, so one that SQLite does not understand met tables that are not as we made them. */
 const DAMAGE: ReadonlySet<unknown> = new Set([
@@ -17,7 +17,7 @@ const FULL_BYTES = 1024 * 1024
 
 export function explainFailure(error: unknown, directory: string): PunctualError {
   if (error instanceof PunctualError) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = errorText(error)
   const code = codeOf(error)
   if (DAMAGE.has(code) || error instanceof SyntaxError) {
     return corrupt(`${directory} cannot be read (${message})`, error)
@@ -62,5 +62,5 @@ export function freeBytes(directory: string): number {
 
 /** A number of SQLite's, or a word of Node's. */
 function codeOf(error: unknown): unknown {
-  return sqliteCode(error) ?? (error instanceof Error && 'code' in error ? error.code : undefined)
+  return sqliteCode(error) ?? errorCode(error)
 }

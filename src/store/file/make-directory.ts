@@ -6,7 +6,7 @@
  */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { UsageError, describe, type PunctualError } from '../../core/errors.ts'
+import { UsageError, describe, errorCode, type PunctualError } from '../../core/errors.ts'
 import { explainFailure } from './failure.ts'
 
 /** Codes that no waiting mends, and what they mean. */
@@ -38,7 +38,7 @@ async function makeWithParents(directory: string): Promise<void> {
     await mkdir(directory)
   } catch (error) {
     // Another process may have been quicker.
-    if (codeOf(error) !== 'EEXIST' || !(await isDirectory(directory))) throw error
+    if (errorCode(error) !== 'EEXIST' || !(await isDirectory(directory))) throw error
   }
 }
 
@@ -46,13 +46,13 @@ async function isDirectory(name: string): Promise<boolean> {
   try {
     return (await stat(name)).isDirectory()
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
+    if (errorCode(error) === 'ENOENT') return false
     throw error
   }
 }
 
 function explain(error: unknown, directory: string): PunctualError {
-  const code = codeOf(error)
+  const code = errorCode(error)
   const why = IN_THE_WAY[code]
   if (why !== undefined) {
     return new UsageError(
@@ -64,13 +64,9 @@ function explain(error: unknown, directory: string): PunctualError {
   if (NOT_ALLOWED.has(code)) {
     return new UsageError(
       'STORE_REFUSED',
-      `${describe(directory)} cannot be made (${code}): this user may not write there. Name another path, or mend the rights.`,
+      `${describe(directory)} cannot be made (${code}): this user may not write there. Name another path, or fix the rights.`,
       { value: directory, cause: error },
     )
   }
   return explainFailure(error, directory)
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

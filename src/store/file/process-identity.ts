@@ -8,6 +8,7 @@
  * disk), and the lease has to end by itself. Where there is no /proc (macOS, Windows) nobody is ever proven dead.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
+import { errorCode } from '../../core/errors.ts'
 
 const SEPARATOR = ' '
 const START_FIELD = 22
@@ -27,7 +28,7 @@ export function isProvenDead(identity: string): boolean {
     const { state, startedAt } = statOf(pid)
     return startedAt !== start || state === 'Z' || state === 'X'
   } catch (error) {
-    return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')
+    return ['ENOENT', 'ESRCH'].includes(errorCode(error))
   }
 }
 

@@ -5,11 +5,12 @@
  */
 // oxlint-disable-next-line unicorn/prefer-node-protocol
 import { Worker } from 'worker_threads'
-import { UnavailableError, UsageError, type PunctualError } from '../../core/errors.ts'
+import { UnavailableError, UsageError, errorCode, type PunctualError } from '../../core/errors.ts'
 import type { ThreadData } from '../thread/protocol.ts'
 import type { FileEngineOptions } from './on-thread.ts'
 
 export function spawnFileThread(workerData: ThreadData<FileEngineOptions>): Worker {
+  assertIsModule(import.meta.url)
   return new Worker(new URL('./file-thread.js', import.meta.url), {
     workerData,
     name: 'punctual-file',
@@ -20,15 +21,24 @@ export function spawnFileThread(workerData: ThreadData<FileEngineOptions>): Work
 
 /** What ended the thread, in words that say what to do. */
 export function explainDeath(cause: Error): PunctualError {
-  const code = 'code' in cause ? cause.code : undefined
+  const code = errorCode(cause)
   if (code !== 'MODULE_NOT_FOUND' && code !== 'ERR_MODULE_NOT_FOUND') {
     return new UnavailableError('STORE_UNAVAILABLE', `the thread of the store ended: ${cause.message}`, {
       cause,
     })
   }
+  return bundledWithout(cause.message, cause)
+}
+
+/** Bundlers that write CommonJS leave it empty: then there is no place to look for a file beside this one. */
+function assertIsModule(url: string | undefined): void {
+  if (url === undefined || url === '') throw bundledWithout('a bundle in CommonJS')
+}
+
+function bundledWithout(what: string, cause?: Error): UsageError {
   return new UsageError(
     'STORE_CLIENT_MISSING',
-    `the program was bundled without the file of the store's thread (${cause.message}). Keep punctual out of the bundle, or put its file-thread.js beside it (docs/file.md).`,
+    `the program was bundled without the file of the store's thread (${what}). Keep punctual out of the bundle, or put its file-thread.js beside it (docs/file.md).`,
     { cause },
   )
 }

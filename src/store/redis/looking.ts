@@ -10,15 +10,7 @@ import { decodeRows, pageArgs, pageReply, tagArgs, tagReply, type ShownRows } fr
 import { rememberedArgs, rememberedReply } from './wire/restore.ts'
 import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
 
-/** How topics are found, one stage after the other, and where each begins: see `count_topics.lua`. */
-const TOPIC_STAGES = ['lines', 'running', 'died', 'succeeding'] as const
-type TopicStage = (typeof TOPIC_STAGES)[number]
-const FIRST_PLACES: Readonly<Record<TopicStage, string>> = {
-  lines: '',
-  running: '0',
-  died: '0',
-  succeeding: '0',
-}
+/** `topics`, the stage and the place in it where a look begins, see `count_topics.lua`, and the topic after which to go on. */
 const TOPICS_CURSOR = [/^topics$/, /^(?:lines|running|died|succeeding)$/, /^/, /^/]
 /** How many lines or counts one look at topics goes through. */
 const TOPICS_AT_ONCE = 250
@@ -56,25 +48,25 @@ export class Looking {
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
     if ('topics' in query) {
       admitEntries(query.topics.length, this.#batchMax)
-      const [, rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, ['named', ...query.topics])
+      const [, , rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, ['named', ...query.topics])
       return { topics: Object.fromEntries(topicRows(rows as unknown[])) }
     }
     admitEntries(query.limit, this.#batchMax)
-    const first = ['topics', 'lines', FIRST_PLACES.lines, '']
-    const from = query.cursor === undefined ? first : decodeCursor(query.cursor, TOPICS_CURSOR)
-    const [, name, place = '', after = ''] = from
-    const stage = TOPIC_STAGES.find((one) => one === name) ?? 'lines'
-    const args = [stage, place, String(Math.min(query.limit, TOPICS_AT_ONCE))]
-    const [next, rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, args)
+    const from =
+      query.cursor === undefined ? ['topics', 'lines', '', ''] : decodeCursor(query.cursor, TOPICS_CURSOR)
+    const [, stage = '', place = '', after = ''] = from
+    const size = String(Math.min(query.limit, TOPICS_AT_ONCE))
+    const [nextStage, next, rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, [stage, place, size])
     const found = topicRows(rows as unknown[])
       .filter(([topic]) => topic > after)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
     const page = found.slice(0, query.limit)
-    const end =
-      found.length > page.length ? [stage, place, page.at(-1)?.[0] ?? ''] : lookAfter(stage, String(next))
     // fromEntries, because a topic may be called "__proto__".
     const topics = Object.fromEntries(page)
-    return end === undefined ? { topics } : { topics, cursor: encodeCursor(['topics', ...end]) }
+    if (found.length > page.length)
+      return { topics, cursor: encodeCursor(['topics', stage, place, page.at(-1)?.[0] ?? '']) }
+    if (nextStage === '') return { topics }
+    return { topics, cursor: encodeCursor(['topics', String(nextStage), String(next), '']) }
   }
 
   async forecast({ edges, topic = '' }: contract.ForecastQuery): Promise<contract.Forecast> {
@@ -108,11 +100,4 @@ export class Looking {
     invariant(Array.isArray(reply), 'a script answers with a list')
     return reply as readonly unknown[]
   }
-}
-
-/** Where the look after this one begins; undefined after the last. */
-function lookAfter(stage: TopicStage, next: string): readonly string[] | undefined {
-  if (next !== '' && next !== '0') return [stage, next, '']
-  const following = TOPIC_STAGES[TOPIC_STAGES.indexOf(stage) + 1]
-  return following === undefined ? undefined : [following, FIRST_PLACES[following], '']
 }

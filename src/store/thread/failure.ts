@@ -5,6 +5,7 @@ import {
   UnavailableError,
   UsageError,
   assertNever,
+  errorText,
   type ErrorCode,
   type ErrorDetails,
 } from '../../core/errors.ts'
@@ -22,7 +23,7 @@ export function takeApart(error: unknown): ErrorParts {
     code,
     message,
     ...(typeof value === 'string' || typeof value === 'number' ? { value } : {}),
-    ...(cause instanceof Error ? { cause: cause.message } : {}),
+    ...(cause === undefined ? {} : { cause: errorText(cause) }),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Bars of a calendar, in a zone, over the days on which the clocks are changed. */
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   edgesBetween,
   startOf,
@@ -9,8 +9,8 @@ import {
   type BarStep,
 } from '../../../src/doors/http/dashboard/time/calendar.ts'
 import { fromField, toField } from '../../../src/doors/http/dashboard/time/typed.ts'
-import { barName, distance, isoMoment, span } from '../../../src/doors/http/dashboard/time/words.ts'
-import { momentOf, wallOf } from '../../../src/doors/http/dashboard/time/zone.ts'
+import { barName, count, distance, isoMoment, span } from '../../../src/doors/http/dashboard/time/words.ts'
+import { LOCAL_ZONE, momentOf, wallOf, zoneName } from '../../../src/doors/http/dashboard/time/zone.ts'
 
 const BERLIN = 'Europe/Berlin'
 const HOUR = 3_600_000
@@ -49,6 +49,20 @@ describe('wall clocks', () => {
         expect(back).toBeLessThanOrEqual(moment)
       }),
     )
+  })
+
+  it('the zone of the browser is read without its name, and shows the same', () => {
+    const before = process.env.TZ
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.TZ
+      else process.env.TZ = before
+    })
+    for (const zone of ZONES) {
+      process.env.TZ = zone
+      fc.assert(fc.property(moments, (moment) => wallOf(moment, LOCAL_ZONE) === wallOf(moment, zone)))
+    }
+    process.env.TZ = BERLIN
+    expect(zoneName(LOCAL_ZONE)).toBe(BERLIN)
   })
 
   it('a field of a form holds the clock of the zone', () => {
@@ -161,4 +175,15 @@ describe('words', () => {
     expect(distance(now - 5_000, now)).toBe('5 s ago')
     expect(distance(now + 400, now)).toBe('now')
   })
+})
+
+it('counts are grouped by thousands', () => {
+  expect([0, 999, 1_000, 40_112, 1_234_567, 12_345.5].map(count)).toEqual([
+    '0',
+    '999',
+    '1,000',
+    '40,112',
+    '1,234,567',
+    '12,345.5',
+  ])
 })

@@ -115,7 +115,7 @@ describe('PUT', () => {
 describe('batch', () => {
   const BATCH = `${QUEUE}/messages:batch`
 
-  it('takes an array or lines, and answers each', async () => {
+  it('takes an array, and answers each', async () => {
     const { call } = await makeStand()
     const entries = [
       { topic: 't', id: 'a', delay: '1h' },
@@ -127,15 +127,6 @@ describe('batch', () => {
       { id: 'a', outcome: 'stored' },
       { outcome: 'stored' },
       { code: 'ID_EXISTS', status: 409 },
-    ])
-    const raw = '{"topic":"t","id":"b","delay":"1h"}\n\n{"topic":"t","id":"c","delay":"1h"}\n'
-    const lines = await call('POST', BATCH, undefined, {
-      raw,
-      headers: { 'content-type': 'application/x-ndjson' },
-    })
-    expect(lines.json.results).toEqual([
-      { id: 'b', outcome: 'stored' },
-      { id: 'c', outcome: 'stored' },
     ])
   })
 

@@ -1,8 +1,11 @@
 /** Opens and ends connections to the broker: the only file that loads the client library. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { ChannelModel } from 'amqplib'
 import type * as ClientLibrary from 'amqplib'
 import { sleep, type Clock } from '../../../clock.ts'
-import { UsageError } from '../../../core/errors.ts'
+import { UsageError, errorText } from '../../../core/errors.ts'
 
 export type DialOptions = {
   readonly url: string
@@ -76,12 +79,38 @@ export function brokerVersion(connection: ChannelModel): string {
 
 async function importClient(): Promise<typeof ClientLibrary> {
   try {
-    return await import('amqplib')
+    const client = await import('amqplib')
+    refuseOld(installedVersion())
+    return client
   } catch (error) {
+    if (error instanceof UsageError) throw error
     throw new UsageError(
       'BROKER_CLIENT_MISSING',
-      'the bridge needs the package "amqplib", which could not be loaded: npm install amqplib',
+      `the bridge needs the package "amqplib", version 2 or newer, which could not be loaded (${errorText(error).split('\n')[0]}): npm install amqplib`,
       { cause: error },
     )
+  }
+}
+
+/** Versions before 2 round whole numbers of 64 bits in headers, which the bridge promises to pass on as they are. */
+function refuseOld(version: string | undefined): void {
+  if (version === undefined || Number.parseInt(version, 10) >= 2) return
+  throw new UsageError(
+    'BROKER_CLIENT_TOO_OLD',
+    `the package "amqplib" is of version ${version}; the bridge needs 2 or newer: npm install amqplib@2`,
+    { value: version },
+  )
+}
+
+/** Undefined in a bundle, where there is no package to ask. */
+function installedVersion(): string | undefined {
+  try {
+    const entry = createRequire(import.meta.url).resolve('amqplib')
+    const { version } = JSON.parse(readFileSync(join(dirname(entry), 'package.json'), 'utf8')) as {
+      version: string
+    }
+    return version
+  } catch {
+    return undefined
   }
 }

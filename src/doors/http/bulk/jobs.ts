@@ -142,7 +142,7 @@ export class BulkJobs {
       result: working.job.state,
       count: working.job.done,
     })
-    this.#served.live.note('bulk', working.job)
+    this.#served.note('bulk', working.job)
   }
 
   async #change(server: ServerParts, working: WorkingJob, cap: number): Promise<BulkCounts> {
@@ -226,7 +226,7 @@ export class BulkJobs {
     const now = clock.monotonic()
     if (now - working.toldAt < TELL_MS) return
     working.toldAt = now
-    this.#served.live.note('bulk', working.job)
+    this.#served.note('bulk', working.job)
   }
 }
 

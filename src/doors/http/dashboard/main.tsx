@@ -1,6 +1,7 @@
 /** The dashboard: which page the address names, inside the frame. */
 import { render, type JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { startAskingAhead } from './pages/ahead.ts'
 import { DeadPage } from './pages/dead.tsx'
 import { DoctorPage } from './pages/doctor.tsx'
 import { LoginPage, QueuesPage, UnreachablePage } from './pages/entry.tsx'
@@ -16,7 +17,7 @@ import { Empty } from './parts/notice.tsx'
 import { Shell } from './parts/shell.tsx'
 import { linkTo, place, startRouting, type PageName } from './state/address.ts'
 import { startClock } from './state/clock.ts'
-import { listenTo, startBeating } from './state/live.ts'
+import { startListening, watchVisibility } from './state/live.ts'
 import { startTheme } from './state/preferences.ts'
 import { openSession, session } from './state/session.ts'
 
@@ -38,7 +39,6 @@ function App(): JSX.Element | null {
       .filter((part) => part !== undefined && part !== '')
       .join(' · ')
   }, [queue, page, about])
-  useEffect(() => listenTo(state.kind === 'in' ? queue : undefined), [state.kind, queue])
   if (state.kind === 'asking') return null
   if (state.kind === 'out') return <LoginPage trouble={state.trouble} />
   if (state.kind === 'unreachable') return <UnreachablePage trouble={state.trouble} />
@@ -71,7 +71,9 @@ startTheme()
 startClock()
 startRouting()
 startKeys()
-startBeating()
+startAskingAhead()
+startListening()
+watchVisibility()
 void openSession()
 const root = document.getElementById('app')
 if (root !== null) render(<App />, root)

@@ -2,28 +2,35 @@
  * What changes on one queue, told to whoever listens. The store is read once a second while at least one listens, and not
  * at all while none does, whatever their number: a listener is told what the one reading found.
  *
- *   reading ──changed?──► one text ──► every listener
+ *   second   0      1      2      3      4      5
+ *   reading  full   count  count  count  count  full …     each ──changed?──► one text ──► every listener
+ *            └─ beat                            └─ beat
+ *
+ * A count is one call of the store: how many are in which state, and what is due next. A full reading is about four:
+ * topics, what ended lately, pauses and limits. It is also made in the second after an action. The beat says that whatever
+ * else a page shows is worth asking for again: because all pages ask in the same moment, `answers` asks the store once.
  *
  * Events that happen once (an action of an operator, the progress of a bulk job) have ids, and the last hundred are kept:
  * a listener that comes back says which it had, and hears the rest.
  */
 import { sleep, type Clock } from '../../../clock.ts'
-import type { Punctual, Stats } from '../../../index.ts'
+import type { Punctual, Stats, Store } from '../../../index.ts'
 import { problemOf } from '../wire/problem.ts'
 
 const READ_MS = 1_000
-/** Counts by topic are a walk over all topics: less often. */
-const TOPICS_EVERY = 5
-const REPEAT_EVERY = 5
+const FULL_EVERY = 5
 const KEPT = 100
 
 export type LiveListener = (text: string) => void
+/** What happens once. */
+export type LiveNote = 'bulk' | 'audit'
 
 type KeptEvent = { readonly number: number; readonly text: string }
 
 export class Live {
   readonly #clock: Clock
   readonly #queue: Punctual
+  readonly #open: () => Promise<Store>
   readonly #listeners = new Set<LiveListener>()
   /** By event: what was told last. */
   readonly #newest = new Map<string, string>()
@@ -32,15 +39,15 @@ export class Live {
   #count = 0
   #reading: AbortController | undefined
   #awaySince: number | undefined
-  /** Of the last reading with all topics: those that are held back, and what ended of each. */
-  #held: readonly string[] = []
-  #ended: Stats['recent']['topics'] = {}
-  /** An operator did something: the next reading is one with all topics. */
+  /** What the last full reading found, with the newest count. */
+  #known: Stats | undefined
+  /** An operator did something: the next reading is a full one. */
   #isChanged = false
 
-  constructor(clock: Clock, queue: Punctual) {
+  constructor(clock: Clock, queue: Punctual, open: () => Promise<Store>) {
     this.#clock = clock
     this.#queue = queue
+    this.#open = open
     this.#boot = Math.floor(clock.now()).toString(36)
   }
 
@@ -57,7 +64,7 @@ export class Live {
   }
 
   /** Something happened once. */
-  note(event: 'bulk' | 'audit', data: unknown): void {
+  note(event: LiveNote, data: unknown): void {
     this.#count += 1
     this.#isChanged = true
     const text = formatEvent(event, data, `${this.#boot}-${this.#count}`)
@@ -91,16 +98,18 @@ export class Live {
     this.#reading?.abort()
     this.#reading = undefined
     this.#newest.clear() // Nobody keeps it fresh any longer.
+    this.#known = undefined
   }
 
   async #read(signal: AbortSignal): Promise<void> {
     for (let round = 0; !signal.aborted; round += 1) {
+      const isBeat = round % FULL_EVERY === 0
       try {
-        const withTopics = this.#isChanged || round % TOPICS_EVERY === 0
+        const known = isBeat || this.#isChanged ? undefined : this.#known
         this.#isChanged = false
-        const stats = await this.#queue.stats(withTopics ? undefined : { topics: [...this.#held] })
+        const stats = known === undefined ? await this.#queue.stats() : await this.#recount(known)
         if (signal.aborted) return
-        this.#tell(stats, { withTopics, isRepeated: round % REPEAT_EVERY === 0 })
+        this.#tell(stats, { isFull: known === undefined, isBeat })
       } catch (error) {
         if (!signal.aborted) this.#tellAway(error)
       }
@@ -108,17 +117,26 @@ export class Live {
     }
   }
 
-  #tell(stats: Stats, { withTopics, isRepeated }: { withTopics: boolean; isRepeated: boolean }): void {
-    const { topics, moreTopics, overdue, recent, ...totals } = stats
-    if (withTopics) {
-      this.#held = totals.controls.flatMap(({ topic }) => topic ?? [])
-      this.#ended = recent.topics
+  async #recount({ nextDueAt: _due, missing: _gap, ...known }: Stats): Promise<Stats> {
+    const { states: counts, nextDueAt, missing } = await (await this.#open()).count()
+    return {
+      ...known,
+      counts,
+      ...(nextDueAt === undefined ? {} : { nextDueAt }),
+      ...(missing === undefined ? {} : { missing }),
     }
+  }
+
+  #tell(stats: Stats, { isFull, isBeat }: { isFull: boolean; isBeat: boolean }): void {
+    const isFirst = this.#known === undefined // Whoever began to listen asks just now.
+    this.#known = stats
+    const { topics, moreTopics, overdue, ...totals } = stats
     const now = Math.floor(this.#clock.now())
     if (this.#awaySince !== undefined) this.#send(formatEvent('back', { now }))
     this.#awaySince = undefined
-    this.#tellState('stats', { now, ...totals, recent: { ...recent, topics: this.#ended } }, isRepeated)
-    if (withTopics) this.#tellState('topics', { now, topics, moreTopics, overdue }, false)
+    this.#tellState('stats', { now, ...totals }, isBeat)
+    if (isFull) this.#tellState('topics', { now, topics, moreTopics, overdue }, false)
+    if (isBeat && !isFirst) this.#send(formatEvent('beat', { now }))
   }
 
   /** Unless all but the time is as it was. */

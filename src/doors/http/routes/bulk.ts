@@ -1,5 +1,6 @@
 /** Many at once: first a dry run that says how many and which, then the confirmed job. */
 import { MINUTE_MS } from '../../../core/metrics/figures.ts'
+import { PAGES_KEPT_MS, shareAnswer } from '../answers.ts'
 import { BULK, BULK_ACTIONS, BULK_FILTER, checkBulk, fingerprintOf, type AskedBulk } from '../bulk/asked.ts'
 import { readDeadGroups } from '../bulk/dead-groups.ts'
 import { countMatches, sampleMatches, type MatchCount } from '../bulk/preview.ts'
@@ -117,11 +118,15 @@ export const BULK_ROUTES = [
         isComplete: flag(),
         cursor: optional(text()),
       }),
+      304: 'nothing',
     },
     topics: 'checked',
-    handle: async ({ query, served, server, who }) => {
+    handle: (call) => {
+      const { query, served, server, who } = call
       checkTopics(who, [query.topic])
-      return json(200, await readDeadGroups(await served.open(), { ...query, now: server.clock.now() }))
+      return shareAnswer(call, PAGES_KEPT_MS, async () =>
+        readDeadGroups(await served.open(), { ...query, now: server.clock.now() }),
+      )
     },
   }),
 ]

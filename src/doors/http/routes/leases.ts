@@ -57,6 +57,8 @@ const LEASE_SHOWN = named(
     attempt: whole({ min: 1 }),
     latenessMs: number(),
     leaseEndsInMs: number(),
+    traceparent: optional(text({ about: 'where it was produced: link to it, do not continue it' })),
+    tracestate: optional(text()),
     payload: optional(anything()),
   }),
 )
@@ -205,6 +207,7 @@ function leaseReply(call: HttpCall, tasks: readonly RemoteTask[], leaseMs: numbe
 function leaseText({ server, served }: HttpCall, task: RemoteTask, leaseMs: number): string {
   const { lease: held, latenessMs } = task
   const { id, topic, dueAt, attempt, body } = held
+  const { trace } = task.run.policy
   const about = {
     lease: makeHandle(server.signer, served.name, held),
     id,
@@ -213,6 +216,8 @@ function leaseText({ server, served }: HttpCall, task: RemoteTask, leaseMs: numb
     attempt,
     latenessMs: Math.round(latenessMs * 1_000) / 1_000,
     leaseEndsInMs: leaseMs,
+    ...(trace === undefined ? {} : { traceparent: trace.parent }),
+    ...(trace?.state === undefined ? {} : { tracestate: trace.state }),
   }
   return body === '' ? JSON.stringify(about) : `${JSON.stringify(about).slice(0, -1)},"payload":${body}}`
 }

@@ -1,10 +1,11 @@
-/** The queue in numbers: now, ahead, and lately. Each question is put to the store at most once a second. */
+/** The queue in numbers: now, ahead, and lately. Each question is put to the store once in its time, whoever asks. */
 import { FIGURES_KEPT_MS, MINUTE_MS } from '../../../core/metrics/figures.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import type { ForecastOptions } from '../../../index.ts'
 import { CallError } from '../../shared/failure.ts'
+import { PAGES_KEPT_MS, shareAnswer } from '../answers.ts'
 import { LATENESS_EDGES_MS, readFigures } from '../figures.ts'
-import { defineRoute, type HttpCall, type HttpReply } from '../table/route.ts'
+import { defineRoute, type HttpCall } from '../table/route.ts'
 import {
   ahead,
   duration,
@@ -19,12 +20,15 @@ import {
   whole,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
-import { tagged } from '../wire/tagged.ts'
 import { checkTopics } from '../access/topics.ts'
 import { CONTROL, ENDED_TOTALS, LATENESS, OVERDUE, STATS, WORKER } from './shapes.ts'
 
 const KEPT_MS = 1_000
-const DOCTOR_KEPT_MS = 5_000
+/** The last step of the past grows, the others stay as they are: the wider it is, the less a second changes it. */
+const STEP_SHARE = 240
+const FIGURES_KEPT_MAX_MS = 15_000
+/** It looks at a lot, and what it finds stays for long. */
+const DOCTOR_KEPT_MS = 30_000
 const FIGURES_SPAN_MS = 24 * 60 * MINUTE_MS
 
 export const LOOKING_ROUTES = [
@@ -37,7 +41,7 @@ export const LOOKING_ROUTES = [
     answers: { 200: STATS, 304: 'nothing' },
     handle: (call) => {
       const { topics } = call.query
-      return kept(call, KEPT_MS, async () => ({
+      return shareAnswer(call, KEPT_MS, async () => ({
         now: nowOf(call),
         ...(await call.served.queue.stats(topics === undefined ? undefined : { topics })),
       }))
@@ -65,7 +69,7 @@ export const LOOKING_ROUTES = [
     handle: (call) => {
       const { topic = '' } = call.params
       checkTopics(call.who, [topic])
-      return kept(call, KEPT_MS, async () => {
+      return shareAnswer(call, KEPT_MS, async () => {
         const stats = await call.served.queue.stats({ topics: [topic] })
         const control = stats.controls.find((one) => one.topic === topic)
         const recent = stats.recent.topics[topic]
@@ -116,7 +120,7 @@ export const LOOKING_ROUTES = [
         ...(edges === undefined ? { until: until ?? '24h' } : { edges: parseEdges(edges) }),
         ...(edges !== undefined && until !== undefined ? { until } : {}),
       } as ForecastOptions
-      return kept(call, KEPT_MS, async () => ({
+      return shareAnswer(call, PAGES_KEPT_MS, async () => ({
         now: nowOf(call),
         ...(await call.served.queue.forecast(options)),
       }))
@@ -165,7 +169,8 @@ export const LOOKING_ROUTES = [
       const stepMs = parseDuration(query.step ?? '1h', 'step', { min: MINUTE_MS, max: FIGURES_KEPT_MS })
       if (stepMs % MINUTE_MS !== 0) throw new CallError('step is no number of whole minutes.')
       const topic = query.topic === undefined ? {} : { topic: query.topic }
-      return kept(call, KEPT_MS, async () => ({
+      const keptMs = Math.max(KEPT_MS, Math.min(FIGURES_KEPT_MAX_MS, stepMs / STEP_SHARE))
+      return shareAnswer(call, keptMs, async () => ({
         from,
         until,
         stepMs,
@@ -180,7 +185,8 @@ export const LOOKING_ROUTES = [
     scope: 'read',
     summary: 'who works on this queue',
     answers: { 200: object({ workers: list(WORKER) }), 304: 'nothing' },
-    handle: (call) => kept(call, KEPT_MS, async () => ({ workers: await call.served.queue.workers() })),
+    handle: (call) =>
+      shareAnswer(call, KEPT_MS, async () => ({ workers: await call.served.queue.workers() })),
   }),
   defineRoute({
     method: 'GET',
@@ -200,7 +206,7 @@ export const LOOKING_ROUTES = [
       304: 'nothing',
     },
     handle: (call) =>
-      kept(call, DOCTOR_KEPT_MS, async () => ({ findings: await call.served.queue.doctor() })),
+      shareAnswer(call, DOCTOR_KEPT_MS, async () => ({ findings: await call.served.queue.doctor() })),
   }),
 ]
 
@@ -210,12 +216,4 @@ function nowOf({ server }: HttpCall): number {
 
 function parseEdges(edges: string): readonly number[] {
   return edges.split(',').map(Number)
-}
-
-/** The same question within this time gets the same answer. */
-async function kept(call: HttpCall, keptMs: number, ask: () => Promise<unknown>): Promise<HttpReply> {
-  const { request, served } = call
-  const question = `${request.path}?${request.search}`
-  const answer = await served.answers.get(question, keptMs, async () => JSON.stringify(await ask()))
-  return tagged(request, answer)
 }

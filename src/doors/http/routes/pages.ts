@@ -74,7 +74,10 @@ const pages = new Map<string, PageFile>()
 function pageBelow(basePath: string, template: PageFile): PageFile {
   let page = pages.get(basePath)
   if (page === undefined) {
-    const text = new TextDecoder().decode(template.plain).replaceAll('{{ui}}', `${basePath}/ui`)
+    const text = new TextDecoder()
+      .decode(template.plain)
+      .replaceAll('{{ui}}', `${basePath}/ui`)
+      .replaceAll('{{base}}', basePath)
     page = fileOf(template.type, new TextEncoder().encode(text))
     pages.set(basePath, page)
   }

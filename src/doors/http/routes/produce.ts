@@ -5,15 +5,15 @@
  * The id makes a call safe to repeat. PUT has it in the path, and `Idempotency-Key` becomes it; both keep it taken for a day
  * after the message is done, so that a repeated call does not run it again.
  */
-import { UsageError } from '../../../core/errors.ts'
+import { parseTrace, type TraceOrigin } from '../../../core/encoding/trace.ts'
 import { checkId } from '../../../core/message.ts'
 import { PunctualError } from '../../../index.ts'
-import { checkSchema, makeDraft } from '../../../queue/draft.ts'
+import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
 import { CallError } from '../../shared/failure.ts'
-import { parseJson } from '../wire/request.ts'
-import { HttpRefusal, PROBLEM, problemOf } from '../wire/problem.ts'
+import { isJsonType, parseJson } from '../wire/request.ts'
+import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
-import { checkQuery, either, list, object, type Checked } from '../schema/schema.ts'
+import { checkQuery, type Checked } from '../schema/schema.ts'
 import { checkTopicOf, checkTopics } from '../access/topics.ts'
 import { MESSAGE_FIELDS, PRODUCE, PRODUCED } from './shapes.ts'
 
@@ -66,17 +66,6 @@ export const PRODUCE_ROUTES = [
       return produce(call, asked, { id, isRemembered: true, isNew })
     },
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/v1/queues/{queue}/messages:batch',
-    scope: 'produce',
-    summary: 'many messages at once, as an array or as JSON lines; all are checked before any is stored',
-    body: list(PRODUCE, { max: 1_000 }),
-    bodyKind: 'raw',
-    answers: { 200: object({ results: list(either(PRODUCED, PROBLEM)) }) },
-    topics: 'checked',
-    handle: produceBatch,
-  }),
 ]
 
 type IdRules = { readonly id?: string; readonly isRemembered?: boolean; readonly isNew?: boolean }
@@ -87,12 +76,13 @@ async function produce(call: HttpCall, { body, text }: AskedMessage, rules: IdRu
   checkTopics(who, [topic])
   const { id, isRemembered, isNew } = rules
   if (id !== undefined && options.ifExists === 'replace') await checkTopicOf(call, checkId(id))
-  const draft = makeDraft(served.settings, topic, text === undefined ? payload : undefined, {
+  const made = makeDraft(served.settings, topic, text === undefined ? payload : undefined, {
     ...options,
     ...(id === undefined ? {} : { id }),
     ...(isRemembered === true && options.remember === undefined ? { remember: REMEMBER_DEFAULT } : {}),
     ...(isNew === true ? { ifExists: 'fail' } : {}),
   })
+  const draft = withOrigin(made, originOf(call))
   const whole = text === undefined ? draft : withText(draft, text)
   if (served.settings.schemas !== undefined) await checkSchema(served.settings, whole.message)
   const producer = await served.openProducer()
@@ -107,15 +97,17 @@ async function produce(call: HttpCall, { body, text }: AskedMessage, rules: IdRu
   }
 }
 
+/** The caller's trace, carried with the message: whoever works on it may link to it. */
+export function originOf({ request }: HttpCall): TraceOrigin | undefined {
+  return parseTrace(request.header('traceparent'), request.header('tracestate'))
+}
+
 function withText(draft: ProducedDraft, text: string): ProducedDraft {
   return { ...draft, message: { ...draft.message, body: text } }
 }
 
-const JSON_TYPE = /^application\/json\s*(?:;|$)/i
-const LINES_TYPE = /^application\/(?:x-)?(?:ndjson|jsonl)\s*(?:;|$)/i
-
 async function readAsked({ request, served, server }: HttpCall): Promise<AskedMessage> {
-  if (!JSON_TYPE.test(request.header('content-type') ?? ''))
+  if (!isJsonType(request.header('content-type')))
     throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
   const topic = request.header('punctual-topic')
   if (topic === undefined) {
@@ -145,56 +137,5 @@ function decodeHeader(value: string): string {
     return decodeURIComponent(value)
   } catch {
     return value
-  }
-}
-
-async function produceBatch(call: HttpCall): Promise<HttpReply> {
-  const { served, server, who } = call
-  const entries = await readBatch(call)
-  if (entries.length > server.limits.batchEntries)
-    throw new HttpRefusal(
-      'BODY_TOO_LARGE',
-      `${entries.length} messages in one call; allowed: ${server.limits.batchEntries}.`,
-    )
-  const bodies = entries.map((entry, i) => PRODUCE.check(entry, `message ${i}`))
-  checkTopics(who, [...bodies.map(({ topic }) => topic), ...(bodies.length === 0 ? [undefined] : [])])
-  if (who.topicPrefix !== undefined)
-    for (const { id, ifExists } of bodies)
-      if (id !== undefined && ifExists === 'replace') await checkTopicOf(call, id)
-  const drafts = bodies.map(({ topic, payload, ...options }, i) =>
-    inPlace(i, () => makeDraft(served.settings, topic, payload, options)),
-  )
-  if (served.settings.schemas !== undefined)
-    for (const { message } of drafts) await checkSchema(served.settings, message)
-  const results = await (await served.openProducer()).produceEach(drafts)
-  return json(200, {
-    results: results.map((result) => (result instanceof Error ? problemOf(result) : result)),
-  })
-}
-
-async function readBatch({ request, server }: HttpCall): Promise<readonly unknown[]> {
-  const type = request.header('content-type') ?? ''
-  const isLines = LINES_TYPE.test(type)
-  if (!isLines && !JSON_TYPE.test(type))
-    throw new HttpRefusal('MEDIA_TYPE', 'send application/json or application/x-ndjson.')
-  const text = await request.readBody(server.limits.batchBytes)
-  if (isLines)
-    return text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map(parseJson)
-  const entries = parseJson(text)
-  if (Array.isArray(entries)) return entries
-  throw new CallError('the body is no array of messages.')
-}
-
-/** Says which of many is wrong. */
-function inPlace<T>(i: number, make: () => T): T {
-  try {
-    return make()
-  } catch (error) {
-    if (error instanceof PunctualError)
-      throw new UsageError(error.code, `message ${i}: ${error.message}`, { cause: error })
-    throw error
   }
 }

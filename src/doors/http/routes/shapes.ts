@@ -64,10 +64,8 @@ export const PRODUCE = named(
   }),
 )
 
-export const PRODUCED = named(
-  'Produced',
-  object({ id: text(), outcome: oneOf('stored', 'kept', 'replaced') }),
-)
+export const PRODUCED_FIELDS = { id: text(), outcome: oneOf('stored', 'kept', 'replaced') }
+export const PRODUCED = named('Produced', object(PRODUCED_FIELDS))
 
 const SUCCESSOR = object({
   topic: text(),

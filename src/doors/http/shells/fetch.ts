@@ -24,6 +24,7 @@ function fromFetch(request: Request): HttpRequest {
     search: url.search.slice(1),
     header: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     readBody: (bytesMax) => readBody(request, bytesMax),
+    chunks: () => (request.body ?? new Blob([]).stream()) as AsyncIterable<Uint8Array>,
     gone: () => request.signal,
     original: request,
   }

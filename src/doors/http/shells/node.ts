@@ -55,6 +55,11 @@ class NodeRequest implements HttpRequest {
     return readStream(request, bytesMax)
   }
 
+  readonly chunks = (): AsyncIterable<Uint8Array> => {
+    const request = this.#request
+    return request.readableDidRead || request.readableEnded ? parsedChunks(request) : request
+  }
+
   readonly gone = (): AbortSignal => {
     const controller = new AbortController()
     const response = this.#response
@@ -98,6 +103,10 @@ function alreadyRead(request: IncomingMessage, bytesMax: number): string {
   const text = typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
   if (Buffer.byteLength(text) > bytesMax) throw tooLarge(bytesMax)
   return text
+}
+
+async function* parsedChunks(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(alreadyRead(request, Infinity))
 }
 
 function tooLarge(bytesMax: number): HttpRefusal {

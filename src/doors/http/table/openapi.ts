@@ -51,7 +51,14 @@ function operationOf(route: HttpRoute): JsonSchema {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
-      : { requestBody: { content: { 'application/json': { schema: body.json } } } }),
+      : {
+          requestBody: {
+            content: {
+              'application/json': { schema: body.json },
+              ...(route.lines === undefined ? {} : { [LINES_TYPE]: { schema: route.lines.asked.json } }),
+            },
+          },
+        }),
     responses: { ...answersOf(route), default: problemAnswer(route) },
   }
 }
@@ -74,14 +81,19 @@ function queryParameters({ query }: HttpRoute): readonly JsonSchema[] {
 
 const TYPES = { text: 'text/plain', events: 'text/event-stream', bytes: 'application/octet-stream' } as const
 
-function answersOf({ answers, summary }: HttpRoute): JsonSchema {
+const LINES_TYPE = 'application/x-ndjson'
+
+function answersOf({ answers, summary, lines }: HttpRoute): JsonSchema {
   return Object.fromEntries(
     Object.entries(answers).map(([status, shape]) => {
       if (shape === 'nothing') return [status, { description: status === '304' ? 'not changed' : 'done' }]
       const content =
         typeof shape === 'string'
           ? { [TYPES[shape]]: { schema: { type: 'string' } } }
-          : { 'application/json': { schema: shape.json } }
+          : {
+              'application/json': { schema: shape.json },
+              ...(lines === undefined ? {} : { [LINES_TYPE]: { schema: lines.answered.json } }),
+            }
       return [status, { description: summary, content }]
     }),
   )

@@ -61,6 +61,8 @@ export type RouteSpec<Q extends ShapeFields, B extends Shape> = {
   readonly body?: B
   readonly bodyKind?: BodyKind
   readonly answers: AnswerShapes
+  /** It also takes JSON lines, and answers with lines: what one of each looks like. */
+  readonly lines?: { readonly asked: Shape; readonly answered: Shape }
   /** Codes of its own, beside those that every route may answer. */
   readonly refusals?: readonly HttpCode[]
   /** Its query is for somebody else: any is taken, none is read. */

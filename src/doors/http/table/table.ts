@@ -2,6 +2,7 @@
 import { openApi } from './openapi.ts'
 import { defineRoute, type HttpRoute } from './route.ts'
 import { BASIC_ROUTES } from '../routes/basics.ts'
+import { BATCH_ROUTES } from '../routes/batch.ts'
 import { BULK_ROUTES } from '../routes/bulk.ts'
 import { CONTROL_ROUTES } from '../routes/controls.ts'
 import { LEASE_ROUTES } from '../routes/leases.ts'
@@ -24,6 +25,7 @@ const DOCUMENT_ROUTE = defineRoute({
 
 export const ROUTES: readonly HttpRoute[] = [
   ...PRODUCE_ROUTES,
+  ...BATCH_ROUTES,
   ...MESSAGE_ROUTES,
   ...BULK_ROUTES,
   ...LOOKING_ROUTES,

@@ -52,17 +52,15 @@ export class HttpRefusal extends Error {
   }
 }
 
-export const PROBLEM = named(
-  'Problem',
-  object({
-    type: text(),
-    title: text(),
-    status: whole({ min: 400, max: 599 }),
-    detail: text(),
-    code: text(),
-    effect: optional(oneOf('none', 'unknown')),
-  }),
-)
+export const PROBLEM_FIELDS = {
+  type: text(),
+  title: text(),
+  status: whole({ min: 400, max: 599 }),
+  detail: text(),
+  code: text(),
+  effect: optional(oneOf('none', 'unknown')),
+}
+export const PROBLEM = named('Problem', object(PROBLEM_FIELDS))
 export type Problem = Checked<typeof PROBLEM>
 
 const RETRY_AFTER_SECONDS = '1'

@@ -11,10 +11,18 @@ export type HttpRequest = {
   readonly header: (name: string) => string | undefined
   /** Rejects with BODY_TOO_LARGE; the rest is then not read. */
   readonly readBody: (bytesMax: number) => Promise<string>
+  /** The body piece by piece, instead of `readBody`; rejects when it ends half-way. */
+  readonly chunks: () => AsyncIterable<Uint8Array>
   /** Aborts when the client has gone before it was answered. Made when asked for. */
   readonly gone: () => AbortSignal
   /** What the host application knows of it, for `access`. */
   readonly original: unknown
+}
+
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i
+
+export function isJsonType(contentType: string | undefined): boolean {
+  return contentType !== undefined && JSON_TYPE.test(contentType)
 }
 
 /** Deeper than this, JSON is refused: what reads it later may not bear it. */

@@ -2,7 +2,7 @@
  * SQLite as Node has it: built in from 22.13, before that from a package with the same interface. Both are synchronous,
  * which is why they live on a thread.
  */
-import { UsageError } from '../../../core/errors.ts'
+import { UsageError, errorCode } from '../../../core/errors.ts'
 
 export type SqlValue = string | number | null | Uint8Array
 
@@ -53,7 +53,7 @@ const WORDS: Readonly<Record<string, number>> = {
 
 /** Undefined for an error that is not SQLite's. */
 export function sqliteCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined
+  if (!(error instanceof Error) || errorCode(error) !== 'ERR_SQLITE_ERROR') return undefined
   if ('errcode' in error && error.errcode !== undefined) return Number(error.errcode) & 0xff
   return WORDS[error.message] ?? SQLITE.error
 }

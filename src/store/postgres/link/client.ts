@@ -1,5 +1,6 @@
 /** The package `pg`, loaded when it is used: it is an optional peer. */
-import { UsageError } from '../../../core/errors.ts'
+import { createRequire } from 'node:module'
+import { UsageError, errorText } from '../../../core/errors.ts'
 
 /** What we use of it. */
 export interface PgClient {
@@ -35,13 +36,33 @@ const INT8 = 20
 const INT8_ARRAY = 1016
 
 export async function loadPg(): Promise<PgPackage> {
+  const pg = await importPg()
+  if ('pipeline' in new pg.Client({})) return pg
+  const version = installedVersion()
+  throw new UsageError(
+    'STORE_CLIENT_TOO_OLD',
+    `the package "pg" is of version ${version}, which cannot pipeline; a PostgreSQL store needs 8.23 or newer: npm install pg@8`,
+    { value: version },
+  )
+}
+
+function installedVersion(): string {
+  try {
+    const { version } = createRequire(import.meta.url)('pg/package.json') as { version: string }
+    return version
+  } catch {
+    return 'unknown' // In a bundle there is no package to ask.
+  }
+}
+
+async function importPg(): Promise<PgPackage> {
   try {
     const loaded = (await import('pg')) as unknown as { default?: PgPackage } & PgPackage
     return loaded.default ?? loaded
   } catch (cause) {
     throw new UsageError(
       'STORE_CLIENT_MISSING',
-      'a PostgreSQL store needs the package "pg", version 8.23 or newer: npm install pg',
+      `a PostgreSQL store needs the package "pg", version 8.23 or newer, which could not be loaded (${errorText(cause).split('\n')[0]}): npm install pg`,
       { value: 'pg', cause },
     )
   }

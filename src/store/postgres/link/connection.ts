@@ -66,9 +66,9 @@ export class PostgresConnection implements LinkConnection<PgQuery> {
     }
     // The last host's reason: of a single host the only one, of several the standby's or the one that is away.
     const last = failures.at(-1)
-    throw last instanceof Error
-      ? last
-      : new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
+    throw (
+      (last as Error | undefined) ?? new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
+    )
   }
 
   async send(query: PgQuery): Promise<readonly unknown[]> {

@@ -7,6 +7,8 @@ import {
   PunctualError,
   UnavailableError,
   UsageError,
+  errorCode,
+  errorText,
   type ErrorCode,
 } from '../../../core/errors.ts'
 import type { LinkFailures } from '../../link/link.ts'
@@ -51,8 +53,8 @@ const ENDING: ReadonlySet<string> = new Set(['25006', '57P01', '57P02', '57P03',
 
 /** '' for errors that are not PostgreSQL's. */
 export function sqlState(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return ''
-  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : ''
+  const code = errorCode(error)
+  return /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object) ? code : ''
 }
 
 export function isRepeatable(error: unknown): boolean {
@@ -76,7 +78,7 @@ export const FAILURES: LinkFailures = {
 export function toPunctualError(error: unknown, server: string): PunctualError {
   if (error instanceof PunctualError) return error
   const state = sqlState(error)
-  const text = error instanceof Error ? error.message : String(error)
+  const text = errorText(error)
   if (state === '') return fromSocket(error, text, server)
   const passing = UNAVAILABLE[state]
   if (passing !== undefined)
@@ -96,7 +98,7 @@ const TLS =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/
 
 function fromSocket(error: unknown, text: string, server: string): PunctualError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCode(error)
   if (TLS.test(code) || text.includes('does not support SSL'))
     return new UsageError('STORE_REFUSED', `${server}: no trusted TLS connection (${text}).`, {
       cause: error,

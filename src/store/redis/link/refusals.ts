@@ -10,6 +10,8 @@ import {
   PunctualError,
   UnavailableError,
   UsageError,
+  errorCode,
+  errorText,
   type ErrorCode,
 } from '../../../core/errors.ts'
 import { ErrorReply, ProtocolError } from './parser.ts'
@@ -134,7 +136,7 @@ function fromSocket(error: unknown, server: string): PunctualError {
       { cause: error },
     )
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = errorCode(error)
   const text = textOf(error, code)
   if (TLS_REFUSALS.has(code) || code.startsWith(BAD_CERTIFICATE_FILE)) {
     return new UsageError(
@@ -149,8 +151,8 @@ function fromSocket(error: unknown, server: string): PunctualError {
 /** A name with several addresses fails with an error for each, and without a text of its own. */
 function textOf(error: unknown, code: string): string {
   if (error instanceof AggregateError && error.message === '') {
-    const texts = error.errors.map((one) => (one instanceof Error ? one.message : String(one)))
+    const texts = error.errors.map(errorText)
     return texts.length === 0 ? code : texts.join(', ')
   }
-  return error instanceof Error ? error.message : String(error)
+  return errorText(error)
 }

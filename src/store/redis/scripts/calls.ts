@@ -30,13 +30,14 @@ export class ScriptCalls {
   async run(script: Script, { keys = [], args }: ScriptCall): Promise<unknown> {
     const { all, channel } = this.#keys
     const now = this.#now === undefined ? '' : String(this.#now())
-    const rest = [String(all.length + keys.length), ...all, ...keys, now, channel, ...args]
+    const count = String(all.length + keys.length)
+    const command = ['EVALSHA', script.sha, count, ...all, ...keys, now, channel, ...args]
     try {
-      return await this.#calls.call(['EVALSHA', script.sha, ...rest])
+      return await this.#calls.call(command)
     } catch (error) {
       // SCRIPT FLUSH, a restart or a failover empties the server's cache; EVAL fills it again.
       if (refusalWord(error) !== 'NOSCRIPT') throw error
-      return this.#calls.call(['EVAL', script.source, ...rest])
+      return this.#calls.call(['EVAL', script.source, ...command.slice(2)])
     }
   }
 }

@@ -1387,7 +1387,7 @@ return { waiting - ready + call('HLEN', SUCCESSORS), ready, running - ourRunning
 
 export const COUNT_TOPICS_SCRIPT: Script = {
   name: 'count_topics',
-  sha: 'da12483c2db98742699403c3930685f7255ecb0a',
+  sha: 'de23a33fd44731358815b66fa5ab68365c4ffcae',
   source: [base, control, lines, extras, successors, `local stage = ARGV[3]
 local rows = {}
 local function succeeding(topic)
@@ -1421,30 +1421,53 @@ if stage == 'named' then
   for index = 4, #ARGV do
     count(ARGV[index])
   end
-  return { '', rows }
+  return { '', '', rows }
 end
-local place, size = ARGV[4], tonumber(ARGV[5])
-if stage == 'lines' then
+local STAGES = { 'lines', 'running', 'died', 'succeeding' }
+local COUNTS = { running = RUNNING, died = DIED, succeeding = SUCCEEDING }
+local function lookAtLines(place, size)
   local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
-  return { #lines == size and lines[#lines] or '', rows }
+  return #lines == size and lines[#lines] or '', #lines
 end
-local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
-local page = call('HSCAN', key, place, 'COUNT', size)
-for index = 1, #page[2], 2 do
-  local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
-  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
-  for priority = 0, 2 do
-    isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+local function lookAtCounts(name, place, size)
+  local page = call('HSCAN', COUNTS[name], place == '' and '0' or place, 'COUNT', size)
+  for index = 1, #page[2], 2 do
+    local topic = page[2][index]
+    local isShown = byte(topic, 1) == CONTROL_BYTE or (name ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+    isShown = isShown or (name == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
+    for priority = 0, 2 do
+      isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+    end
+    if not isShown then
+      show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+    end
   end
-  if not isShown then
-    show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+  return page[1] == '0' and '' or page[1], #page[2] / 2
+end
+local place, left = ARGV[4], tonumber(ARGV[5])
+local isBegun = false
+for _, name in ipairs(STAGES) do
+  isBegun = isBegun or name == stage
+  if isBegun then
+    if left <= 0 then
+      return { name, '', rows }
+    end
+    local next, looked
+    if name == 'lines' then
+      next, looked = lookAtLines(place, left)
+    else
+      next, looked = lookAtCounts(name, place, left)
+    end
+    if next ~= '' then
+      return { name, next, rows }
+    end
+    place, left = '', left - looked
   end
 end
-return { page[1], rows }
+return { '', '', rows }
 `].join('\n'),
 }
 

@@ -7,60 +7,90 @@ import { encodePayload, encodeProducedAt, encodeTags, payloadHead } from './payl
 /** What `core/encoding/id` makes; an id of a user's own may look the same. */
 const GENERATED_ID = /^[-\w]{16}$/
 
-/** `now`: the store's, as far as it is known here. */
+/** `now`: the store's, as far as it is known here. One list is filled in place: it has several texts for each message. */
 export function putCall(keys: QueueKeys, messages: readonly NewMessage[], now: number): ScriptCall {
-  const lines = new Map<string, string>()
-  const lineKeys: string[] = []
-  const runs: string[] = []
-  const pairs: string[] = []
-  const tagged: string[] = []
-  const producedAt = encodeProducedAt(now)
-  let [head, topic, priority, ifExists, moment, count] = ['', '', -1, '', '', 0]
-  let isAnyReplaced = false
-  let when: DueTime | undefined
-  for (const [index, message] of messages.entries()) {
-    const itsMoment = message.when === when ? moment : momentArg(message.when)
-    ;({ when } = message)
-    if (message.topic !== topic || message.priority !== priority) {
-      if (count > 0) runs.push(String(count))
-      ;({ topic, priority } = message)
-      count = 0
-      head = payloadHead(producedAt, message.priority, topic)
-    }
-    const itsIfExists = ifExistsArg(message)
-    if (count === 0 || itsMoment !== moment || itsIfExists !== ifExists) {
-      if (count > 0) runs.push(String(count))
-      ;[moment, ifExists, count] = [itsMoment, itsIfExists, 0]
-      isAnyReplaced ||= ifExists !== 'keep'
-      const line = keys.line(message.topic, message.priority)
-      let place = lines.get(line)
-      if (place === undefined) {
-        place = String(keys.all.length + lineKeys.push(line))
-        lines.set(line, place)
-      }
-      runs.push(place, ifExists, moment)
-    }
-    pairs.push(message.id, encodePayload(head, message))
-    if (message.tags !== undefined && message.tags.length > 0)
-      tagged.push(String(index + 1), encodeTags(message.tags))
-    count += 1
-  }
-  runs.push(String(count))
+  const args = ['', '', '', '']
+  const { lines, isAnyReplaced } = pushRuns(args, keys, messages)
+  const runs = (args.length - HEAD_ARGS) / RUN_ARGS
   const generated = generatedCount(messages)
   const isNew = !isAnyReplaced && (generated === messages.length || !hasDoubles(messages))
-  const mode = isNew ? 'new' : 'each'
-  const counts = [runs.length / 4, tagged.length / 2].map(String)
-  return { keys: lineKeys, args: [String(generated), mode, ...counts, ...runs, ...pairs, ...tagged] }
+  pushPayloads(args, messages, encodeProducedAt(now))
+  const tagsFrom = args.length
+  pushTags(args, messages)
+  args[0] = String(generated)
+  args[1] = isNew ? 'new' : 'each'
+  args[2] = String(runs)
+  args[3] = String((args.length - tagsFrom) / TAG_ARGS)
+  return { keys: lines, args }
+}
+
+const [HEAD_ARGS, RUN_ARGS, TAG_ARGS] = [4, 4, 2]
+
+/** Where its line stands among the keys, what to do if it exists, when, and for how many messages that holds. */
+function pushRuns(
+  args: string[],
+  keys: QueueKeys,
+  messages: readonly NewMessage[],
+): { readonly lines: string[]; readonly isAnyReplaced: boolean } {
+  const places = new Map<string, string>()
+  const lines: string[] = []
+  let isAnyReplaced = false
+  let before: NewMessage | undefined
+  let [moment, ifExists, count] = ['', '', 0]
+  for (const message of messages) {
+    const itsMoment = message.when === before?.when ? moment : momentArg(message.when)
+    const itsIfExists = ifExistsArg(message)
+    const isSameLine = message.topic === before?.topic && message.priority === before.priority
+    before = message
+    if (isSameLine && itsMoment === moment && itsIfExists === ifExists) {
+      count += 1
+      continue
+    }
+    if (count > 0) args.push(String(count))
+    moment = itsMoment
+    ifExists = itsIfExists
+    count = 1
+    isAnyReplaced ||= ifExists !== 'keep'
+    const line = keys.line(message.topic, message.priority)
+    let place = places.get(line)
+    if (place === undefined) {
+      place = String(keys.all.length + lines.push(line))
+      places.set(line, place)
+    }
+    args.push(place, ifExists, moment)
+  }
+  args.push(String(count))
+  return { lines, isAnyReplaced }
+}
+
+function pushPayloads(args: string[], messages: readonly NewMessage[], producedAt: string): void {
+  let before: NewMessage | undefined
+  let head = ''
+  for (const message of messages) {
+    if (message.topic !== before?.topic || message.priority !== before.priority)
+      head = payloadHead(producedAt, message.priority, message.topic)
+    before = message
+    args.push(message.id, encodePayload(head, message))
+  }
+}
+
+/** Each behind the place of its message. */
+function pushTags(args: string[], messages: readonly NewMessage[]): void {
+  messages.forEach(({ tags }, index) => {
+    if (tags !== undefined && tags.length > 0) args.push(String(index + 1), encodeTags(tags))
+  })
 }
 
 /** How many at the beginning have ids that `core/encoding/id` could have made one after the other. */
 function generatedCount(messages: readonly NewMessage[]): number {
   let last = ''
-  for (const [count, { id }] of messages.entries()) {
-    if (id <= last || !GENERATED_ID.test(id)) return count
+  let count = 0
+  for (const { id } of messages) {
+    if (id <= last || !GENERATED_ID.test(id)) break
     last = id
+    count += 1
   }
-  return messages.length
+  return count
 }
 
 function hasDoubles(messages: readonly NewMessage[]): boolean {

@@ -65,7 +65,8 @@ function settleCall(
   { now, canPlace }: { readonly now: number; readonly canPlace: boolean },
 ): SettleCall {
   const isAllDone = settlements.every((one) => wordFor(one) === 'ack')
-  const order = isAllDone ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
+  const order =
+    isAllDone && !isByToken(settlements) ? [...byToken(settlements).values()].flat() : [...settlements.keys()]
   const places = new Map<string, string>()
   const claims: string[] = []
   const args: string[] = []
@@ -188,17 +189,30 @@ function settleResults({ order }: OrderedCall, reply: readonly unknown[]): (Sett
   return results
 }
 
+/** Nearly always: what was claimed together ends together. */
+function isByToken(leases: readonly LeaseRef[]): boolean {
+  const ended = new Set<string>()
+  let token = ''
+  for (const lease of leases) {
+    if (lease.token === token) continue
+    if (ended.has(lease.token)) return false
+    ended.add(token)
+    ;({ token } = lease)
+  }
+  return true
+}
+
 /** The places of the entries of each token, tokens in the order of their first. */
 function byToken(leases: readonly LeaseRef[]): Map<string, number[]> {
   const groups = new Map<string, number[]>()
   let [token, places] = ['', [] as number[]]
-  for (const [place, lease] of leases.entries()) {
+  leases.forEach((lease, place) => {
     if (lease.token !== token || places.length === 0) {
       ;({ token } = lease)
       places = groups.get(token) ?? []
       groups.set(token, places)
     }
     places.push(place)
-  }
+  })
   return groups
 }

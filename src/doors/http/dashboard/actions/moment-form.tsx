@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { zone } from '../state/preferences.ts'
 import { fromField, toField } from '../time/typed.ts'
+import { zoneName } from '../time/zone.ts'
 
 export type Chosen = {
   readonly kind: 'delay' | 'at'
@@ -49,14 +50,14 @@ export function MomentForm({ chosen, onChange }: MomentFormProps): JSX.Element {
       <input
         type="datetime-local"
         step="1"
-        aria-label={`Date and time, ${zone.value}`}
+        aria-label={`Date and time, ${zoneName(zone.value)}`}
         value={chosen.at === undefined ? '' : toField(chosen.at, zone.value)}
         onInput={(event) => {
           const at = fromField(event.currentTarget.value, zone.value)
           if (at !== undefined) onChange({ ...chosen, kind: 'at', at })
         }}
       />
-      <p class="soft">Lengths are written 30s, 10m, 2h or 1d. The clock is that of {zone.value}.</p>
+      <p class="soft">Lengths are written 30s, 10m, 2h or 1d. The clock is that of {zoneName(zone.value)}.</p>
     </fieldset>
   )
 }

@@ -12,30 +12,38 @@ import { barName, count, plural } from '../time/words.ts'
 import { BurstList } from './burst-list.tsx'
 import { TableToggle, WithFigures } from './figures.tsx'
 import { Histogram, totalOf } from './histogram.tsx'
-import { edgesOf, forecastPath, RANGES, reachOf, reachPath, shownBy, type Shown } from './range.ts'
+import {
+  edgesOf,
+  forecastPath,
+  minuteOf,
+  RANGES,
+  reachOf,
+  reachPath,
+  shownBy,
+  type FutureView,
+  type Shown,
+} from './range.ts'
 import type { ScaleName } from './scale.ts'
 
 export type FutureProps = {
   readonly title: string
   readonly height: number
-  readonly barsMax: number
-  /** The range when the address names none. */
-  readonly fallback: string
+  readonly view: FutureView
   readonly perSecond: number | undefined
 }
 
-export function Future({ title, height, barsMax, fallback, perSecond }: FutureProps): JSX.Element {
+export function Future({ title, height, view, perSecond }: FutureProps): JSX.Element {
   const { query } = place.value
   const topic = query.get('topic') ?? undefined
-  const shown = useShown(fallback)
-  const edges = shown === undefined ? undefined : edgesOf(shown, barsMax, zone.value)
+  const shown = useShown(view.fallback)
+  const edges = shown === undefined ? undefined : edgesOf(shown, view.barsMax, zone.value)
   const path = edges === undefined ? undefined : forecastPath(edges, topic)
   const answer = useAnswer<ForecastAnswer>(path)
   return (
     <section class="panel" aria-label={title}>
       <div class="panel-head">
         <h2>{title}</h2>
-        <RangeChoice fallback={fallback} />
+        <RangeChoice fallback={view.fallback} />
         <TopicInput value={topic ?? ''} onChange={(name) => changeQuery({ topic: name }, 'replace')} />
         <ScaleToggle />
         <TableToggle name="future" />
@@ -57,8 +65,7 @@ export function Future({ title, height, barsMax, fallback, perSecond }: FuturePr
 
 /** Undefined: "all" was chosen, and how far that reaches is not known yet. */
 function useShown(fallback: string): Shown | undefined {
-  // By the minute: the edges lie on the calendar, and nothing is asked anew before they move.
-  const minute = Math.floor(now.value / 60_000) * 60_000
+  const minute = minuteOf(now.value)
   const shown = shownBy(place.value.query, minute, fallback)
   const reach = useAnswer<ForecastAnswer>(shown === undefined ? reachPath(now.value) : undefined, 'once')
   return useMemo(

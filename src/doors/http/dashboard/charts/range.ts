@@ -1,4 +1,4 @@
-/** Which part of the future is shown, and the question to the server that goes with it. All of it is in the address. */
+/** Which part of the future and of the past is shown, and the question to the server that goes with it. All of it is in the address. */
 import { inQueue } from '../state/api.ts'
 import { edgesBetween, startOf, stepFor } from '../time/calendar.ts'
 
@@ -15,6 +15,12 @@ export const RANGES = [
 ] as const
 
 export type Shown = { readonly from: number; readonly until: number }
+
+/** How a page shows the future: at most so many bars, and this range when the address names none. */
+export type FutureView = { readonly barsMax: number; readonly fallback: string }
+
+export const NOW_VIEW: FutureView = { barsMax: 120, fallback: '24h' }
+export const FORECAST_VIEW: FutureView = { barsMax: 240, fallback: '7d' }
 
 /** How far "all" may reach: a message may be due in a hundred years, and nothing is asked for beyond. */
 const YEAR = 365 * DAY
@@ -46,6 +52,11 @@ export function reachOf(
   return { from: now, until: Math.max(last, now + HOUR) }
 }
 
+/** The edges lie on the calendar: nothing is asked anew before they move. */
+export function minuteOf(at: number): number {
+  return Math.floor(at / 60_000) * 60_000
+}
+
 /** Calendar bars, at most so many. Bars of one length are named by their number, others edge by edge. */
 export function edgesOf({ from, until }: Shown, barsMax: number, zone: string): number[] {
   const step = stepFor(from, until, barsMax)
@@ -64,4 +75,10 @@ export function forecastPath(edges: readonly number[], topic: string | undefined
   )
   if (topic !== undefined) query.set('topic', topic)
   return `${inQueue('forecast')}?${query.toString()}`
+}
+
+/** The last day, hour by hour. */
+export function pastPath(now: number): string {
+  const hour = Math.floor(now / HOUR) * HOUR
+  return `${inQueue('figures')}?from=${hour - 23 * HOUR}&until=${hour + HOUR}&step=1h`
 }

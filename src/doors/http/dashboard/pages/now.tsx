@@ -4,10 +4,10 @@ import { bestRate } from '../charts/bursts.ts'
 import { TableToggle, WithFigures } from '../charts/figures.tsx'
 import { Future } from '../charts/future.tsx'
 import { fold, HeatMap, rowNames } from '../charts/heat-map.tsx'
+import { NOW_VIEW, pastPath } from '../charts/range.ts'
 import { Answered } from '../parts/notice.tsx'
 import { PageHead } from '../parts/shell.tsx'
 import { linkTo } from '../state/address.ts'
-import { inQueue } from '../state/api.ts'
 import { useAnswer } from '../state/ask.ts'
 import { now } from '../state/clock.ts'
 import { stats, topics } from '../state/live.ts'
@@ -21,10 +21,7 @@ import { TopicTable } from './topic-table.tsx'
 const TOPICS_SHOWN = 8
 
 export function NowPage(): JSX.Element {
-  const hour = Math.floor(now.value / 3_600_000) * 3_600_000
-  const past = useAnswer<PastAnswer>(
-    `${inQueue('figures')}?from=${hour - 23 * 3_600_000}&until=${hour + 3_600_000}&step=1h`,
-  )
+  const past = useAnswer<PastAnswer>(pastPath(now.value))
   const perSecond = bestRate(past.value?.rows ?? [], stats.value?.recent)
   const counts = stats.value?.counts
   const isEmpty =
@@ -36,7 +33,7 @@ export function NowPage(): JSX.Element {
       <PageHead title="Now" />
       <Counts />
       {isEmpty && <FirstMessage />}
-      <Future title="The coming time" height={170} barsMax={120} fallback="24h" perSecond={perSecond} />
+      <Future title="The coming time" height={170} view={NOW_VIEW} perSecond={perSecond} />
       <div class="beside">
         <section class="panel" aria-label="Lateness">
           <div class="panel-head">

@@ -6,6 +6,7 @@ import { call, inQueue, troubleOf } from '../state/api.ts'
 import { link, pauseOrGoOn } from '../state/live.ts'
 import { chooseZone, nextTheme, theme, zone, ZONE_CHOICES, zoneChoice } from '../state/preferences.ts'
 import { logOut, server, session } from '../state/session.ts'
+import { zoneName } from '../time/zone.ts'
 
 export function Tools(): JSX.Element {
   return (
@@ -112,7 +113,7 @@ function ZoneSelect(): JSX.Element {
     <select
       class="zone"
       aria-label="Time zone"
-      title={zone.value}
+      onMouseEnter={(event) => (event.currentTarget.title = zoneName(zone.value))}
       value={zoneChoice.value}
       onChange={(event) => chooseZone(event.currentTarget.value)}
     >
@@ -123,7 +124,7 @@ function ZoneSelect(): JSX.Element {
           </option>
         ),
       )}
-      {isNamed && <option value={zoneChoice.value}>{zone.value}</option>}
+      {isNamed && <option value={zoneChoice.value}>{zoneName(zone.value)}</option>}
     </select>
   )
 }

@@ -24,15 +24,43 @@ type Held<T> = {
 
 const NOTHING = { path: undefined, value: undefined, trouble: undefined, at: 0 } as const
 
+type Begun = { readonly answer: Promise<unknown>; held?: Held<unknown> }
+
+const begun = new Map<string, Begun>()
+
+/** Asks what a page that is not drawn yet will ask: it finds the answer, or one that is under way. */
+export function askAhead(path: string): void {
+  const question: Begun = { answer: call('GET', path) }
+  begun.set(path, question)
+  question.answer.then(
+    (value) => (question.held = { path, value, trouble: undefined, at: serverNow() }),
+    () => undefined, // The page that takes it over is told.
+  )
+}
+
+function heldAhead<T>(path: string | undefined): Held<T> {
+  const question = path === undefined ? undefined : begun.get(path)
+  return (question?.held as Held<T> | undefined) ?? NOTHING
+}
+
+function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+  const question = begun.get(path)
+  if (question === undefined) return call<T>('GET', path, { signal })
+  begun.delete(path)
+  return question.answer as Promise<T>
+}
+
 /** Undefined: nothing to ask yet. */
 export function useAnswer<T>(path: string | undefined, how: 'live' | 'once' = 'live'): Asked<T> {
-  const [held, setHeld] = useState<Held<T>>(NOTHING)
+  const [held, setHeld] = useState<Held<T>>(() => heldAhead(path))
   const turn = how === 'live' ? beat.value : 0
   useEffect(() => {
     if (path === undefined) return undefined
     const abort = new AbortController()
-    call<T>('GET', path, { signal: abort.signal }).then(
-      (value) => setHeld({ path, value, trouble: undefined, at: serverNow() }),
+    ask<T>(path, abort.signal).then(
+      (value) => {
+        if (!abort.signal.aborted) setHeld({ path, value, trouble: undefined, at: serverNow() })
+      },
       (error: unknown) => {
         if (abort.signal.aborted) return
         const trouble = troubleOf(error)

@@ -8,11 +8,11 @@
  *
  * In `away` and `lost` the last numbers stay, grey, with their age; buttons are off.
  */
-import { computed, signal } from '@preact/signals'
-import { BASE } from './address.ts'
+import { computed, effect, signal, untracked } from '@preact/signals'
+import { BASE, place } from './address.ts'
 import { troubleOf } from './api.ts'
-import { after, correctClock, every, serverNow } from './clock.ts'
-import { openSession } from './session.ts'
+import { after, correctClock, serverNow } from './clock.ts'
+import { openSession, session } from './session.ts'
 import type { LiveStats, LiveTopics, ManyJob } from './wire.ts'
 
 export type LinkState =
@@ -25,13 +25,15 @@ export const topics = signal<LiveTopics | undefined>(undefined)
 export const jobs = signal<readonly ManyJob[]>([])
 /** When we last heard that the numbers are right. */
 export const heardAt = signal(0)
-/** Moves when questions that are not pushed are worth asking again. */
+/**
+ * Moves when questions that are not pushed are worth asking again. The server says when: all pages ask in the same moment,
+ * so that it reads the store once for all of them.
+ */
 export const beat = signal(0)
 
 /** Actions make sense: the server and its store are there. */
 export const isReachable = computed(() => link.value.kind !== 'away' && link.value.kind !== 'lost')
 
-const BEAT_MS = 5_000
 const RECONNECT_MS = 2_000
 const JOBS_SHOWN = 20
 
@@ -44,7 +46,15 @@ export function refresh(): void {
   beat.value += 1
 }
 
-export function listenTo(queue: string | undefined): void {
+/** To the queue that the address names, as soon as and as long as we may. */
+export function startListening(): void {
+  effect(() => {
+    const queue = session.value.kind === 'in' ? place.value.queue : undefined
+    untracked(() => listenTo(queue))
+  })
+}
+
+function listenTo(queue: string | undefined): void {
   if (queue === queueHeard) return
   queueHeard = queue
   stats.value = undefined
@@ -86,6 +96,7 @@ function connect(): void {
     correctClock(heard.now)
   })
   hear(opened, 'topics', (heard) => (topics.value = heard))
+  hear(opened, 'beat', refresh)
   hear(opened, 'bulk', hearJob)
   hear(opened, 'away', ({ since, detail }) => {
     link.value = { kind: 'away', since, detail }
@@ -99,6 +110,7 @@ function connect(): void {
 type LiveEvents = {
   readonly stats: LiveStats
   readonly topics: LiveTopics
+  readonly beat: unknown
   readonly bulk: ManyJob
   readonly away: { readonly since: number; readonly detail: string }
   readonly back: unknown
@@ -152,7 +164,7 @@ const HIDDEN_MS = 10_000
 
 let cancelLeave = (): void => {}
 
-export function startBeating(): void {
+export function watchVisibility(): void {
   document.addEventListener('visibilitychange', () => {
     cancelLeave()
     if (document.hidden) cancelLeave = after(HIDDEN_MS, disconnect)
@@ -160,8 +172,5 @@ export function startBeating(): void {
       connect()
       refresh()
     }
-  })
-  every(BEAT_MS, () => {
-    if (link.value.kind === 'live' && !document.hidden) refresh()
   })
 }

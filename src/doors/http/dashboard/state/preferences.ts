@@ -1,5 +1,6 @@
 /** Zone and theme. The zone is part of what one sees, so the address carries it; both are remembered in the browser. */
 import { computed, effect, signal } from '@preact/signals'
+import { LOCAL_ZONE } from '../time/zone.ts'
 import { changeQuery, place } from './address.ts'
 import { server } from './session.ts'
 
@@ -8,20 +9,18 @@ export type ZoneChoice = (typeof ZONE_CHOICES)[number]
 export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
-const BROWSER_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
-
 export const theme = signal<Theme>(recall('theme', THEMES) ?? 'system')
 const remembered = signal<ZoneChoice>(recall('zone', ZONE_CHOICES) ?? 'browser')
 
 /** What the address says: one of the choices, or any zone by its name. */
 export const zoneChoice = computed(() => place.value.query.get('zone') ?? remembered.value)
 
-/** As `Intl` takes it. */
+/** As `time/zone` takes it. */
 export const zone = computed(() => {
   const choice = zoneChoice.value
   if (choice === 'utc') return 'UTC'
   if (choice === 'server') return server.value?.zone ?? 'UTC'
-  return choice === 'browser' || !isZone(choice) ? BROWSER_ZONE : choice
+  return choice === 'browser' || !isZone(choice) ? LOCAL_ZONE : choice
 })
 
 export function chooseZone(choice: string): void {

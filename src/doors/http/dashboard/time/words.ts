@@ -5,10 +5,10 @@ import { fieldsOf, offsetText } from './zone.ts'
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-const grouped = new Intl.NumberFormat('en-US')
-
+/** `40,112`. */
 export function count(n: number): string {
-  return grouped.format(n)
+  const [whole = '', ...tail] = String(n).split('.')
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...tail].join('.')
 }
 
 /** `1 message`, `2 messages`. */

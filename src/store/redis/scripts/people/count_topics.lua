@@ -3,12 +3,13 @@
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'named', then the topics
---           now, channel, 'lines', the line after which to go on ('' at first), how many
---           now, channel, 'running', 'died' or 'succeeding', cursor ('0' at first), how many
--- reply     the place where to go on ('' or '0' at the end), rows of five: topic, waiting, running, dead, earliest dueAt or ''
+--           now, channel, stage, the place where to go on in it ('' at its beginning), how many
+-- reply     the stage and the place where to go on ('' for both at the end), rows of five: topic, waiting, running, dead,
+--           earliest dueAt or ''
 --
 -- Topics with waiting messages are found by their lines, those that only run, only have dead ones, or only have messages that
--- wait for one that runs, by the counts of these. Each stage leaves out what an earlier one shows.
+-- wait for one that runs, by the counts of these. Each stage leaves out what an earlier one shows; the next one begins in
+-- the same call while fewer have been looked at than were asked for.
 --
 -- cost      O(1) for each topic
 
@@ -51,29 +52,55 @@ if stage == 'named' then
   for index = 4, #ARGV do
     count(ARGV[index])
   end
-  return { '', rows }
+  return { '', '', rows }
 end
 
-local place, size = ARGV[4], tonumber(ARGV[5])
-if stage == 'lines' then
+local STAGES = { 'lines', 'running', 'died', 'succeeding' }
+local COUNTS = { running = RUNNING, died = DIED, succeeding = SUCCEEDING }
+
+-- Both answer where to go on, '' at the end, and at how many they looked.
+local function lookAtLines(place, size)
   local lines = call('ZRANGEBYLEX', LINES, '(' .. (place == '' and AFTER_CONTROL or place), '+', 'LIMIT', 0, size)
   for _, line in ipairs(lines) do
     count(topicOf(line), line)
   end
-  return { #lines == size and lines[#lines] or '', rows }
+  return #lines == size and lines[#lines] or '', #lines
 end
 
-local key = ({ running = RUNNING, died = DIED, succeeding = SUCCEEDING })[stage]
-local page = call('HSCAN', key, place, 'COUNT', size)
-for index = 1, #page[2], 2 do
-  local topic = page[2][index]
-  local isShown = byte(topic, 1) == CONTROL_BYTE or (stage ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
-  isShown = isShown or (stage == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
-  for priority = 0, 2 do
-    isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+local function lookAtCounts(name, place, size)
+  local page = call('HSCAN', COUNTS[name], place == '' and '0' or place, 'COUNT', size)
+  for index = 1, #page[2], 2 do
+    local topic = page[2][index]
+    local isShown = byte(topic, 1) == CONTROL_BYTE or (name ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
+    isShown = isShown or (name == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
+    for priority = 0, 2 do
+      isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
+    end
+    if not isShown then
+      show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+    end
   end
-  if not isShown then
-    show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
+  return page[1] == '0' and '' or page[1], #page[2] / 2
+end
+
+local place, left = ARGV[4], tonumber(ARGV[5])
+local isBegun = false
+for _, name in ipairs(STAGES) do
+  isBegun = isBegun or name == stage
+  if isBegun then
+    if left <= 0 then
+      return { name, '', rows }
+    end
+    local next, looked
+    if name == 'lines' then
+      next, looked = lookAtLines(place, left)
+    else
+      next, looked = lookAtCounts(name, place, left)
+    end
+    if next ~= '' then
+      return { name, next, rows }
+    end
+    place, left = '', left - looked
   end
 end
-return { page[1], rows }
+return { '', '', rows }

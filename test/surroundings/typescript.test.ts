@@ -1,0 +1,61 @@
+/** The types that are published, read by the compilers that users have: strict, and without `skipLibCheck`. */
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { here, Project, SURROUNDINGS } from './project.ts'
+
+const PROGRAM = `
+import { Punctual, RetryIn, type Handlers, type StopReport } from 'punctual'
+import { serve } from 'punctual/server'
+import { VirtualClock, conformance } from 'punctual/testing'
+
+type Topics = { 'order.close': { orderId: number; at: Date }; tick: undefined }
+const queue = new Punctual<Topics>({ store: 'memory:', clock: new VirtualClock() })
+export async function use(): Promise<StopReport> {
+  await queue.produce('order.close', { orderId: 1, at: new Date() }, { delay: '30m', tag: 'order-1' })
+  await queue.produceMany([{ topic: 'tick' }])
+  await queue.schedules.set('daily', { topic: 'tick', cron: '0 9 * * *', zone: 'Europe/Berlin' })
+  // @ts-expect-error: this topic needs a payload
+  await queue.produceMany([{ topic: 'order.close' }])
+  queue.handle('order.close', ({ payload, signal }) => {
+    const at: string = payload.at
+    if (signal.aborted) throw new RetryIn('5m')
+    return at
+  })
+  const server = serve({ queues: [queue] })
+  await server.close()
+  return queue.stop()
+}
+export const handlers: Handlers<Topics> = { tick: () => undefined }
+export { conformance }
+`
+
+const COMPILERS = ['5.4', '5.9', '6.0', '7.0'] as const
+
+function compiler(version: (typeof COMPILERS)[number]): string {
+  return version === '7.0' ? here('typescript') : join(SURROUNDINGS, `typescript-${version}`)
+}
+
+it.each(COMPILERS)('TypeScript %s', async (version) => {
+  const project = await Project.make({
+    '@types/node': here('@types/node'),
+    'undici-types': here('undici-types'),
+  })
+  await project.write('use.ts', PROGRAM)
+  // The old ones take their time: what a bundler resolves is asked of the newest.
+  for (const resolution of version === '7.0' ? (['nodenext', 'bundler'] as const) : (['nodenext'] as const)) {
+    const compilerOptions = {
+      target: 'es2022',
+      lib: ['es2022', 'esnext.disposable'],
+      module: resolution === 'bundler' ? 'esnext' : 'nodenext',
+      moduleResolution: resolution,
+      types: ['node'],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+    }
+    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['use.ts'] }))
+    const { stdout } = await project.node([join(compiler(version), 'bin', 'tsc'), '-p', '.'])
+    expect(stdout, resolution).toBe('')
+  }
+})
