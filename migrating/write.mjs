@@ -2,6 +2,7 @@
 import Bee from 'bee-queue'
 import * as bullmq5 from 'bullmq-5'
 import * as bullmq6 from 'bullmq-6'
+import PgBoss from 'pg-boss'
 
 export const BULLMQ = { 5: bullmq5, 6: bullmq6 }
 
@@ -97,5 +98,19 @@ export async function writeBee(url, name) {
     return { laterAt }
   } finally {
     await queue.close()
+  }
+}
+
+/** Two jobs of pg-boss: one that is due, one in an hour. */
+export async function writePgBoss(url) {
+  const boss = new PgBoss({ connectionString: url, schedule: false, supervise: false })
+  await boss.start()
+  try {
+    await boss.createQueue('mail')
+    const now = await boss.send('mail', { n: 1 })
+    const later = await boss.send('mail', { n: 2 }, { startAfter: 3_600 })
+    return { now, later }
+  } finally {
+    await boss.stop({ graceful: false, wait: true })
   }
 }

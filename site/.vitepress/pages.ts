@@ -67,9 +67,12 @@ export const GROUPS: readonly Group[] = [
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
-      'guides/moving.md': 'Moving to another store',
       'guides/migrating-from-bullmq.md': 'Coming from BullMQ',
       'guides/migrating-from-bee-queue.md': 'Coming from bee-queue',
+      'guides/migrating-from-pg-boss.md': 'Coming from pg-boss',
+      'guides/migrating-from-agenda.md': 'Coming from Agenda',
+      'guides/migrating-from-node-cron.md': 'Coming from node-cron',
+      'upgrading.md': 'Upgrading',
     },
   },
   {

@@ -1,11 +1,14 @@
 /** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { writeBee, writeBullmq, writeManyBullmq, writePgBoss } from '../../migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
+import { PostgresServer } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 const DAY_MS = 86_400_000
@@ -38,7 +41,12 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
   it('carries ids, moments, attempts, waits, priorities and schedules over, and names the rest', async () => {
     const name = `one-of-each-${version}`
     const { laterAt, tickAt } = await writeBullmq(version, server.url, name)
-    const before = await server.admin(['DBSIZE'])
+    const look = async (): Promise<unknown[]> => [
+      await server.admin(['ZRANGE', `bull:${name}:delayed`, '0', '-1', 'WITHSCORES']),
+      await server.admin(['HGETALL', `bull:${name}:later`]),
+      await server.admin(['HGETALL', `bull:${name}:meta`]),
+    ]
+    const before = await look()
     const place = await here()
     const report = {
       imported: 10,
@@ -59,7 +67,7 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     }
     expect(await place.json(words('bullmq', name, '--dry-run'))).toEqual({ ...report, dryRun: true })
     expect(await place.json(words('bullmq', name))).toEqual(report)
-    expect(await server.admin(['DBSIZE'])).toEqual(before)
+    expect(await look()).toEqual(before)
 
     const queue = queueAt(place, name)
     const [later, failed, urgent, first, second] = await read(queue, [
@@ -189,6 +197,33 @@ describe('bee-queue', () => {
       imported: 0,
       present: 3,
     })
+    await queue.stop()
+  })
+})
+
+describe('pg-boss', () => {
+  it('the statements of the guide hand its jobs over, with their ids and moments', async () => {
+    const postgres = await PostgresServer.start()
+    onTestFinished(() => postgres.stop())
+    const queue = new Punctual({ store: postgres.url, logger: false })
+    await queue.stats()
+    const { now, later } = await writePgBoss(postgres.url)
+    const guide = await readFile(
+      join(import.meta.dirname, '../../docs/guides/migrating-from-pg-boss.md'),
+      'utf8',
+    )
+    const [, statements = ''] = /```sql\n([^`]*)```/.exec(guide) ?? []
+    await postgres.query(statements)
+    expect(await queue.get(now)).toMatchObject({ topic: 'mail', payload: { n: 1 }, state: 'ready' })
+    const found = await queue.get(later)
+    expect(found).toMatchObject({ topic: 'mail', payload: { n: 2 }, state: 'delayed' })
+    const [job] = await postgres.query(
+      `select extract(epoch from start_after) * 1000 as at from pgboss.job where id = '${later}'`,
+    )
+    // Their clock and ours are read one after the other.
+    expect(Math.abs((found?.dueAt ?? 0) - Number(job?.['at']))).toBeLessThan(60_000)
+    await postgres.query(statements)
+    expect((await queue.stats()).counts).toMatchObject({ delayed: 1, ready: 1 })
     await queue.stop()
   })
 })

@@ -21,6 +21,7 @@ import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
 import { examineAgreement } from './doctor/consistency.ts'
+import { tooNew, tooOld } from './layout.ts'
 import { Looking } from './looking.ts'
 import type { Durability } from './replicated/durability.ts'
 import type { Route } from './route.ts'
@@ -100,19 +101,15 @@ export class RedisStore implements contract.Store {
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
-    const { types, oldPayload } = this.#keys
-    const asked = [...types.map(([key]) => key), oldPayload].map((key) =>
+    const { types, oldPayload, newPayload } = this.#keys
+    const asked = [...types.map(([key]) => key), oldPayload, newPayload].map((key) =>
       this.#route.calls.call(['TYPE', key]),
     )
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
-    if (found.pop() !== 'none') {
-      throw new UsageError(
-        'STORE_REFUSED',
-        `queue ${this.#context.queue} holds messages that an older version of punctual stored (${oldPayload}), which this one does not read; work them off with that version, or choose another queue name.`,
-        { value: oldPayload },
-      )
-    }
+    const { queue } = this.#context
+    if (found.pop() !== 'none') throw tooNew(queue, newPayload)
+    if (found.pop() !== 'none') throw tooOld(queue, oldPayload)
     for (const [index, [key, expected]] of types.entries()) {
       const type = found[index]
       if (type === 'none' || type === expected) continue

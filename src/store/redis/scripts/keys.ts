@@ -1,7 +1,7 @@
 /**
  * The names of a queue in Redis. The braces are a hash tag: whatever the queue is called, all its keys live in one
- * slot of a cluster, so that one script may touch them together. The 2 is the number of this layout. What each key
- * holds: `scripts/parts/base.lua`.
+ * slot of a cluster, so that one script may touch them together. The 2 is the number of this layout; the next one will have
+ * the next number, and its payloads under the same name. What each key holds: `scripts/parts/base.lua`.
  */
 import type { PriorityRank } from '../../../core/message.ts'
 
@@ -42,6 +42,8 @@ export class QueueKeys {
   readonly types: readonly (readonly [key: string, type: string])[]
   /** Of the layout before this one. It is there only as long as messages are. */
   readonly oldPayload: string
+  /** Of the layout after this one, as a newer version will call it. */
+  readonly newPayload: string
   readonly #isSharded: () => boolean
   readonly #prefix: string
   readonly #linePrefix: string
@@ -52,6 +54,7 @@ export class QueueKeys {
     this.#isSharded = isSharded
     this.#prefix = `punctual:2:${tag}:`
     this.oldPayload = `punctual:${tag}:payload`
+    this.newPayload = `punctual:3:${tag}:payload`
     this.#linePrefix = `${this.#prefix}line:`
     this.#claimPrefix = `${this.#prefix}claim:`
     this.all = Object.keys(TYPES).map((name) => this.#prefix + name)
