@@ -1,10 +1,12 @@
 // Producing over HTTP: the server with tokens and limits, beside the least that could do the job and fastify.
 //   npm run bench:http [-- ROUNDS [SECONDS]]
-// One line per contestant and round, then medians and the share of the floor. The client takes the second core.
+// One line per contestant and round, then medians and the share of the floor. The client takes the second core. At the end: how
+// late a worker over HTTP starts, beside the library (bench/http-worker.mjs).
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
 import { createServer } from 'node:http'
+import { printWorkers } from './http-worker.mjs'
 
 const CONNECTIONS = 50
 const TOKEN = 'ptk_bench'
@@ -74,6 +76,7 @@ if (process.send !== undefined) {
     const share = (figure) => (median(name, figure) / median('bare', figure)).toFixed(2)
     console.log(`${name.padEnd(10)} of bare: ${share('rate')} of its rate, ${share('cpu')} x its CPU`)
   }
+  await printWorkers(10)
   process.exit(0)
 }
 

@@ -1,0 +1,196 @@
+// How late a worker over HTTP starts, beside a handler of the library: 2,000 messages a second on the memory engine.
+//   node bench/http-worker.mjs [SECONDS]        (after npm run build; part of npm run bench:http)
+// Server and worker are processes of their own. A message is late from its moment until the worker has read it. Every message
+// is counted on both sides: each must arrive once.
+import { fork } from 'node:child_process'
+import { Agent, request } from 'node:http'
+import { loadavg } from 'node:os'
+
+const RATE = 2_000
+const LOOPS = 32
+/** The server closes a connection that was idle for 5 seconds; we do so before. */
+const IDLE_MS = 3_000
+const QUEUE = '/v1/queues/default'
+const now = () => performance.timeOrigin + performance.now()
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+const start = (...words) => fork(import.meta.filename, words.map(String))
+const shown = (ms) => `${ms.toFixed(2)} ms`
+
+const ROLES = {
+  /** The library alone: its handler is the worker. */
+  library: async (seconds) => {
+    const queue = await makeQueue()
+    const { record, report } = makeRecord(seconds)
+    queue.handle('t', ({ id, dueAt }) => record(id, dueAt))
+    await queue.start()
+    await produce(queue, seconds)
+    const found = await report()
+    process.send({ ...found, left: await leftIn(queue), cpu: cpuUsed() })
+  },
+  server: async (seconds) => {
+    const { serve } = await import('../dist/doors/http/index.js')
+    const queue = await makeQueue()
+    const { port } = await serve({ queues: [queue], logger: false }).listen({ port: 0 })
+    process.send({ port })
+    const obey = async (word) => {
+      if (word === 'produce') await produce(queue, seconds)
+      else process.send({ left: await leftIn(queue), cpu: cpuUsed() })
+    }
+    process.on('message', (word) => void obey(word))
+  },
+  worker: async (seconds, port) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 2 * LOOPS, timeout: IDLE_MS })
+    const { record, report, isDone } = makeRecord(seconds)
+    const settling = []
+    const loop = async () => {
+      while (!isDone()) {
+        const { leases = [] } = await post(agent, port, '/leases', { topics: ['t'], limit: 50, wait: '1s' })
+        for (const { id, dueAt } of leases) record(id, dueAt)
+        const settlements = leases.map(({ lease }) => ({ lease, outcome: 'completed' }))
+        // The next is asked for meanwhile, as a worker with several slots does.
+        if (leases.length > 0) settling.push(post(agent, port, '/leases:settle', { settlements }))
+      }
+    }
+    const loops = Array.from({ length: LOOPS }, loop)
+    process.send({ isReady: true })
+    const found = await report()
+    await Promise.all([...loops, ...settling])
+    process.send(found)
+  },
+}
+
+/** Seconds that this process has worked, its start included. */
+function cpuUsed() {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000_000
+}
+
+async function makeQueue() {
+  const { Punctual } = await import('../dist/index.js')
+  return new Punctual({ store: 'memory:', logger: false })
+}
+
+/** All are there before the first is due, so that producing them makes nobody late. */
+async function produce(queue, seconds) {
+  const first = Date.now() + 2_000
+  const entries = Array.from({ length: RATE * seconds }, (_, i) => ({
+    topic: 't',
+    id: `m${i}`,
+    at: first + (i * 1_000) / RATE,
+  }))
+  for (let from = 0; from < entries.length; from += 10_000)
+    await queue.produceMany(entries.slice(from, from + 10_000))
+}
+
+function makeRecord(seconds) {
+  const seen = new Map()
+  let [end, early, twice] = [() => undefined, 0, 0]
+  const ended = new Promise((resolve) => (end = resolve))
+  const isDone = () => seen.size === RATE * seconds
+  const record = (id, dueAt) => {
+    const late = now() - dueAt
+    if (late < -0.5) early += 1 // Two clocks of one machine may differ by a fraction.
+    if (seen.has(id)) twice += 1
+    seen.set(id, late)
+    if (isDone()) end()
+  }
+  const report = async () => {
+    await ended
+    // The first second warms up.
+    const late = [...seen]
+      .slice(RATE)
+      .map(([, ms]) => ms)
+      .toSorted((a, b) => a - b)
+    const at = (share) => late[Math.min(late.length - 1, Math.floor(late.length * share))]
+    return { count: seen.size, early, twice, p50: at(0.5), p99: at(0.99), max: late.at(-1) }
+  }
+  return { record, report, isDone }
+}
+
+async function leftIn(queue) {
+  for (let i = 0; i < 100; i += 1) {
+    const { counts } = await queue.stats()
+    const left = Object.values(counts).reduce((a, b) => a + b, 0)
+    if (left === 0) return 0
+    await wait(50)
+  }
+  return 'some'
+}
+
+function post(agent, port, path, body) {
+  const text = JSON.stringify(body)
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+  return new Promise((resolve, reject) => {
+    const call = request(
+      { port, host: '127.0.0.1', path: QUEUE + path, method: 'POST', agent, headers },
+      (response) => {
+        const chunks = []
+        response.on('data', (chunk) => chunks.push(chunk))
+        response.on('end', () => {
+          const answer = Buffer.concat(chunks).toString()
+          if (response.statusCode >= 300) reject(new Error(`${response.statusCode} ${answer}`))
+          else resolve(answer === '' ? {} : JSON.parse(answer))
+        })
+      },
+    )
+    call.on('error', reject)
+    call.end(text)
+  })
+}
+
+function heard(child) {
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`a process of the bench ended with ${code}`)))
+  })
+}
+
+export async function measureWorkers(seconds) {
+  const alone = start('library', seconds)
+  const library = await heard(alone)
+  alone.kill()
+  const server = start('server', seconds)
+  const { port } = await heard(server)
+  const worker = start('worker', seconds, port)
+  await heard(worker)
+  server.send('produce')
+  const overHttp = await heard(worker)
+  server.send('left')
+  const { left, cpu } = await heard(server)
+  worker.kill()
+  server.kill()
+  return { library, overHttp: { ...overHttp, left, cpu } }
+}
+
+export async function printWorkers(seconds) {
+  const { library, overHttp } = await measureWorkers(seconds)
+  const wanted = RATE * seconds
+  for (const [name, { count, early, twice, left, p50, p99, max, cpu }] of Object.entries({
+    library,
+    overHttp,
+  })) {
+    console.log(
+      `${name.padEnd(10)} late p50 ${shown(p50)}, p99 ${shown(p99)}, at most ${shown(max)}; ${((cpu * 1_000_000) / wanted).toFixed(0)} µs of CPU for each`,
+    )
+    const counts = { count, early, twice, left }
+    const expected = { count: wanted, early: 0, twice: 0, left: 0 }
+    if (JSON.stringify(counts) !== JSON.stringify(expected))
+      throw new Error(`${name}: ${JSON.stringify(counts)} instead of ${JSON.stringify(expected)}`)
+  }
+  const more = (overHttp.p99 - library.p99).toFixed(2)
+  console.log(
+    `${wanted} of ${wanted} arrived once, none early; p99 over HTTP is the library's + ${more} ms (goal 3)`,
+  )
+  console.log(
+    `load of the machine: ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(' ')}`,
+  )
+}
+
+if (process.send !== undefined && ROLES[process.argv[2]] !== undefined) {
+  process.once('disconnect', () => process.exit())
+  await ROLES[process.argv[2]](...process.argv.slice(3).map(Number))
+} else if (process.argv[1] === import.meta.filename) {
+  await printWorkers(Number(process.argv[2] ?? 10))
+}
