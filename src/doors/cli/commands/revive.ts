@@ -13,7 +13,7 @@ const OPTIONS = {
 
 export const revive = defineCommand({
   name: 'revive',
-  summary: 'give dead letters another life: due now, attempts back to none',
+  summary: 'start dead letters again: due now, attempts back to none',
   operands: '[ID...]',
   arity: [0, Infinity],
   options: OPTIONS,

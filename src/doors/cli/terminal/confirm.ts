@@ -5,7 +5,7 @@ import { CallError } from '../../shared/failure.ts'
 
 export async function confirm(question: string, input: Input): Promise<boolean> {
   if (input.isTTY !== true) {
-    throw new CallError(`${question} Nobody is there to answer: add --yes if you are sure.`)
+    throw new CallError(`${question} There is no terminal to ask on: add --yes if you are sure.`)
   }
   const terminal = createInterface({ input, output: process.stderr })
   try {
