@@ -138,9 +138,12 @@ export function invariant(condition: boolean, message: string): asserts conditio
 
 const SHOWN_MAX = 80
 
-/** A text with URLs in it, as it may be shown: passwords must not appear on a screen or in a log. */
+/**
+ * A text with URLs in it, as it may be shown: passwords must not appear on a screen or in a log. Our own hints, which say
+ * `//USER:PASSWORD@`, stay.
+ */
 export function withoutPasswords(text: string): string {
-  return text.replace(/\/\/[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
+  return text.replace(/\/\/(?!(?:USER)?:PASSWORD@)[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
 }
 
 /** The same for a text that is meant as one URL: everything before its last "@" may be a password. */

@@ -29,6 +29,7 @@ export const COMMANDS = {
   backup: async () => (await import('./commands/backup.ts')).backup,
   import: async () => (await import('./commands/import.ts')).importCommand,
   move: async () => (await import('./commands/move.ts')).move,
+  completion: async () => (await import('./commands/completion.ts')).completion,
 } as const satisfies Readonly<Record<string, () => Promise<Command>>>
 
 export type CommandName = keyof typeof COMMANDS
