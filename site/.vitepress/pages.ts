@@ -67,6 +67,7 @@ export const GROUPS: readonly Group[] = [
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
+      'guides/moving.md': 'Moving to another store',
       'guides/migrating-from-bullmq.md': 'Coming from BullMQ',
       'guides/migrating-from-bee-queue.md': 'Coming from bee-queue',
       'guides/migrating-from-pg-boss.md': 'Coming from pg-boss',
