@@ -1897,7 +1897,7 @@ return words
 
 export const RESTORE_SCRIPT: Script = {
   name: 'restore',
-  sha: 'f14207256175b19320da7735d89d328e8c969caf',
+  sha: '1869de5599a65fcf64cdd1f6751223302cd72f3c',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local FIELDS = 12
 local messageCount = (#ARGV - 2) / FIELDS
 local isReserved = false
