@@ -38,7 +38,7 @@ import { parseCancelCall, parsePurgeCall, parseRescheduleCall, parseReviveCall }
 import { Steering } from './changing/steering.ts'
 import { readStats, type Stats } from './looking/stats.ts'
 import { readWhy, type Why } from './looking/why.ts'
-import { readWorkers, type FoundWorker } from './looking/workers.ts'
+import { readWorkers, type FoundWorkers } from './looking/workers.ts'
 import type { Finding, RescheduleResult, Store } from '../store/contract/store.ts'
 import type {
   AnyTopics,
@@ -183,7 +183,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   }
 
   /** Who works on this queue; last seen first, at most 1,000. Those that are gone or silent stay for an hour. */
-  async workers(): Promise<FoundWorker[]> {
+  async workers(): Promise<FoundWorkers> {
     return readWorkers(await this.#open())
   }
 

@@ -92,7 +92,8 @@ async function countOf(
   { state, topic, tag, olderThan }: Selected,
 ): Promise<number | undefined> {
   if (state === undefined || tag !== undefined || olderThan !== undefined) return undefined
-  const { counts, topics } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
+  const { counts, topics, missing } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
+  if (missing !== undefined) return undefined // A number would leave out what these hold.
   if (topic === undefined) return counts[state]
   return state === 'dead' ? (topics[topic]?.dead ?? 0) : undefined
 }

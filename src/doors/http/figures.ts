@@ -1,6 +1,7 @@
 /** The figures of the store, minute by minute, added up to steps that a person can look at. */
 import { upperEdgeMs, percentilesOf, type LatenessPercentiles } from '../../core/metrics/lateness.ts'
 import type { FiguresPage, MinuteFigures, Store } from '../../index.ts'
+import { Gaps } from '../../queue/looking/gaps.ts'
 
 /** Upper bounds of the rows of a heat map; what was later still comes after the last. */
 export const LATENESS_EDGES_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000]
@@ -32,8 +33,15 @@ type FigureSum = {
   readonly buckets: Map<number, number>
 }
 
+export type ReadFigures = {
+  readonly rows: readonly FigureStep[]
+  /** Partitions that did not answer, by name: what is counted there is not in the rows. */
+  readonly missing?: readonly string[]
+}
+
 /** Only the steps in which something ended. */
-export async function readFigures(store: Store, asked: FiguresQuestion): Promise<FigureStep[]> {
+export async function readFigures(store: Store, asked: FiguresQuestion): Promise<ReadFigures> {
+  const gaps = new Gaps()
   const sums = new Map<number, FigureSum>()
   let cursor: string | undefined
   do {
@@ -44,9 +52,11 @@ export async function readFigures(store: Store, asked: FiguresQuestion): Promise
       ...(cursor === undefined ? {} : { cursor }),
     })
     for (const row of page.rows) addTo(sums, row, Math.floor(row.minuteAt / asked.stepMs) * asked.stepMs)
+    gaps.note(page)
     cursor = page.cursor
   } while (cursor !== undefined)
-  return [...sums].toSorted(([a], [b]) => a - b).map(([at, sum]) => rowOf(at, sum))
+  const rows = [...sums].toSorted(([a], [b]) => a - b).map(([at, sum]) => rowOf(at, sum))
+  return { rows, ...gaps.shown }
 }
 
 function addTo(sums: Map<number, FigureSum>, row: MinuteFigures, at: number): void {

@@ -12,16 +12,23 @@ export async function readPage(
   options: ListOptions & { limit: number },
 ): Promise<MessagePage> {
   const items: FoundMessage[] = []
+  const missing = new Set<string>()
   let scanned = 0
   let { cursor } = options
   do {
     const rest = { ...options, limit: options.limit - items.length }
     const page: MessagePage = await queue.list(cursor === undefined ? rest : { ...rest, cursor })
     items.push(...page.items)
+    for (const name of page.missing ?? []) missing.add(name)
     scanned += page.scanned
     cursor = page.cursor
   } while (cursor !== undefined && items.length < options.limit && scanned < SCAN_MAX)
-  return { items, scanned, ...(cursor === undefined ? {} : { cursor }) }
+  return {
+    items,
+    scanned,
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(missing.size === 0 ? {} : { missing: [...missing] }),
+  }
 }
 
 /** All pages, until there are no more or `signal` aborts. Some may be empty: filters cost work too. */

@@ -27,14 +27,21 @@ const SILENT_AFTER_MS = 120_000
 /** The store forgets those that left after this time; those that fell silent it cannot tell from the living. */
 const SILENT_SHOWN_MS = 3_600_000
 
+/** `missing`: partitions that did not answer, by name; whoever only they know is not in the list. Absent where all did. */
+export type FoundWorkers = FoundWorker[] & { readonly missing?: readonly string[] }
+
 /** Last seen first. `known`: the controls, where the caller has read them already. */
-export async function readWorkers(store: Store, known?: ControlsInForce): Promise<FoundWorker[]> {
-  const [{ now, workers }, controls] = await Promise.all([store.workers(), known ?? readControls(store)])
+export async function readWorkers(store: Store, known?: ControlsInForce): Promise<FoundWorkers> {
+  const [{ now, workers, missing }, controls] = await Promise.all([
+    store.workers(),
+    known ?? readControls(store),
+  ])
   // Where nothing is shared, workers live in this very process, and an idle one has no reason to ask.
   const silentAfterMs = store.capabilities.shared ? SILENT_AFTER_MS : Infinity
-  return workers
+  const found = workers
     .map((record) => withPauses(present(record, now - silentAfterMs), controls))
     .filter(({ state, lastSeenAt }) => state !== 'silent' || now - lastSeenAt < SILENT_SHOWN_MS)
+  return missing === undefined ? found : Object.assign(found, { missing })
 }
 
 function present(record: WorkerRecord, silentBefore: number): FoundWorker {

@@ -2,6 +2,7 @@ import type { FoundMessage, MessagePage } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/format.ts'
+import { sayGap } from '../terminal/gap.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'
@@ -41,6 +42,7 @@ export const dead = defineCommand({
 
 function show(call: Call, page: MessagePage): void {
   const { out, err, json } = call
+  sayGap(err, page)
   if (json) return out.json(page)
   const { items, cursor } = page
   if (items.length === 0) return out.line(out.style.dim('no dead letters'))

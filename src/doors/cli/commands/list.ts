@@ -3,6 +3,7 @@ import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { WHICH_OPTIONS, parseWhich } from '../filter.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/format.ts'
+import { sayGap } from '../terminal/gap.ts'
 import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { allPages, readPage } from '../../shared/pages.ts'
@@ -85,16 +86,17 @@ function listOptions({ values, clock }: ListCall): ListOptions {
 async function showAll(call: ListCall, pages: AsyncIterable<MessagePage>): Promise<void> {
   const { out, json } = call
   let shown = 0
-  for await (const { items, scanned } of pages) {
-    if (items.length === 0) continue
+  for await (const { items, scanned, missing } of pages) {
+    if (items.length === 0 && missing === undefined) continue
     shown += items.length
-    show(call, { items, scanned })
+    show(call, { items, scanned, ...(missing === undefined ? {} : { missing }) })
   }
   if (shown === 0 && !json) out.line(out.style.dim('no messages'))
 }
 
 function show(call: ListCall, page: MessagePage): void {
   const { out, err, json } = call
+  sayGap(err, page)
   if (json) return out.json(page)
   const { items, cursor, scanned } = page
   const more = cursor === undefined ? '' : `there is more: --cursor '${cursor}', or --all`

@@ -4,6 +4,7 @@ import type { CatchUp, Duration, FoundSchedule, Overlap, Priority, ScheduleSpec 
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/format.ts'
+import { sayGap } from '../terminal/gap.ts'
 import { formatMoment, parseMomentText } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
@@ -110,6 +111,7 @@ async function list(call: ScheduleCall): Promise<ExitCode> {
   const limit = parseWholeNumber(values.count ?? '50', '--count', { min: 1, max: 1_000 })
   const about = values.cursor === undefined ? {} : { cursor: values.cursor }
   const page = await call.open().schedules.list({ limit, ...about })
+  sayGap(err, page)
   if (json) out.json(page)
   else if (page.items.length === 0 && page.cursor === undefined) out.line(out.style.dim('no schedules'))
   else for (const line of renderRows(call, page.items)) out.line(line)

@@ -8,6 +8,7 @@ import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
 import { formatCount, formatDistance, formatSpan, plural } from '../terminal/format.ts'
+import { gapLines, sayGap } from '../terminal/gap.ts'
 import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
@@ -100,13 +101,21 @@ type Painter = { readonly paint: (read: Stats) => void; readonly end: () => void
 
 /** In place on a terminal that is watched; else one below the other. */
 function showOn(view: StatsView, isWatched: boolean): Painter {
-  const { out, json } = view
-  if (json) return { paint: (read) => out.json(read), end: () => undefined }
-  if (isWatched && out.isTerminal) {
+  const { out, err, json } = view
+  if (isWatched && out.isTerminal && !json) {
     const screen = new Screen(out)
-    return { paint: (read) => screen.paint(renderStats(view, read)), end: () => screen.end() }
+    const lines = (read: Stats): string[] => [
+      ...renderStats(view, read),
+      ...gapLines(read).map((line) => `${out.style.yellow('!')} ${line}`),
+    ]
+    return { paint: (read) => screen.paint(lines(read)), end: () => screen.end() }
   }
-  return { paint: (read) => out.line(renderStats(view, read).join('\n')), end: () => undefined }
+  const write = (read: Stats): void => (json ? out.json(read) : out.line(renderStats(view, read).join('\n')))
+  const paint = (read: Stats): void => {
+    sayGap(err, read)
+    write(read)
+  }
+  return { paint, end: () => undefined }
 }
 
 function renderStats(view: StatsView, read: Stats): string[] {

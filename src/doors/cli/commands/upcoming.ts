@@ -6,6 +6,7 @@ import { nextStart, startOf, UNITS, type Unit } from '../../shared/calendar.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
 import { formatCount } from '../terminal/format.ts'
+import { sayGap } from '../terminal/gap.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { pad } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
@@ -32,6 +33,8 @@ type Picture = {
   readonly slots: DueForecast['bars']
   readonly later: number
   readonly isExact: boolean
+  /** Partitions that did not answer: what they hold is not in it. */
+  readonly missing?: readonly string[]
 }
 
 export const upcoming = defineCommand({
@@ -58,6 +61,7 @@ export const upcoming = defineCommand({
     const now = Math.floor(call.clock.now())
     const unit = asked ?? chooseUnit(await forecast([now, ...unitEnds(now, bars)]), now, bars)
     const picture = draw(await forecast(edgesOf(now, unit, bars)), now, unit)
+    sayGap(call.err, picture)
     if (call.json) call.out.json(picture)
     else for (const line of render(call, picture)) call.out.line(line)
     return EXIT.fine
@@ -99,10 +103,11 @@ function chooseUnit({ bars, after }: DueForecast, now: number, count: number): U
   return UNITS.find((unit) => shownBy(unit) >= most) ?? 'year'
 }
 
-function draw({ bars, before, after, isExact }: DueForecast, now: number, unit: Unit): Picture {
+function draw({ bars, before, after, isExact, missing }: DueForecast, now: number, unit: Unit): Picture {
   const shown = bars.slice(0, bars.findLastIndex(({ count, scheduled = 0 }) => count + scheduled > 0) + 1)
   const slots = shown.map((slot) => (slot.from === now ? { ...slot, from: startOf(now, unit) } : slot))
-  return { unit, due: before, slots, later: after, isExact }
+  const gap = missing === undefined ? {} : { missing }
+  return { unit, due: before, slots, later: after, isExact, ...gap }
 }
 
 function render({ out, clock }: UpcomingCall, { unit, due, slots, later, isExact }: Picture): string[] {

@@ -2,6 +2,7 @@ import type { FoundWorker } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance, formatSpan } from '../terminal/format.ts'
+import { sayGap } from '../terminal/gap.ts'
 import { printable } from '../../shared/printable.ts'
 import type { Style } from '../terminal/style.ts'
 import { renderTable } from '../terminal/table.ts'
@@ -22,7 +23,10 @@ export const workers = defineCommand({
   makesStore: false,
   run: async (call) => {
     const found = await call.open().workers()
-    if (call.json) for (const worker of found) call.out.json(worker)
+    sayGap(call.err, found)
+    const { missing } = found
+    const gap = missing === undefined ? {} : { missing }
+    if (call.json) for (const worker of found) call.out.json({ ...worker, ...gap })
     else for (const line of render(call, found)) call.out.line(line)
     return EXIT.fine
   },

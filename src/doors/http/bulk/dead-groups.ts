@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { parseList } from '../../../core/input/questions.ts'
 import type { Store, StoredMessage } from '../../../index.ts'
+import { Gaps } from '../../../queue/looking/gaps.ts'
 import { listStored } from '../../../queue/looking/inspection.ts'
 import { firstLine } from '../../shared/printable.ts'
 
@@ -21,6 +22,8 @@ export type DeadGroupPage = {
   readonly looked: number
   readonly isComplete: boolean
   readonly cursor?: string
+  /** Partitions that did not answer, by name: their dead messages are not counted. */
+  readonly missing?: readonly string[]
 }
 
 /** One call looks at so many. */
@@ -41,6 +44,7 @@ export async function readDeadGroups(
   { topic, cursor, now }: { readonly topic?: string; readonly cursor?: string; readonly now: number },
 ): Promise<DeadGroupPage> {
   const groups = new Map<string, DeadGroup>()
+  const gaps = new Gaps()
   let looked = 0
   let next = cursor
   do {
@@ -49,6 +53,7 @@ export async function readDeadGroups(
       parseList({ state: 'dead', limit: PAGE, ...about(topic, next) }, now),
     )
     looked += page.scanned
+    gaps.note(page)
     for (const item of page.items) addTo(groups, item)
     next = page.cursor
   } while (next !== undefined && looked < LOOKED_MAX)
@@ -57,24 +62,28 @@ export async function readDeadGroups(
     looked,
     isComplete: next === undefined,
     ...(next === undefined ? {} : { cursor: next }),
+    ...gaps.shown,
   }
 }
 
-/** The ids of the dead messages of one group, page by page. */
+/** The ids of the dead messages of one group, page by page. Rejects in the end where partitions did not answer. */
 export async function* idsOfGroup(
   store: Store,
   { topic, key, now }: { readonly topic?: string; readonly key: string; readonly now: number },
 ): AsyncGenerator<{ readonly ids: readonly string[]; readonly looked: number }> {
+  const gaps = new Gaps()
   let cursor: string | undefined
   do {
     const page = await listStored(
       store,
       parseList({ state: 'dead', limit: PAGE, ...about(topic, cursor) }, now),
     )
+    gaps.note(page)
     const ids = page.items.filter((item) => groupKey(item) === key).map(({ id }) => id)
     yield { ids, looked: page.scanned }
     cursor = page.cursor
   } while (cursor !== undefined)
+  gaps.assertNone('the others of this group are done.')
 }
 
 function about(topic: string | undefined, cursor: string | undefined): { topic?: string; cursor?: string } {

@@ -41,7 +41,10 @@ async function countInStore(
   const isDead = state === 'dead' || (state === undefined && action === 'revive')
   if (isDead) {
     if (dueFrom !== undefined || dueUntil !== undefined) return undefined
-    const { counts, topics } = await served.queue.stats({ topics: topic === undefined ? [] : [topic] })
+    const { counts, topics, missing } = await served.queue.stats({
+      topics: topic === undefined ? [] : [topic],
+    })
+    if (missing !== undefined) return undefined // Looking through all of them names those that did not answer.
     return topic === undefined ? counts.dead : (topics[topic]?.dead ?? 0)
   }
   if (state === 'running' || (state === undefined && action === 'purge')) return undefined
@@ -51,8 +54,8 @@ async function countInStore(
   if (until <= from) return 0
   const store = await served.open()
   const about = topic === undefined ? {} : { topic }
-  const { counts, isExact } = await store.forecast({ edges: [from, until], ...about })
-  return isExact ? (counts[0] ?? 0) : undefined
+  const { counts, isExact, missing } = await store.forecast({ edges: [from, until], ...about })
+  return isExact && missing === undefined ? (counts[0] ?? 0) : undefined
 }
 
 async function lookThrough(server: ServerParts, served: Served, asked: AskedBulk): Promise<MatchCount> {

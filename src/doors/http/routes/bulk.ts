@@ -10,7 +10,7 @@ import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route
 import { flag, list, number, object, oneOf, optional, text, whole } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
 import { checkTopics } from '../access/topics.ts'
-import { MESSAGE } from './shapes.ts'
+import { MESSAGE, MISSING } from './shapes.ts'
 
 const CONFIRM_MS = 5 * MINUTE_MS
 const ALL = '/v1/queues/{queue}/bulk'
@@ -117,6 +117,7 @@ export const BULK_ROUTES = [
         looked: whole({ min: 0 }),
         isComplete: flag(),
         cursor: optional(text()),
+        missing: MISSING,
       }),
       304: 'nothing',
     },

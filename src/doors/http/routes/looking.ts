@@ -21,7 +21,7 @@ import {
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
 import { checkTopics } from '../access/topics.ts'
-import { CONTROL, ENDED_TOTALS, LATENESS, OVERDUE, STATS, WORKER } from './shapes.ts'
+import { CONTROL, ENDED_TOTALS, LATENESS, MISSING, OVERDUE, STATS, WORKER } from './shapes.ts'
 
 const KEPT_MS = 1_000
 /** The last step of the past grows, the others stay as they are: the wider it is, the less a second changes it. */
@@ -62,6 +62,7 @@ export const LOOKING_ROUTES = [
         control: optional(CONTROL),
         recent: optional(ENDED_TOTALS),
         overdue: optional(OVERDUE),
+        missing: MISSING,
       }),
       304: 'nothing',
     },
@@ -80,6 +81,7 @@ export const LOOKING_ROUTES = [
           ...(control === undefined ? {} : { control }),
           ...(recent === undefined ? {} : { recent }),
           ...(overdue === undefined ? {} : { overdue }),
+          ...(stats.missing === undefined ? {} : { missing: stats.missing }),
         }
       })
     },
@@ -107,6 +109,7 @@ export const LOOKING_ROUTES = [
           before: number(),
           after: number(),
           isExact: flag(),
+          missing: MISSING,
         }),
       ),
       304: 'nothing',
@@ -156,6 +159,7 @@ export const LOOKING_ROUTES = [
               latenessMs: optional(LATENESS),
             }),
           ),
+          missing: MISSING,
         }),
       ),
       304: 'nothing',
@@ -175,7 +179,7 @@ export const LOOKING_ROUTES = [
         until,
         stepMs,
         latenessEdgesMs: LATENESS_EDGES_MS,
-        rows: await readFigures(await served.open(), { from, until, stepMs, ...topic }),
+        ...(await readFigures(await served.open(), { from, until, stepMs, ...topic })),
       }))
     },
   }),
@@ -184,9 +188,12 @@ export const LOOKING_ROUTES = [
     path: '/v1/queues/{queue}/workers',
     scope: 'read',
     summary: 'who works on this queue',
-    answers: { 200: object({ workers: list(WORKER) }), 304: 'nothing' },
+    answers: { 200: object({ workers: list(WORKER), missing: MISSING }), 304: 'nothing' },
     handle: (call) =>
-      shareAnswer(call, KEPT_MS, async () => ({ workers: await call.served.queue.workers() })),
+      shareAnswer(call, KEPT_MS, async () => {
+        const workers = await call.served.queue.workers()
+        return { workers, ...(workers.missing === undefined ? {} : { missing: workers.missing }) }
+      }),
   }),
   defineRoute({
     method: 'GET',

@@ -43,8 +43,12 @@ export const MESSAGE_ROUTES = [
       const { payload = 'full', ...asked } = query
       const parsed = parseList(asked, server.clock.now())
       if (who.topicPrefix !== undefined) checkTopics(who, [asked.topic])
-      const { items, scanned, cursor } = await listStored(await served.open(), parsed)
-      const rest = { ...(cursor === undefined ? {} : { cursor }), looked: scanned }
+      const { items, scanned, cursor, missing: gap } = await listStored(await served.open(), parsed)
+      const rest = {
+        ...(cursor === undefined ? {} : { cursor }),
+        looked: scanned,
+        ...(gap === undefined ? {} : { missing: gap }),
+      }
       return {
         status: 200,
         text: `{"items":${pageText(items, payload)},${JSON.stringify(rest).slice(1)}`,

@@ -16,7 +16,7 @@ import {
   whole,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
-import { MESSAGE_FIELDS, resultOf } from './shapes.ts'
+import { MESSAGE_FIELDS, MISSING, resultOf } from './shapes.ts'
 
 const ALL = '/v1/queues/{queue}/schedules'
 const ONE = `${ALL}/{name}`
@@ -82,7 +82,7 @@ export const SCHEDULE_ROUTES = [
     scope: 'read',
     summary: 'one page of schedules',
     query: { limit: optional(whole({ min: 1, max: 1_000 })), cursor: optional(text()) },
-    answers: { 200: object({ items: list(SCHEDULE), cursor: optional(text()) }) },
+    answers: { 200: object({ items: list(SCHEDULE), cursor: optional(text()), missing: MISSING }) },
     handle: async ({ query, served }) => json(200, await served.queue.schedules.list(query)),
   }),
   defineRoute({

@@ -117,9 +117,12 @@ export const MESSAGE_DETAIL = named(
   }),
 )
 
+/** Of a store that is spread over partitions: those that did not answer. What they hold is not in the answer. */
+export const MISSING = optional(list(text()))
+
 export const MESSAGE_PAGE = named(
   'MessagePage',
-  object({ items: list(MESSAGE), cursor: optional(text()), looked: whole({ min: 0 }) }),
+  object({ items: list(MESSAGE), cursor: optional(text()), looked: whole({ min: 0 }), missing: MISSING }),
 )
 
 /** The parts of a filter, and of a list. */
@@ -181,6 +184,7 @@ export const STATS = named(
       otherTopics: optional(ENDED_TOTALS),
     }),
     latenessMs: optional(LATENESS),
+    missing: MISSING,
   }),
 )
 

@@ -1,6 +1,7 @@
 /** The server dies and comes back: the last numbers stay, grey and with their age, and then they are true again. */
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { RedisServer } from '../../../store/redis/server.ts'
+import { AWAY, makeGapped } from '../../gapped.ts'
 import { settled, until, type Surfer } from '../browser.ts'
 import { fill, openWorld, type World } from '../world.ts'
 
@@ -52,6 +53,19 @@ export function describeOutage(surfer: Surfer): void {
       // This server keeps nothing on disk: it came back empty.
       await until(() => delayed.innerText()).toBe('0')
       surfer.troubles()
+    })
+
+    it('a partition of the store is away: named on every page', async () => {
+      const { store, sendAway } = await makeGapped()
+      world = await openWorld({ store })
+      const page = await surfer.open(world.ui)
+      await settled(page)
+      const line = page.getByText(`${AWAY} does not answer.`)
+      expect(await line.count()).toBe(0)
+      sendAway()
+      await line.waitFor()
+      await page.goto(`${world.ui}/messages`)
+      await line.waitFor()
     })
 
     it('opened while the server is away, it says so and comes by itself', async () => {

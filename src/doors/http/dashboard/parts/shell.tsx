@@ -10,6 +10,8 @@ import { ago, short } from '../time/words.ts'
 import { Tools } from './tools.tsx'
 import { JobTray } from '../actions/tray.tsx'
 
+const GAPS_NAMED = 5
+
 const PAGE_TITLES: Readonly<Record<PageName, string>> = {
   now: 'Now',
   messages: 'Messages',
@@ -31,6 +33,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }): J
       <div class="page">
         <Tools />
         <AwayLine />
+        <GapLine />
         <main id="main" tabIndex={-1}>
           {children}
         </main>
@@ -132,6 +135,23 @@ function AwayLine(): JSX.Element | null {
       </strong>{' '}
       {heardAt.value > 0 && <>The numbers below are {ago(heardAt.value, now.value)} old. </>}
       {state.kind === 'away' && <span>{state.detail}</span>}
+    </p>
+  )
+}
+
+/** Some partitions of the store are away: on every page, because every number there lacks what they hold. */
+function GapLine(): JSX.Element | null {
+  const missing = stats.value?.missing ?? []
+  if (missing.length === 0 || place.value.queue === undefined) return null
+  const named = missing.slice(0, GAPS_NAMED).join(', ')
+  const more = missing.length > GAPS_NAMED ? ` and ${missing.length - GAPS_NAMED} more` : ''
+  return (
+    <p class="away" role="status">
+      <strong>
+        {named}
+        {more} {missing.length === 1 ? 'does' : 'do'} not answer.
+      </strong>{' '}
+      What {missing.length === 1 ? 'it holds' : 'they hold'} is missing below.
     </p>
   )
 }

@@ -14,7 +14,10 @@ export type Trouble = {
   readonly code: string
 }
 
-export type LiveStats = Pick<Stats, 'counts' | 'nextDueAt' | 'recent' | 'latenessMs' | 'controls'> & {
+export type LiveStats = Pick<
+  Stats,
+  'counts' | 'nextDueAt' | 'recent' | 'latenessMs' | 'controls' | 'missing'
+> & {
   readonly now: number
 }
 
