@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { COMMANDS } from '../../src/doors/cli/commands.ts'
-import { fileEngine, postgresEngine, redisEngine, type Engine } from '../cli/engines.ts'
+import { fileEngine, mysqlEngine, postgresEngine, redisEngine, type Engine } from '../cli/engines.ts'
 import { makePlace, type Place, type Running } from '../cli/punctual.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/deployment')
@@ -115,7 +115,9 @@ it('systemd starts a command that exists, and gives it time to stop', () => {
   for (const section of ['Unit', 'Service', 'Install']) expect(text).toContain(`[${section}]`)
 })
 
-const ENGINES = [fileEngine(), redisEngine(), postgresEngine()].filter(({ isMissing }) => !isMissing)
+const ENGINES = [fileEngine(), redisEngine(), postgresEngine(), mysqlEngine()].filter(
+  ({ isMissing }) => !isMissing,
+)
 afterAll(() => Promise.all(ENGINES.map(({ stop }) => stop())))
 
 /** As the container would run it, but on loopback, a free port and files beside the test. */
@@ -137,7 +139,7 @@ describe.each(ENGINES)('the commands of the container on $name', (engine: Engine
     for (const name of COMPOSE.filter((file) => read(file).includes('token add')))
       expect(read(name)).toContain('token add ops --scope read --scope operate --file /data/tokens.json')
     expect((await place.run(added)).code).toBe(0)
-    if (engine.name === 'postgres') expect((await place.run(['migrate'])).code).toBe(0)
+    if (['postgres', 'mysql'].includes(engine.name)) expect((await place.run(['migrate'])).code).toBe(0)
     const { running, base } = await startServer(place)
     for (const path of ['/healthz', '/readyz']) expect((await fetch(base + path)).status, path).toBe(200)
     expect((await fetch(`${base}/metrics`)).status).toBe(401)

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual, Snooze, type PunctualOptions } from '../../src/index.ts'
+import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
 import { PostgresServer, VERSIONS } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 import { makeStand, QUEUE } from '../doors/http/stand.ts'
@@ -50,6 +51,7 @@ const STORES: [string, () => Promise<string>][] = [
   ...(postgres === undefined
     ? []
     : [['postgres', async () => (await postgres).url] satisfies [string, () => Promise<string>]]),
+  ...(isMysqlThere ? [['mysql', freshDatabase] satisfies [string, () => Promise<string>]] : []),
 ]
 
 describe.each(STORES)('on %s', (_engine, storeOf) => {

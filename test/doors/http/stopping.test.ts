@@ -5,7 +5,7 @@
 import { request as httpRequest, Agent } from 'node:http'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
-import { fileEngine, postgresEngine, redisEngine } from '../../cli/engines.ts'
+import { fileEngine, mysqlEngine, postgresEngine, redisEngine } from '../../cli/engines.ts'
 import { makePlace } from '../../cli/punctual.ts'
 
 const PARKED = 1_000
@@ -15,7 +15,9 @@ const DUE = 300
 
 type Heard = { readonly status: number; readonly text: string; readonly isWhole: boolean }
 
-const ENGINES = [fileEngine(), redisEngine(), postgresEngine()].filter(({ isMissing }) => !isMissing)
+const ENGINES = [fileEngine(), redisEngine(), postgresEngine(), mysqlEngine()].filter(
+  ({ isMissing }) => !isMissing,
+)
 afterAll(() => Promise.all(ENGINES.map(({ stop }) => stop())))
 
 /** One call on a connection of its own. Never rejects: a call that was cut off is not whole. */

@@ -11,12 +11,13 @@ import { systemRandom } from '../../../src/random.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/index.ts'
 import { claimDue, message, retry } from '../../../src/testing/conformance/stand.ts'
+import { freshDatabase, isMysqlThere } from '../../store/mysql/server.ts'
 import { PostgresServer } from '../../store/postgres/server.ts'
 import { RedisCluster } from '../../store/redis/cluster/servers.ts'
 import { RedisServer } from '../../store/redis/server.ts'
 import { controlsOf, fill, HOUR_MS, idsIn, see } from './content.ts'
 
-type Name = 'file' | 'redis' | 'postgres' | 'cluster'
+type Name = 'file' | 'redis' | 'postgres' | 'cluster' | 'mysql'
 
 const urls = new Map<Name, string>()
 const ends: (() => Promise<unknown>)[] = []
@@ -36,6 +37,7 @@ beforeAll(async () => {
   urls.set('redis', redis.url)
   urls.set('postgres', postgres.url)
   urls.set('cluster', cluster.url('?partitions=3'))
+  if (isMysqlThere) urls.set('mysql', await freshDatabase())
 })
 
 afterAll(async () => {
@@ -77,6 +79,9 @@ const JOURNEY: readonly Name[] = [
   'cluster',
   'redis',
   'file',
+  ...(isMysqlThere
+    ? (['mysql', 'redis', 'mysql', 'postgres', 'mysql', 'cluster', 'mysql', 'file'] as const)
+    : []),
 ]
 
 describe('a queue moved over all engines', () => {
