@@ -30,6 +30,7 @@ export async function openStage(contestant, { workers = 1, payload = PAYLOAD_BYT
   const crew = []
   return {
     server,
+    queue: context.queue,
     producer,
     crew,
     /** Starts the workers; with an engine that lives in one process, in the producer's. */

@@ -52,7 +52,7 @@ class Recorder extends Writable {
 const directory = mkdtempSync(join(tmpdir(), 'punctual-demo-'))
 process.chdir(directory) // The demo names its store as a visitor's would: .punctual in an empty folder.
 const terminal = new Recorder()
-const env = { TERM: 'xterm-256color' }
+const env = { TERM: 'xterm-256color', npm_lifecycle_event: 'demo' } // As a visitor of the clone runs it.
 const out = new Output(terminal, env)
 try {
   const code = await dispatch(['demo'], { env, input: process.stdin, out, err: out, clock: systemClock })

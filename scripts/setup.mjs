@@ -9,7 +9,9 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const NODE_NEEDED = [20, 19]
 
 export function run(command, args, options = {}) {
-  execFileSync(command, args, { cwd: ROOT, stdio: 'inherit', ...options })
+  // On Windows npm is a script, which only a shell can start.
+  const shell = process.platform === 'win32' && command === 'npm'
+  execFileSync(command, args, { cwd: ROOT, stdio: 'inherit', shell, ...options })
 }
 
 function say(what) {
@@ -55,6 +57,10 @@ export function installPeers() {
 
 export function installRecipes() {
   installPackage('recipes', 'the clients of the recipes')
+}
+
+export function installMigrating() {
+  installPackage('migrating', 'the queues that are imported from')
 }
 
 export function installSite() {

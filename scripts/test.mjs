@@ -9,6 +9,7 @@ import {
   ROOT,
   buildIfStale,
   installDependencies,
+  installMigrating,
   installPeers,
   installPrograms,
   installRecipes,
@@ -22,6 +23,7 @@ installDependencies()
 installPrograms()
 installPeers()
 installRecipes()
+installMigrating()
 installSite()
 installSurroundings()
 buildIfStale()

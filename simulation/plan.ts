@@ -64,10 +64,14 @@ export type Disturbances = {
   readonly wallJumps: number
   readonly storeJumps: number
   readonly storeSetBacks: number
+  /** How often a partition is away for everybody. */
+  readonly partitionLosses: number
 }
 
 export type Plan = {
   readonly engine: EngineKind
+  /** Over how many stores the queue is spread, each with a clock of its own. */
+  readonly partitions: number
   readonly stormMs: number
   readonly topics: readonly string[]
   readonly hosts: readonly HostPlan[]
@@ -98,6 +102,10 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
+/** The share of the models that are spread over partitions, and over how many. */
+const PARTITIONED = 0.25
+const PARTITIONS_MAX = 5
+
 /** What a worker meets on a good day. */
 export const CALM: Faults = {
   refuse: 0,
@@ -112,8 +120,15 @@ export const CALM: Faults = {
   timerLagMs: 2,
 }
 
-/** `more`, `third`: for what was added later, so that a seed keeps the rest of its plan. */
-export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
+export type PlanChances = {
+  readonly first: Chance
+  /** For what was added later, so that a seed keeps the rest of its plan. */
+  readonly second: Chance
+  readonly third: Chance
+  readonly fourth: Chance
+}
+
+export function drawPlan({ first: chance, second: more, third, fourth }: PlanChances): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -129,8 +144,10 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
   const schemas = more.weighted<SchemaKind>({ none: 6, 'at once': 1, later: 1 })
   const misfit = schemas === 'none' ? 0 : 2
   const schedules = drawSchedules(more, topics, stormMs)
+  const partitions = engine === 'model' && fourth.happens(PARTITIONED) ? fourth.whole(2, PARTITIONS_MAX) : 1
   return {
     engine,
+    partitions,
     stormMs,
     topics,
     hosts: [
@@ -160,6 +177,7 @@ export function drawPlan(chance: Chance, more: Chance, third: Chance): Plan {
     disturbances: {
       ...drawDisturbances(chance, isRemote),
       storeSetBacks: isRemote && more.happens(0.15) ? more.whole(1, 3) : 0,
+      partitionLosses: partitions > 1 && fourth.happens(0.6) ? fourth.whole(1, 4) : 0,
     },
     isRemote,
     isDeafAfterwards: isRemote && chance.happens(0.5),
@@ -241,7 +259,10 @@ function drawLocalFaults(chance: Chance, leaseMs: number): Faults {
   }
 }
 
-function drawDisturbances(chance: Chance, isRemote: boolean): Omit<Disturbances, 'storeSetBacks'> {
+function drawDisturbances(
+  chance: Chance,
+  isRemote: boolean,
+): Omit<Disturbances, 'storeSetBacks' | 'partitionLosses'> {
   const count = (max: number): number => (chance.happens(0.5) ? chance.whole(1, max) : 0)
   return {
     outages: isRemote ? count(3) : 0,

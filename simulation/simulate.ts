@@ -2,21 +2,19 @@
  * One simulation: a seed becomes a world, the world goes through a storm, and what it looks like afterwards is
  * judged. The runtime is the real one; only time, chance, the network and the handlers are ours.
  */
-import { MemoryStore } from '../src/store/memory/store.ts'
-import type { Store } from '../src/store/contract/store.ts'
+import { homeOf } from '../src/core/encoding/home.ts'
 import { Actions } from './world/actions.ts'
 import { AuditedStore } from './world/audited-store.ts'
 import { Chance } from './world/chance.ts'
-import { ControlsJudge } from './judges/controls.ts'
 import { planDisturbances } from './world/disturbances.ts'
 import { EffectOrder } from './world/effect-order.ts'
 import { Fairness } from './judges/fairness.ts'
 import { History } from './judges/history.ts'
 import { Host } from './world/host.ts'
-import { Ledger, type Known } from './judges/ledger.ts'
-import { ModelStore } from './world/model-store.ts'
+import { Ledgers } from './judges/ledgers.ts'
+import { makePartition } from './world/make-partition.ts'
+import { asOne, type Partition } from './world/partition.ts'
 import { drawPlan, type Plan } from './plan.ts'
-import { StoreTime } from './world/store-time.ts'
 import { newTally, type Tally } from './judges/tally.ts'
 import { Timeline } from './world/timeline.ts'
 import { NOBODY, checkCensus, endInCalm } from './judges/verdict.ts'
@@ -77,46 +75,32 @@ async function goThrough(world: World): Promise<void> {
 
 function makeWorld(seed: number, withHistory: boolean): World {
   const chance = new Chance(seed)
-  const plan = drawPlan(chance.stream('plan'), chance.stream('second plan'), chance.stream('third plan'))
+  const plan = drawPlan({
+    first: chance.stream('plan'),
+    second: chance.stream('second plan'),
+    third: chance.stream('third plan'),
+    fourth: chance.stream('fourth plan'),
+  })
   const timeline = new Timeline()
-  const storeTime = new StoreTime(timeline, chance.stream('store time').whole(-60_000, 60_000))
   const history = new History(() => timeline.now, withHistory)
   const violations = new Violations(history)
-  const fairness = new Fairness(() => world)
-  const ledger = new Ledger({
-    violations,
-    elapsed: () => timeline.now,
-    onGranted: (topic, id, readyAt) => fairness.granted(topic, id, readyAt),
-    jumpedAt: () => storeTime.jumpedAt,
-    setBackMs: () => storeTime.setBackMs,
-    isControlled: (topic) => controls.isControlled(topic),
-    isSchemaSlow: plan.schemas === 'later',
-    leadMs: plan.leadMs,
-    policyOf: () => ({
-      limit: plan.retry.limit,
-      timeoutMs: plan.timeoutMs,
-      ttlMs: undefined,
-      isSkipped: false,
-    }),
-  })
-  const controls = new ControlsJudge({
-    violations,
-    elapsed: () => timeline.now,
-    storeNow: () => storeTime.now(),
-    running: (topic) => [...ledger.messages.values()].filter((known) => isRunning(known, topic)).length,
-    slackMs: () => 4 * (world.weather.faults.timerLagMs + world.weather.faults.latencyMs),
-  })
-  storeTime.onJump = () => controls.clockJumped()
+  const partitions = Array.from({ length: plan.partitions }, (_, number) =>
+    makePartition(number, { plan, chance, timeline, violations }, () => world),
+  )
+  const home = (id: string): Partition => partitions[homeOf(id, partitions.length)] as Partition
   const world: World = {
     plan,
     chance,
     timeline,
-    storeTime,
-    store: makeStore(plan, storeTime, timeline),
-    ledger,
-    fairness,
-    controls,
-    direct: () => new AuditedStore(world, NOBODY),
+    partitions,
+    home,
+    store: asOne(partitions.map(({ store }) => store)),
+    ledger: new Ledgers(
+      partitions.map(({ ledger }) => ledger),
+      (id) => home(id).ledger,
+    ),
+    fairness: new Fairness(() => world),
+    direct: () => asOne(partitions.map((partition) => new AuditedStore(world, partition, NOBODY))),
     effectOrder: new EffectOrder(),
     weather: new Weather(plan),
     history,
@@ -124,24 +108,6 @@ function makeWorld(seed: number, withHistory: boolean): World {
     tally: newTally(),
   }
   return world
-}
-
-function isRunning({ place, message }: Known, topic: string): boolean {
-  return place === 'running' && message.topic === topic
-}
-
-function makeStore(plan: Plan, storeTime: StoreTime, timeline: Timeline): Store {
-  if (plan.engine === 'model') return new ModelStore(() => storeTime.now(), plan)
-  return new MemoryStore({
-    now: () => storeTime.now(),
-    monotonic: () => timeline.now,
-    schedule: noTimers,
-    soon: noTimers,
-  })
-}
-
-function noTimers(): never {
-  throw new Error('the memory engine sets no timers')
 }
 
 /** A promise that nobody awaits and that fails would end a real process; a warning of Node would alarm its owner. */

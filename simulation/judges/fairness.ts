@@ -18,6 +18,8 @@ const SLACK_MS = 100
 const TRAVELS = 24
 /** After failures a worker pauses for up to this. */
 const PAUSE_MS_MAX = 7_000
+/** A claim without an answer keeps the other partitions from its topics for so long, and the answer takes as long. */
+const PUT_OFF_MS = 200
 /** With smaller batches a few urgent messages of other topics take many claims. */
 const BATCH_MIN = 10
 
@@ -36,15 +38,16 @@ export class Fairness {
 
   /** A message was leased to a process, and its answer has arrived there. */
   delivered(lease: LeaseRecord, process: SimulatedProcess): void {
-    const { plan, timeline, storeTime, violations, weather } = this.#world()
+    const { plan, timeline, home, violations, weather } = this.#world()
+    const { time } = home(lease.id)
     if (plan.schemas === 'later' || lease.from === 'lapsed') return // A schema counts as the handler's own time.
     const beganAt = timeline.now
     // A process that knows the store's time only from a slow answer holds what came ahead of its moment for the whole lead.
     const graceMs = HOLD_MS_MAX + SLACK_MS + plan.leadMs + 4 * weather.faults.timerLagMs
-    const waitMs = Math.max(0, lease.dueAt - storeTime.now()) + graceMs
+    const waitMs = Math.max(0, lease.dueAt - time.now()) + graceMs
     timeline.after(waitMs, process, () => {
       const isFree = lease.startedAt !== undefined || lease.isAnswered || lease.isLost
-      const wasDisturbed = process.frozenAt >= beganAt || storeTime.jumpedAt >= beganAt
+      const wasDisturbed = process.frozenAt >= beganAt || time.jumpedAt >= beganAt
       if (isFree || wasDisturbed || process.stopEndedAt !== undefined) return
       violations.add('P12', `${process.name} has held ${lease.id} back for ${timeline.now - beganAt} ms`)
     })
@@ -52,7 +55,8 @@ export class Fairness {
 
   /** A message leaves the line of its topic after a wait there since `readyAt`. */
   granted(topic: string, id: string, readyAt: number): void {
-    const { plan, timeline, violations, controls } = this.#world()
+    const { plan, timeline, violations, home } = this.#world()
+    const { controls } = home(id)
     if (timeline.now - readyAt <= this.#boundMs() || plan.batchMax < BATCH_MIN) return
     if (plan.schemas === 'later') return // A schema that takes its time holds a slot, and no handler is seen to run.
     for (const process of this.#processes) {
@@ -73,7 +77,9 @@ export class Fairness {
       plan.engine === 'model' && plan.hosts.filter(({ topics }) => topics.length > 0).length > NEAR_MIN
     const lookMs = isCrowd ? Math.max(plan.fallbackMs, LOOK_MS_MAX) : plan.fallbackMs
     const wakeMs = plan.isRemote ? lookMs + wakeDelayMs : 0
-    return HOLD_MS_MAX + SLACK_MS + wakeMs + TRAVELS * (latencyMs + timerLagMs)
+    // Each partition may have to wait for claims of all others, of which one that is away holds them up for a while.
+    const othersMs = (plan.partitions - 1) * PUT_OFF_MS
+    return HOLD_MS_MAX + SLACK_MS + wakeMs + othersMs + TRAVELS * plan.partitions * (latencyMs + timerLagMs)
   }
 }
 

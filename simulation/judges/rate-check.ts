@@ -45,8 +45,10 @@ export class RateCheck {
       this.#reasons = 0
     }
     this.#calls += 1
-    const extensions = EXTENSIONS_MAX * Math.ceil(this.#held() / this.#world.plan.batchMax)
-    if (this.#calls <= CALLS_MAX + extensions + CALLS_PER_REASON * this.#reasons) return false
+    const { batchMax, partitions } = this.#world.plan
+    const extensions = EXTENSIONS_MAX * (partitions - 1 + Math.ceil(this.#held() / batchMax))
+    const callsMax = CALLS_MAX * partitions
+    if (this.#calls <= callsMax + extensions + CALLS_PER_REASON * this.#reasons) return false
     violations.add('P10', `${this.#name} spins: ${this.#calls} calls within a second, the last a ${verb}`)
     return true
   }

@@ -7,7 +7,7 @@ import { BEGINS_AT, type World } from '../world/world.ts'
 
 export function checkSchedules({ ledger, plan, violations }: World): void {
   for (const { name, everyMs, startMs, times } of plan.schedules) {
-    const known = ledger.messages.get(scheduleId(name))
+    const known = ledger.find(scheduleId(name))
     if (known === undefined) continue
     const progress = decodeSchedule(JSON.parse(known.message.body))?.progress
     const moments = Array.from({ length: times }, (_, k) => BEGINS_AT + startMs + k * everyMs)

@@ -17,6 +17,7 @@ import type { Holder } from './lease-record.ts'
 import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
 import { LOOK_MS_MAX } from '../world/model-watch.ts'
 import { checkSchedules } from './schedule-check.ts'
+import type { Partition } from '../world/partition.ts'
 import { LATER_MS_MAX } from '../world/schemas.ts'
 import type { World } from '../world/world.ts'
 
@@ -54,6 +55,9 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   // What a schema still looks at will be stored, and its delay begins then.
   const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
   await timeline.runUntil(timeline.now + answeredMs, isOver)
+  // A call of the storm may still wait for a store that opens slowly, and pause something afterwards.
+  await timeline.runUntil(timeline.now + 2 * world.plan.patienceMs, isOver)
+  await liftControls(world)
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)
@@ -76,15 +80,12 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
  * How long everything that was under way may take. The worst message: held by a handler that hangs, or by a worker
  * that died after another had; then its retry wait; or it is due at the end of the storm plus its delay.
  */
-function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]): number {
+function recoveryMs({ plan, partitions }: World, hosts: readonly Host[]): number {
   const { leaseMs, fallbackMs, timeoutMs, retryWaitMaxMs, patienceMs } = plan
   const stopMs = Math.max(...hosts.map(({ plan: { stopTimeoutMs } }) => stopTimeoutMs)) + STOP_OVERTIME_MS
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
-  const latest = [...ledger.messages.values()]
-    .filter(({ message }) => !isControl(message.topic))
-    .reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
-  const dueMs = Math.max(0, latest - storeTime.now())
-  const setBackMs = storeTime.setBackMs // Leases of before last so much longer.
+  const dueMs = Math.max(0, ...partitions.map(latestMs))
+  const setBackMs = Math.max(...partitions.map(({ time }) => time.setBackMs)) // Leases of before last so much longer.
   return (
     setBackMs +
     dueMs +
@@ -94,6 +95,14 @@ function recoveryMs({ plan, storeTime, ledger }: World, hosts: readonly Host[]):
     2 * retryWaitMaxMs +
     SLACK_MS
   )
+}
+
+/** Until the last of its messages is due. */
+function latestMs({ ledger, time }: Partition): number {
+  const latest = [...ledger.messages.values()]
+    .filter(({ message }) => !isControl(message.topic))
+    .reduce((max, { dueAt }) => Math.max(max, dueAt), 0)
+  return latest - time.now()
 }
 
 function checkRecovered({ ledger, violations }: World): void {
@@ -126,10 +135,15 @@ async function checkSpread(world: World, hosts: readonly Host[]): Promise<void> 
     const slots = hosts.reduce((sum, host) => sum + slotsFor(host, topic), 0)
     const ids: string[] = []
     for (let place = 1; place <= slots; place += 1)
-      ids.push(...(await putProbes(world, String(place), [topic], LONG_PROBE)))
+      ids.push(
+        ...(await putProbes(world, String(place), [topic], {
+          kind: LONG_PROBE,
+          where: [place % plan.partitions],
+        })),
+      )
     await timeline.runUntil(timeline.now + PROBE_DELAY_MS + SPREAD_MS, () => violations.any)
     for (const id of ids)
-      if (ledger.messages.get(id)?.lease?.startedAt === undefined)
+      if (ledger.find(id)?.lease?.startedAt === undefined)
         violations.add('P12', `"${id}" has not started beside the others, though there are ${slots} slots`)
     await timeline.runUntil(timeline.now + 3 * LONG_PROBE_MS, () => violations.any)
   }
@@ -169,22 +183,34 @@ function longestLookMs({ engine, fallbackMs }: World['plan']): number {
   return engine === 'model' ? Math.max(fallbackMs, LOOK_MS_MAX) : fallbackMs
 }
 
-/** Straight into the store. */
+/** One that lives in this partition. */
+function probeId({ home, plan }: World, number: number, name: string): string {
+  if (plan.partitions === 1) return name
+  for (let n = 1; ; n += 1) if (home(`${name} ${n}`).number === number) return `${name} ${n}`
+}
+
+/** Straight into the store: into each of its partitions. */
 async function putProbes(
   world: World,
   name: string,
   topics: readonly string[],
-  kind = 'probe',
+  {
+    kind = 'probe',
+    where = world.partitions.map(({ number }) => number),
+  }: { readonly kind?: string; readonly where?: Iterable<number> } = {},
 ): Promise<readonly string[]> {
   const { history } = world
-  const ids = topics.map((topic) => `${kind} ${name} ${topic}`)
+  const probes = topics.flatMap((topic) =>
+    [...where].map((number) => ({ id: probeId(world, number, `${kind} ${name} ${topic}`), topic })),
+  )
+  const ids = probes.map(({ id }) => id)
   history.note('nobody', () => `puts ${ids.join(', ')}`)
   const direct = world.direct()
-  for (const [i, id] of ids.entries()) {
+  for (const { id, topic } of probes) {
     await direct.put([
       {
         id,
-        topic: topics[i] ?? '',
+        topic,
         body: '',
         meta: '',
         priority: 1,
@@ -201,14 +227,14 @@ async function checkIdle(
   hosts: readonly Host[],
 ): Promise<void> {
   const workers = hosts.map(({ process }) => process).filter((process) => process !== undefined)
-  const before = workers.map(({ link }) => link.rate.total)
+  const before = workers.map(({ rate }) => rate.total)
   const idleMs = Math.max(IDLE_MS, 3 * plan.fallbackMs)
   await timeline.runUntil(timeline.now + idleMs, () => violations.any)
   // A look asks for all topics, in as many claims as that takes.
   const claims = Math.ceil(plan.topics.length / store.capabilities.wantsMax)
-  const callsMax = (2 + claims) * Math.ceil(idleMs / plan.fallbackMs) + 5
-  for (const [i, { link, name }] of workers.entries()) {
-    const calls = link.rate.total - (before[i] ?? 0)
+  const callsMax = ((2 + claims) * Math.ceil(idleMs / plan.fallbackMs) + 5) * plan.partitions
+  for (const [i, { rate, name }] of workers.entries()) {
+    const calls = rate.total - (before[i] ?? 0)
     if (calls > callsMax)
       violations.add('P10', `${name} called its store ${calls} times in ${idleMs} ms, with nothing to do`)
   }
@@ -228,10 +254,12 @@ async function stopAll(world: World, hosts: readonly Host[]): Promise<void> {
   }
 }
 
-export async function checkCensus({ store, storeTime, ledger, violations }: World): Promise<void> {
+export async function checkCensus({ partitions, violations }: World): Promise<void> {
   try {
-    const { messages } = await takeCensus(store)
-    ledger.compare(messages, storeTime.now())
+    for (const { store, ledger, time } of partitions) {
+      const { messages } = await takeCensus(store)
+      ledger.compare(messages, time.now())
+    }
   } catch (error) {
     violations.add('P8', `the census does not add up: ${String(error)}`)
   }

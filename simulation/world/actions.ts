@@ -68,10 +68,10 @@ export class Actions {
     if (process === undefined || process.frozenUntil > this.#world.timeline.now) return
     const kind = this.#chance.weighted(this.#world.plan.actionKinds)
     this.#world.tally.actions += 1
-    process.link.rate.allow(3)
+    process.rate.allow(3)
     this.#world.history.note(process.name, () => `(${kind})`)
     if (kind === 'many at once') {
-      process.link.rate.allow(3 * MANY)
+      process.rate.allow(3 * MANY)
       for (let i = 0; i < MANY; i += 1) this.#begin(this.#chance.pick(CHANGES), process)
     } else this.#begin(kind, process)
   }
@@ -225,12 +225,11 @@ export class Actions {
 
   #options(): ProduceOptions {
     const chance = this.#chance
-    const { storeTime, plan } = this.#world
+    const { partitions, plan } = this.#world
+    const now = partitions[0]?.time.now() ?? 0
     const delay = this.#delay()
     return {
-      ...(chance.happens(0.3)
-        ? { at: Math.max(0, storeTime.now() + delay - chance.whole(0, 1_000)) }
-        : { delay }),
+      ...(chance.happens(0.3) ? { at: Math.max(0, now + delay - chance.whole(0, 1_000)) } : { delay }),
       ...(chance.happens(0.3) ? { priority: chance.pick(['high', 'normal', 'low'] as const) } : {}),
       ...(chance.happens(0.15)
         ? { ttl: chance.pick([0, 10, 60_000]), ifExpired: chance.pick(['dead', 'skip'] as const) }

@@ -1,10 +1,11 @@
-/** A store as one process sees it, with the ledger watching: every call is entered at the moment of its effect. */
+/** A store, or one partition of it, as one process sees it, with the ledger watching: every call is entered at the moment of its effect. */
 import type * as contract from '../../src/store/contract/store.ts'
 import { StoreWrapper } from '../../src/store/contract/verbs.ts'
 import type { ControlsJudge } from '../judges/controls.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Holder } from '../judges/lease-record.ts'
 import type { Ledger } from '../judges/ledger.ts'
+import type { Partition } from './partition.ts'
 import type { World } from './world.ts'
 
 export class AuditedStore extends StoreWrapper {
@@ -15,14 +16,13 @@ export class AuditedStore extends StoreWrapper {
   /** By the store's clock. */
   readonly #now: () => number
 
-  constructor(world: World, holder: Holder) {
-    const { store, ledger, controls, effectOrder, storeTime } = world
+  constructor({ effectOrder }: World, { store, ledger, controls, time }: Partition, holder: Holder) {
     super(store)
     this.#ledger = ledger
     this.#controls = controls
     this.#holder = holder
     this.#order = effectOrder
-    this.#now = () => storeTime.now()
+    this.#now = () => time.now()
   }
 
   override async close(): Promise<void> {} // One process leaves; the others go on.

@@ -15,6 +15,9 @@ const KINDS: Readonly<Record<ControlKind, number>> = {
   'no limit': 2,
 }
 
+/** No limit holds over partitions. */
+const WITHOUT_LIMITS = { ...KINDS, 'resume over': 0, rate: 0, concurrency: 0, 'no limit': 0 }
+
 /** The share of pauses and resumes that are about the whole queue. */
 const WHOLE_QUEUE = 0.2
 
@@ -24,7 +27,7 @@ export async function actOnControls(
   topic: string,
   chance: Chance,
 ): Promise<void> {
-  const kind = chance.weighted(KINDS)
+  const kind = chance.weighted(world.partitions.length === 1 ? KINDS : WITHOUT_LIMITS)
   const aboutMs = chance.spread(100, world.plan.stormMs / 4)
   const which = chance.happens(WHOLE_QUEUE) ? undefined : topic
   world.history.note('user', () => `${kind} ${which ?? 'all'} ${Math.round(aboutMs)}`)
@@ -33,7 +36,7 @@ export async function actOnControls(
     case 'pause until': {
       const until = kind === 'pause' ? {} : { until: `${Math.max(1, aboutMs)}ms` as const }
       await queue.pause(which, until)
-      world.controls.pauseResolved(which ?? '')
+      for (const { controls } of world.partitions) controls.pauseResolved(which ?? '')
       return
     }
     case 'resume':

@@ -1,4 +1,5 @@
 /** Handlers of every character: quick, slow, failing, hanging, deaf to their signal. */
+import { homeKeyOf } from '../../src/core/encoding/home.ts'
 import { assertNever, UsageError } from '../../src/core/errors.ts'
 import { DeadLetter, RetryIn, Snooze } from '../../src/core/machines/outcome.ts'
 import type { Message } from '../../src/runtime/handler.ts'
@@ -114,7 +115,7 @@ async function askForMore(scene: Scene): Promise<void> {
   for (let i = chance.whole(1, 3); i > 0; i -= 1) {
     await pass(scene, lease.policy.timeoutMs * chance.next() * 0.9)
     lease.hasExtended = true
-    process.link.rate.allow(1)
+    process.rate.allow(1)
     if (!(await message.extend().catch(() => true))) return
   }
 }
@@ -141,10 +142,10 @@ async function followUp(scene: Scene): Promise<void> {
     // A chain must end, or the calm after the storm never comes.
     const isLong = message.id.length > 60
     const id = chance.happens(0.3)
-      ? { id: `own${chance.whole(1, 30)}` }
+      ? { id: besides(scene, `own${chance.whole(1, 30)}`) }
       : isLong
         ? {}
-        : { id: `${message.id}+` }
+        : { id: beginning(scene, `${message.id}+`) }
     const ifExists = chance.pick(['keep', 'replace'] as const)
     const topic = chance.pick(world.plan.topics) ?? 'a'
     const delay = chance.spread(0, world.plan.stormMs / 4)
@@ -155,13 +156,23 @@ async function followUp(scene: Scene): Promise<void> {
   }
 }
 
+/** An id with the home of this message: only there can it be stored in the same step. */
+function besides({ message, world }: Scene, id: string): string {
+  return world.partitions.length === 1 ? id : `{${homeKeyOf(message.id)}}${id}`
+}
+
+/** The same for an id that begins with the message's own. */
+function beginning({ message, world }: Scene, id: string): string {
+  return world.partitions.length === 1 || message.id.startsWith('{') ? id : `{${message.id}}+`
+}
+
 /** Chained work: a handler that may still run may use its queue, also while that stops. */
 async function callQueue(scene: Scene): Promise<void> {
   const { chance, lease, message, process, world } = scene
   for (let i = chance.whole(1, 3); i > 0; i -= 1) {
     await pass(scene, chance.spread(1, SOON_MS * 10))
     const isCutOff = lease.abortedAt !== undefined
-    process.link.rate.allow(1)
+    process.rate.allow(1)
     const call = chance.happens(0.5)
       ? process.queue.get(message.id)
       : process.queue.cancel(`${message.id} next`)

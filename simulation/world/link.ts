@@ -1,5 +1,5 @@
 /**
- * The line from one process to the store. A call travels there, takes effect, and its answer travels back: three
+ * The line from one process to the store, or to one partition of it. A call travels there, takes effect, and its answer travels back: three
  * separate moments, and the process may die, freeze or be cut off between any two of them.
  *
  *   process ──call──► · · · ──► store (effect) ──answer──► · · · ──► process
@@ -16,28 +16,28 @@ import { StoreWrapper, type StoreVerb } from '../../src/store/contract/verbs.ts'
 import { AuditedStore } from './audited-store.ts'
 import type { Chance } from './chance.ts'
 import { never } from './never.ts'
-import { RateCheck } from '../judges/rate-check.ts'
+import type { Partition } from './partition.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'
 
 type Fate = 'pass' | 'refuse' | 'lose' | 'duplicate' | 'slow' | 'silence'
 
 export class Link extends StoreWrapper {
-  readonly rate: RateCheck
+  readonly #partition: Partition
   readonly #world: World
   readonly #process: SimulatedProcess
   readonly #chance: Chance
 
-  constructor(world: World, process: SimulatedProcess, chance: Chance) {
-    super(new AuditedStore(world, process), overrides(world))
+  constructor(world: World, partition: Partition, process: SimulatedProcess, chance: Chance) {
+    super(new AuditedStore(world, partition, process), overrides(world))
     this.#world = world
+    this.#partition = partition
     this.#process = process
     this.#chance = chance
-    this.rate = new RateCheck(world, process.name, () => process.held)
   }
 
   override around<T>(verb: StoreVerb, args: readonly unknown[], call: () => Promise<T>): Promise<T> {
-    return this.#travel(nameOf(verb, args), () => summaryOf(args), call)
+    return this.#travel(this.#nameOf(verb, args), () => summaryOf(args), call)
   }
 
   override async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
@@ -45,7 +45,7 @@ export class Link extends StoreWrapper {
       this.#world.violations.add('P11', `${this.#process.name} claims after it stopped`)
     const reply = await super.claim(request)
     for (const lease of reply.leases) this.#process.deliver(lease)
-    this.rate.allow(reply.leases.length)
+    this.#process.rate.allow(reply.leases.length)
     return reply
   }
 
@@ -68,7 +68,7 @@ export class Link extends StoreWrapper {
       lease.isAnswered = true
       lease.answer = settlement.kind
       this.#process.answered(lease)
-      this.rate.allow(1) // Its first try; the others must not come too often.
+      this.#process.rate.allow(1) // Its first try; the others must not come too often.
     }
     return super.settle(settlements)
   }
@@ -77,12 +77,14 @@ export class Link extends StoreWrapper {
     const { plan, timeline, tally, weather } = this.#world
     if (!plan.isRemote) return super.onWake((wake) => this.#hearInside(() => listener(wake)), owner)
     const arrive = (wake: contract.WakeUp): void => {
-      this.rate.allow(1)
+      this.#process.rate.allow(1)
       listener(wake)
     }
     const end = super.onWake((wake) => {
       const { wakeLoss, wakeDuplicate, wakeDelayMs } = weather.faults
-      const isLost = this.#chance.happens(wakeLoss) || weather.outageOf(this.#process.host) !== undefined
+      const isLost =
+        this.#chance.happens(wakeLoss) ||
+        weather.outageOf(this.#process.host, this.#partition.number) !== undefined
       if (isLost) tally.wakesLost += 1
       else timeline.after(this.#chance.next() * wakeDelayMs, this.#process, () => arrive(wake))
       if (this.#chance.happens(wakeDuplicate) && !isLost)
@@ -90,6 +92,12 @@ export class Link extends StoreWrapper {
     }, owner)
     this.#process.onDeath(end)
     return end
+  }
+
+  /** The two kinds of claim have their own rates and times. */
+  #nameOf(verb: StoreVerb, [first]: readonly unknown[]): string {
+    const name = verb === 'claim' ? `claim ${(first as contract.ClaimRequest).from}` : verb
+    return this.#world.partitions.length === 1 ? name : `${name} in ${this.#partition.number + 1}`
   }
 
   /** An engine inside a process that stands still is heard when that goes on. */
@@ -103,7 +111,7 @@ export class Link extends StoreWrapper {
     const { plan, tally, history } = this.#world
     if (this.#process.isDead) return never()
     tally.calls += 1
-    if (this.rate.count(verb)) return never()
+    if (this.#process.rate.count(verb)) return never()
     history.note(this.#process.name, () => `${verb} ${detail()}`)
     // In the same process nothing travels.
     if (plan.engine === 'memory') return this.#withinBounds(verb, effect)
@@ -149,7 +157,7 @@ export class Link extends StoreWrapper {
     const { tally, weather, plan } = this.#world
     if (!plan.isRemote) return 'pass'
     const { refuse, lose, duplicate, slow } = weather.faults
-    const outage = weather.outageOf(this.#process.host)
+    const outage = weather.outageOf(this.#process.host, this.#partition.number)
     if (outage === 'refusing' || this.#chance.happens(refuse)) {
       tally.refused += 1
       return 'refuse'
@@ -205,11 +213,6 @@ function unavailable(verb: string): UnavailableError {
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
-}
-
-/** The two kinds of claim have their own rates and times. */
-function nameOf(verb: StoreVerb, [first]: readonly unknown[]): string {
-  return verb === 'claim' ? `claim ${(first as contract.ClaimRequest).from}` : verb
 }
 
 const SUMMARY_MAX = 300

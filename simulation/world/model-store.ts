@@ -350,11 +350,12 @@ export class ModelStore implements contract.Store {
   /** A worker that sleeps takes its places, and is told what it watches. */
   #stand(
     { owner, wants, limit }: contract.ClaimDue,
-    { fallbackMs, busy }: contract.SleepingAsker,
+    sleeper: contract.SleepingAsker,
     leases: readonly contract.Lease[],
     { outlooks, next: nextOfAll }: ModelClaim,
   ): Omit<contract.ClaimReply, 'leases'> {
     const now = this.#now()
+    const { fallbackMs, busy } = sleeper
     const topics = wants.map(({ topic }) => topic)
     const set = topics.toSorted().join('\n')
     this.#watch.forgetLooks(owner, set)
@@ -377,7 +378,7 @@ export class ModelStore implements contract.Store {
     const isFull = leases.length === limit
     if (isFull) this.#watch.forgetLooks(owner)
     const isTold = next.state !== 'NO_TASK'
-    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, fallbackMs, isTold)
+    const lookAt = isFull ? now + fallbackMs : this.#watch.look(set, owner, sleeper, isTold)
     this.#watch.expect(owner, topics, lookAt)
     return { next, lookMs: lookAt - now, lapseMs: this.#lapseMs(owner, lookAt, fallbackMs) }
   }

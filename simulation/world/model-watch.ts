@@ -2,6 +2,8 @@
  * Whom the model tells of a topic's head and wakes for it, and when the others look: what `parts/watch.lua` does on Redis,
  * as plain as can be. A sleeper hears as long as it listens, as a process hears as long as it is connected.
  */
+import type { SleepingAsker } from '../../src/store/contract/store.ts'
+
 export const LOOK_MS_MAX = 60_000
 /** Where fewer than these look within the fallback, who asks does. */
 export const NEAR_MIN = 4
@@ -98,20 +100,27 @@ export class ModelWatch {
     if (list.some((one) => one.owner === owner)) this.#change(topic, without(list, owner), owner, hasHead)
   }
 
-  /** When it looks again. Who asks before its moment keeps that. */
-  look(set: string, owner: string, fallbackMs: number, isWatching: boolean): number {
+  /** When it looks again. Who asks before its moment keeps that; beyond the fallback, only while enough others look within it. */
+  look(
+    set: string,
+    owner: string,
+    { fallbackMs, lookMsMax = LOOK_MS_MAX }: Pick<SleepingAsker, 'fallbackMs' | 'lookMsMax'>,
+    isWatching: boolean,
+  ): number {
     const now = this.#now()
     const looks = this.#looks.get(set) ?? new Map<string, number>()
     this.#looks.set(set, looks)
     for (const [other, at] of looks) if (at < now - LATE_MS) looks.delete(other)
     const own = looks.get(owner)
     const soonest = now + fallbackMs
-    if (own !== undefined && own > now + EARLY_MS && !(isWatching && own > soonest)) return own
+    const kept = own !== undefined && own > now + EARLY_MS ? own : undefined
+    if (kept !== undefined && kept <= soonest) return kept
     looks.delete(owner)
     const others = [...looks.values()]
-    const isNear = isWatching || others.filter((at) => at >= now && at <= soonest).length < NEAR_MIN
-    const spread = Math.min(Math.max(...others) + APART_MS, now + LOOK_MS_MAX)
-    const at = isNear ? soonest : Math.max(soonest, own === undefined ? spread : now + LOOK_MS_MAX)
+    const isNear = isWatching || others.filter((at) => at >= now - LATE_MS && at <= soonest).length < NEAR_MIN
+    const spread = Math.min(Math.max(...others) + APART_MS, now + lookMsMax)
+    const later = Math.max(soonest, own === undefined ? spread : now + lookMsMax)
+    const at = isNear ? soonest : kept !== undefined && kept <= now + lookMsMax ? kept : later
     looks.set(owner, at)
     return at
   }

@@ -10,11 +10,13 @@ import { Queue } from '../../src/queue/queue.ts'
 import { ABORT_GRACE_MS } from '../../src/runtime/consumers.ts'
 import type { Message } from '../../src/runtime/handler.ts'
 import { parseSettings } from '../../src/queue/settings.ts'
-import type { LeaseRef, Settlement } from '../../src/store/contract/store.ts'
+import type { LeaseRef, Settlement, Store } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
 import { calmKind, perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from '../judges/lease-record.ts'
+import { RateCheck } from '../judges/rate-check.ts'
 import { Link } from './link.ts'
+import { asOne, type Partition } from './partition.ts'
 import { never } from './never.ts'
 import type { HostPlan } from '../plan.ts'
 import { ProcessClock } from './process-clock.ts'
@@ -31,7 +33,9 @@ export class SimulatedProcess implements Holder {
   readonly name: string
   readonly queue: Queue
   readonly clock: ProcessClock
-  readonly link: Link
+  /** To the store, through lines that may fail. */
+  readonly store: Store
+  readonly rate: RateCheck
   /** Whether it refuses payloads that do not fit. */
   hasSchemas = false
   isDead = false
@@ -71,7 +75,8 @@ export class SimulatedProcess implements Holder {
     this.name = `${plan.name}.${life}`
     this.#chance = world.chance.stream(this.name)
     this.clock = new ProcessClock(world, this, this.#chance.stream('clock'))
-    this.link = new Link(world, this, this.#chance.stream('link'))
+    this.rate = new RateCheck(world, this.name, () => this.held)
+    this.store = asOne(world.partitions.map((partition) => this.#lineTo(partition)))
     this.queue = this.#makeQueue(plan)
     world.fairness.watch(this)
   }
@@ -185,13 +190,18 @@ export class SimulatedProcess implements Holder {
     return this.#plan.concurrency - this.held >= idle.length
   }
 
+  #lineTo(partition: Partition): Link {
+    const name = partition.number === 0 ? 'link' : `link ${partition.number}`
+    return new Link(this.#world, partition, this, this.#chance.stream(name))
+  }
+
   #makeQueue(plan: HostPlan): Queue {
     const { leaseMs, fallbackMs, timeoutMs, retry } = this.#world.plan
     const schemas = schemasFor(this.#world, this, plan.topics)
     this.hasSchemas = schemas !== undefined
     const settings = parseSettings({
       // A URL stands for a store that the queue opens and closes itself; which one it is, is our choice here.
-      store: plan.ownsStore ? 'memory:' : this.link,
+      store: plan.ownsStore ? 'memory:' : this.store,
       clock: this.clock,
       random: this.#chance.stream('queue'),
       concurrency: plan.concurrency,
@@ -203,7 +213,7 @@ export class SimulatedProcess implements Holder {
       logger: false,
       ...(schemas === undefined ? {} : { topics: schemas }),
     })
-    const queue = new Queue(settings, () => Promise.resolve(this.link))
+    const queue = new Queue(settings, () => Promise.resolve(this.store))
     for (const topic of plan.topics) {
       const handle = (): void => {
         if (this.stopBeganAt !== undefined) return
@@ -272,15 +282,16 @@ export class SimulatedProcess implements Holder {
     lease.endedAt = timeline.now
     this.#running.delete(lease)
     this.#noteIdle(lease.topic)
-    this.link.rate.allow(1)
+    this.rate.allow(1)
     if (end !== 'returned') tally.handlersFailed += 1
     history.note(this.name, () => `${lease.id} attempt ${lease.attempt} ${end}`)
   }
 
   #checkStart(lease: LeaseRecord): void {
-    const { ledger, storeTime, violations, timeline } = this.#world
+    const { ledger, violations, timeline } = this.#world
     const { id, dueAt, attempt, policy, endsAt } = lease
-    const now = storeTime.now()
+    const { time } = this.#world.home(id)
+    const now = time.now()
     const who = `${this.name} starts ${id} attempt ${attempt}`
     if (now + this.#unnoticedMs(lease) < dueAt)
       violations.add('P1', `${who} ${dueAt - now} ms before its moment`)
@@ -288,10 +299,9 @@ export class SimulatedProcess implements Holder {
     if (attempt > policy.limit + 1) violations.add('P6', `${who} of at most ${policy.limit + 1}`)
     if (this.stopEndedAt !== undefined) violations.add('P11', `${who} after it stopped`)
     // A store whose clock was set forward ends leases sooner than their holders can know.
-    const isJumped =
-      storeTime.jumpedAt >= 0 && timeline.now - storeTime.jumpedAt < this.#world.plan.leaseMs * 2
+    const isJumped = time.jumpedAt >= 0 && timeline.now - time.jumpedAt < this.#world.plan.leaseMs * 2
     if (isJumped) return
-    if (ledger.messages.get(id)?.lease !== lease) violations.add('P3', `${who} with a lease that is over`)
+    if (ledger.find(id)?.lease !== lease) violations.add('P3', `${who} with a lease that is over`)
     // Stores count whole milliseconds, so that a lease may end up to one earlier than its holder can know.
     else if (endsAt < now) violations.add('P3', `${who} ${now - endsAt} ms after its lease ended`)
   }
@@ -301,13 +311,14 @@ export class SimulatedProcess implements Holder {
    * moment when it could have started the message.
    */
   #checkPaused(lease: LeaseRecord): void {
-    const { controls, plan, storeTime, timeline, weather } = this.#world
+    const { plan, timeline, weather } = this.#world
+    const { controls, time } = this.#world.home(lease.id)
     // With a schema that takes its time the handler starts when that is over.
     if (plan.schemas === 'later') return
     const { wakeLoss, wakeDelayMs } = weather.faults
     const isTold = wakeLoss === 0 && wakeDelayMs <= HEARD_MS_MAX
     const isWell = this.troubledAt < lease.grantedAt && this.frozenAt < lease.grantedAt
-    const dueForMs = storeTime.now() - lease.dueAt
+    const dueForMs = time.now() - lease.dueAt
     const couldStartAt = Math.max(lease.deliveredAt, timeline.now - dueForMs, this.frozenUntil)
     controls.started(lease, this.name, isTold && isWell ? -Infinity : couldStartAt)
   }
@@ -316,10 +327,9 @@ export class SimulatedProcess implements Holder {
    * A clock that is set back calls nothing back that it had handed out; and one that was set back by less than an answer
    * takes cannot be told from one that was not, so that what is leased ahead may start ahead.
    */
-  #unnoticedMs({ setBackMs }: LeaseRecord): number {
-    const { storeTime, plan } = this.#world
-    if (storeTime.setBackMs === 0) return 0
-    return storeTime.setBackMs - setBackMs + plan.leadMs
+  #unnoticedMs({ id, setBackMs }: LeaseRecord): number {
+    const { time } = this.#world.home(id)
+    return time.setBackMs === 0 ? 0 : time.setBackMs - setBackMs + this.#world.plan.leadMs
   }
 
   /** A handler whose signal aborted keeps its slot for a short grace; what it does after that is no longer counted. */

@@ -7,6 +7,8 @@ export type Outage = 'refusing' | 'silent'
 export class Weather {
   readonly #plan: Plan
   readonly #outages = new Map<string, Outage>()
+  /** Partitions that are away for everybody. */
+  readonly #away = new Map<number, Outage>()
   #isCalm = false
 
   constructor(plan: Plan) {
@@ -22,8 +24,17 @@ export class Weather {
     return this.#plan.isDeafAfterwards ? { ...CALM, wakeLoss: 1 } : CALM
   }
 
-  outageOf(host: string): Outage | undefined {
-    return this.#outages.get(host)
+  outageOf(host: string, partition: number): Outage | undefined {
+    return this.#outages.get(host) ?? this.#away.get(partition)
+  }
+
+  /** For so long a partition is away. */
+  loses(partition: number, outage: Outage): void {
+    if (!this.#isCalm) this.#away.set(partition, outage)
+  }
+
+  returns(partition: number): void {
+    this.#away.delete(partition)
   }
 
   cut(host: string, outage: Outage): void {
@@ -37,5 +48,6 @@ export class Weather {
   becomeCalm(): void {
     this.#isCalm = true
     this.#outages.clear()
+    this.#away.clear()
   }
 }

@@ -1,13 +1,12 @@
 /** What every part of one simulation shares. */
 import type { Store } from '../../src/store/contract/store.ts'
 import type { Chance } from './chance.ts'
-import type { ControlsJudge } from '../judges/controls.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Fairness } from '../judges/fairness.ts'
 import type { History } from '../judges/history.ts'
-import type { Ledger } from '../judges/ledger.ts'
+import type { Ledgers } from '../judges/ledgers.ts'
+import type { Partition } from './partition.ts'
 import type { Plan } from '../plan.ts'
-import type { StoreTime } from './store-time.ts'
 import type { Tally } from '../judges/tally.ts'
 import type { Timeline } from './timeline.ts'
 import type { Violations } from '../judges/violations.ts'
@@ -17,11 +16,12 @@ export type World = {
   readonly plan: Plan
   readonly chance: Chance
   readonly timeline: Timeline
-  readonly storeTime: StoreTime
+  readonly partitions: readonly Partition[]
+  /** Where the message with this id lives. */
+  readonly home: (id: string) => Partition
   readonly store: Store
-  readonly ledger: Ledger
+  readonly ledger: Ledgers
   readonly fairness: Fairness
-  readonly controls: ControlsJudge
   /** The store without a line that could fail, watched like every other. */
   readonly direct: () => Store
   readonly effectOrder: EffectOrder

@@ -22,7 +22,8 @@ export const GROUPS: readonly Group[] = [
       'getting-started.md': 'Getting started',
       'installation.md': 'Installation',
       'choosing-an-engine.md': 'Choosing an engine',
-      'troubleshooting.md': 'Troubleshooting and questions',
+      'how-it-works.md': 'The way of a message',
+      'troubleshooting.md': 'Troubleshooting',
       'glossary.md': 'Glossary',
     },
   },
@@ -41,6 +42,7 @@ export const GROUPS: readonly Group[] = [
       'guides/limits-and-pauses.md': 'Limits and pauses',
       'guides/transactions.md': 'Your own transaction',
       'guides/testing-time.md': 'Testing time',
+      'guides/surroundings.md': 'Surroundings',
     },
   },
   {
@@ -57,14 +59,17 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Running it',
     pages: {
+      'guides/deployment.md': 'Deployment',
+      'guides/production.md': 'Production checklist',
       'guides/operating.md': 'Operating',
       'guides/monitoring.md': 'Monitoring and alerts',
       'guides/tracing.md': 'Tracing',
-      'guides/moving.md': 'Moving a queue',
       'guides/stopping.md': 'Stopping',
       'dashboard.md': 'The dashboard',
       'security.md': 'Security',
+      'guides/moving.md': 'Moving to another store',
       'guides/migrating-from-bullmq.md': 'Coming from BullMQ',
+      'guides/migrating-from-bee-queue.md': 'Coming from bee-queue',
     },
   },
   {

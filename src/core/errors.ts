@@ -50,8 +50,7 @@ export const ERROR_CODES = {
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   STORE_CLIENT_TOO_OLD: 'the package that speaks to this store is of a version that is too old',
-  MOVE_REFUSED:
-    'a move of a queue into itself, to another target than the one it was begun with, or beside another move',
+  MOVE_REFUSED: 'a move of a queue into itself, to another target than before, or beside another move',
   MOVE_UNFINISHED: 'a move that could not be finished: messages still run in the source',
   CONTROLS_TOO_MANY: 'a pause or a limit for one topic more than may have one',
   UNSUPPORTED: 'something that the engine of this store cannot do',
@@ -139,9 +138,12 @@ export function invariant(condition: boolean, message: string): asserts conditio
 
 const SHOWN_MAX = 80
 
-/** A text with URLs in it, as it may be shown: passwords must not appear on a screen or in a log. */
+/**
+ * A text with URLs in it, as it may be shown: passwords must not appear on a screen or in a log. Our own hints, which say
+ * `//USER:PASSWORD@`, stay.
+ */
 export function withoutPasswords(text: string): string {
-  return text.replace(/\/\/[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
+  return text.replace(/\/\/(?!(?:USER)?:PASSWORD@)[^\s"]*@/g, '//…@').replace(/(password=)[^&\s"]*/gi, '$1…')
 }
 
 /** The same for a text that is meant as one URL: everything before its last "@" may be a password. */

@@ -4,7 +4,13 @@ import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { addTrace, type TraceOrigin } from '../core/encoding/trace.ts'
 import { checkTopic } from '../core/message.ts'
-import { checkEntries, parseProduce, type ProduceOptions } from '../core/input/request.ts'
+import {
+  checkEntries,
+  parseEntry,
+  parseProduce,
+  type ParsedProduce,
+  type ProduceOptions,
+} from '../core/input/request.ts'
 import { spreadOut } from '../core/spread.ts'
 import { validate } from '../core/input/schema.ts'
 import type { Random } from '../random.ts'
@@ -25,28 +31,50 @@ export function makeDraft(
   options: unknown,
   isHome?: (id: string) => boolean,
 ): Draft {
-  const { clock, random, payloadLimit, tracing } = settings
-  const now = clock.now()
-  const parsed = parseProduce(options, now)
+  const now = settings.clock.now()
+  return draftOf(settings, topic, payload, { now, parsed: parseProduce(options, now), isHome })
+}
+
+type DraftAsked = {
+  readonly now: number
+  readonly parsed: ParsedProduce
+  readonly isHome?: ((id: string) => boolean) | undefined
+}
+
+function draftOf(
+  settings: Settings,
+  topic: unknown,
+  payload: unknown,
+  { now, parsed, isHome }: DraftAsked,
+): Draft {
+  const { random, payloadLimit, tracing } = settings
   const { id: ownId, idPrefix, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parsed
   const id = ownId ?? drawId(now, random, idPrefix, isHome)
   if (isHome?.(id) === false) throw elsewhere(id)
+  // Plain messages have one shape, which every step down to the wire reads quickly; spreads are for the few others.
+  const message: NewMessage = {
+    id,
+    topic: checkDeclared(settings, topic),
+    body: encodePayload(payload, payloadLimit),
+    meta: addTrace(meta, tracing?.origin()),
+    priority,
+    when: spreadOut(when, id, spreadMs),
+    ifExists: ifExists === 'replace' ? 'replace' : 'keep',
+  }
+  const isPlain = tags.length === 0 && latestMs === undefined
   return {
-    message: {
-      id,
-      topic: checkDeclared(settings, topic),
-      body: encodePayload(payload, payloadLimit),
-      meta: addTrace(meta, tracing?.origin()),
-      priority,
-      when: spreadOut(when, id, spreadMs),
-      ...(tags.length === 0 ? {} : { tags }),
-      ifExists: ifExists === 'replace' ? 'replace' : 'keep',
-      ...(latestMs === undefined ? {} : { latestMs }),
-    },
+    message: isPlain ? message : { ...message, ...rareFields(tags, latestMs) },
     ifExists,
     hasOwnId: ownId !== undefined,
     idPrefix,
   }
+}
+
+function rareFields(
+  tags: readonly string[],
+  latestMs: number | undefined,
+): Pick<NewMessage, 'tags' | 'latestMs'> {
+  return { ...(tags.length === 0 ? {} : { tags }), ...(latestMs === undefined ? {} : { latestMs }) }
 }
 
 /** Says where it comes from, unless it is known already. */
@@ -83,10 +111,10 @@ export async function makeDrafts(
   entries: readonly (ProduceOptions & { readonly topic: string; readonly payload?: unknown })[],
 ): Promise<Draft[]> {
   checkEntries(entries)
-  const drafts = entries.map((entry) => {
-    const { topic, payload, ...options } = entry
-    return makeDraft(settings, topic, payload, options)
-  })
+  const now = settings.clock.now()
+  const drafts = entries.map((entry) =>
+    draftOf(settings, entry.topic, entry.payload, { now, parsed: parseEntry(entry, now) }),
+  )
   if (settings.schemas !== undefined)
     await Promise.all(drafts.map(({ message }) => checkSchema(settings, message)))
   return drafts

@@ -65,7 +65,7 @@ export class Runtime {
       onFailure: (error) => events.report('recording figures failed', error),
     })
     this.#notices = new Notices(clock, parts.logger)
-    this.#rota = new Rota(clock)
+    this.#rota = new Rota(clock, fallbackMs)
     const reports = new Reports({ events, figures: this.#figures, notices: this.#notices })
     this.consumers = new Consumers({
       clock,

@@ -47,6 +47,8 @@ export interface Engine<Client extends object = object> {
   queues(target: string | Client, context: QueuesContext): Promise<QueueList>
   /** Brings what the store keeps to the form that this version reads. */
   migrate(target: string | Client, context: QueuesContext): Promise<void>
+  /** Queues of other packages that lie in the same servers, and can be imported from there. */
+  readonly foreign?: readonly ForeignSource[]
   /** What `migrate` sends to the server, for someone who runs it himself; undefined where there are no statements. */
   migrationText?(url: string): Promise<string>
 }
@@ -75,3 +77,71 @@ export type QueueList = {
   /** False when there may be more: the engine looks at a bounded part of a store. */
   readonly isComplete: boolean
 }
+
+/** Another package whose queues can be read. */
+export type ForeignSource = {
+  /** Its name, as `punctual import NAME` takes it. */
+  readonly name: string
+  /** What its keys begin with unless told otherwise. */
+  readonly prefix: string
+  readonly open: (
+    url: string,
+    where: { readonly queue: string; readonly prefix: string },
+    context: QueuesContext,
+  ) => Promise<ForeignQueue>
+}
+
+/** A queue of another package. It is read, and left as it is. */
+export interface ForeignQueue {
+  /** Nothing new starts there. Undefined: that package knows no pause. */
+  readonly isPaused: boolean | undefined
+  /** What waits there, those that are next first, a page at a time. */
+  jobs(): AsyncIterable<readonly ForeignJob[]>
+  schedules(): Promise<readonly ForeignSchedule[]>
+  /** What is there and cannot be carried over. */
+  rest(): Promise<readonly ForeignRest[]>
+  close(): void
+}
+
+export type ForeignJob = {
+  readonly id: string
+  readonly name: string
+  /** JSON. */
+  readonly data: string
+  readonly producedAt: number
+  /** Absent: it waits for nothing but its turn. */
+  readonly dueAt?: number
+  /** Attempts that failed. */
+  readonly failures: number
+  readonly error: string
+  readonly policy: ForeignPolicy
+  /** Why it cannot be carried over. */
+  readonly leftOut?: string
+  /** What of it cannot be carried over; the rest can. */
+  readonly without?: string
+}
+
+export type ForeignPolicy = {
+  /** How many retries in all; absent: nothing was said. */
+  readonly retries?: number
+  readonly backoff?: { readonly kind: 'fixed' | 'exponential'; readonly ms: number; readonly jitter: number }
+  readonly timeoutMs?: number
+  /** 1 is the first, larger ones come later; 0: none was given. */
+  readonly priority: number
+}
+
+export type ForeignSchedule = {
+  readonly name: string
+  /** Of its jobs. */
+  readonly jobName: string
+  readonly data: string
+  readonly rhythm: { readonly cron: string; readonly zone?: string } | { readonly everyMs: number }
+  readonly nextAt?: number
+  readonly startAt?: number
+  readonly endAt?: number
+  readonly times?: number
+  readonly policy: ForeignPolicy
+  readonly leftOut?: string
+}
+
+export type ForeignRest = { readonly why: string; readonly name: string; readonly count: number }

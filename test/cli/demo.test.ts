@@ -27,6 +27,7 @@ describe.concurrent('demo', () => {
       '5',
     ])
     expect(stdout).toContain('✓ 65 of 65 arrived, 0 early, 0 lost.')
+    expect(stdout).toContain('Next: "npx punctual demo --crash" kills the worker half-way.')
     expect(stdout).not.toContain('\u001B')
   })
 

@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { COMMANDS } from '../../src/doors/cli/commands.ts'
+import { renderCommandHelp, renderHelp } from '../../src/doors/cli/help.ts'
+import { PLAIN } from '../../src/doors/cli/terminal/style.ts'
+import { widthOf } from '../../src/doors/cli/terminal/width.ts'
+import { RedisServer } from '../store/redis/server.ts'
 import { makePlace } from './punctual.ts'
 
 describe('help', () => {
@@ -24,8 +28,37 @@ describe('help', () => {
   })
 
   it('the version is that of the package', async () => {
-    expect((await (await makePlace()).run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    const place = await makePlace()
+    for (const word of ['--version', '-v', '-V'])
+      expect((await place.run([word])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
+
+  it.each([40, 80, 100, 200])(
+    'fits %i columns without breaking a word, each line under its own column',
+    async (columns) => {
+      const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()))
+      const page = { style: PLAIN, columns }
+      const texts = [await renderHelp(page), ...commands.map((command) => renderCommandHelp(command, page))]
+      const words = new Set(texts.flatMap((text) => text.split(/\s+/)))
+      for (const line of texts.flatMap((text) => text.split('\n'))) {
+        // A word that is longer than a line has one of its own.
+        const isOneWord = !line.replace(/ \\$/, '').replace(/^ *# /, '').trim().includes(' ')
+        if (!isOneWord) expect(widthOf(line), line).toBeLessThanOrEqual(columns)
+      }
+      const known = commands.flatMap(({ summary, notes = [], options }) => [
+        summary,
+        ...notes,
+        ...Object.values(options).map(({ help }) => help),
+      ])
+      for (const word of known.flatMap((text) => text.split(/\s+/))) expect(words).toContain(word)
+      if (columns < 100) return
+      const stats = renderCommandHelp(await COMMANDS.stats(), page).split('\n')
+      const store = stats.findIndex((line) => line.includes('--store URL'))
+      const column = stats[store]?.indexOf('file:') ?? -1
+      expect(column).toBeGreaterThan(0)
+      if (columns === 100) expect(stats[store + 1]?.search(/\S/)).toBe(column)
+    },
+  )
 
   it('no colours into a pipe', async () => {
     const { stdout } = await (await makePlace()).run(['--help'])
@@ -39,10 +72,10 @@ describe('wrong usage', () => {
     ['list --stat dead', /list has no option --stat\. Did you mean --state\? See "punctual list --help"\./],
     ['list --state', /--state needs a value: --state STATE\./],
     ['list --all=1', /--all takes no value, and was given "1"\./],
-    ['list extra', /"extra" is one word too many; usage: punctual list\./],
+    ['list extra', /"extra" is one argument too many; usage: punctual list\./],
     ['list --state gone', /--state is "gone"; give one of: delayed, ready, running, dead\./],
     ['list --limit 0', /--limit is "0"; give a whole number from 1 to 1000\./],
-    ['get', /too few words; usage: punctual get ID\./],
+    ['get', /missing argument: ID; usage: punctual get ID\./],
     ['produce t {', /the payload \{ is not JSON/],
     ['produce t 1 --delay 1m --at 2030-01-01', /--delay and --at together/],
     ['produce t 1 --delay soon', /delay is "soon"; give milliseconds/],
@@ -56,6 +89,14 @@ describe('wrong usage', () => {
     ['work', /nothing to do; give FILE, --exec or --webhook\./],
     ['work --exec ls', /--exec is "ls"; write --exec TOPIC=COMMAND\./],
     ['work --webhook t=nowhere', /"nowhere" is no address/],
+    [
+      'work --webhook t=https://x.example --header nothing',
+      /--header "" is no header; write --header 'NAME: VALUE'\./,
+    ],
+    [
+      'work --webhook t=https://x.example --header Webhook-Id:x',
+      /--header "webhook-id" is set by punctual itself\./,
+    ],
     ['work nowhere.ts', /there is no file .*nowhere\.ts\./],
     ['stats --store mysql2:', /store is "mysql2:"; it begins with one of: /],
     ['produce t --store memory:', /a memory store would end with this command/],
@@ -104,6 +145,20 @@ describe('a store that is not there', () => {
       code: 'STORE_UNAVAILABLE',
     })
     expect(await place.run(['produce', 't'])).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  it('one that refuses the password is a failure, and the hint shows how to write it', async () => {
+    const server = await RedisServer.start()
+    onTestFinished(() => server.stop())
+    await server.admin(['CONFIG', 'SET', 'requirepass', 'secret'])
+    const place = await makePlace(`redis://127.0.0.1:${server.port}`)
+    const { code, stdout, stderr } = await place.run(['produce', 't'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain('redis://:PASSWORD@host or redis://USER:PASSWORD@host')
+    const wrong = await makePlace(`redis://:guess@127.0.0.1:${server.port}`)
+    const refused = await wrong.run(['produce', 't'])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).not.toContain('guess')
   })
 
   it('one that does not answer is one line, and exit code 1', async () => {

@@ -211,3 +211,30 @@ describe('upcoming', () => {
     ])
   })
 })
+
+describe('list and dead', () => {
+  it('show reason, error and payload on lines of their own', async () => {
+    const here = world()
+    const { clock, queue: make } = here
+    const queue = make({ logger: false })
+    const payload = { to: 'ada@example.com', subject: 'Your order 42 is on its way', lines: [1, 2, 3] }
+    await queue.produce('mail.send', payload, { id: 'mail-0123456789-0123456789', delay: '1h' })
+    await queue.produce('order.close.after.thirty.minutes', { orderId: 42 }, { id: 'order-42', delay: '30m' })
+    expect(await screen(here, 'list', '--topic', 'mail.send')).toEqual([
+      'ID                          STATE    TOPIC      DUE    TRIES',
+      'mail-0123456789-0123456789  delayed  mail.send  in 1h      0',
+      '    {"to":"ada@example.com","subject":"Your order 42 is on its way","lines":[1,…',
+    ])
+    queue.handle('mail.send', () => Promise.reject(new Error('connect ETIMEDOUT 10.0.0.7:25')), {
+      retry: { limit: 0 },
+    })
+    await queue.start()
+    await clock.advance('2h')
+    expect(await screen(here, 'dead')).toEqual([
+      'ID                          TOPIC      DIED    TRIES',
+      'mail-0123456789-0123456789  mail.send  1h ago      1',
+      '    failed: Error: connect ETIMEDOUT 10.0.0.7:25',
+      '    {"to":"ada@example.com","subject":"Your order 42 is on its way","lines":[1,…',
+    ])
+  })
+})

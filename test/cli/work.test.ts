@@ -212,6 +212,10 @@ describe('--webhook', () => {
       `t=http://127.0.0.1:${port}/hook`,
       '--allow-address',
       '127.0.0.1',
+      '--header',
+      'Authorization: Bearer key:1',
+      '--header',
+      'user-agent: shop',
     ])
     await worker.says('completed  t s204')
     await worker.says('dead       t s410')
@@ -221,7 +225,13 @@ describe('--webhook', () => {
     expect(stdout).toMatch(/t s503 .*again in 2h\n/)
     expect(stdout).toMatch(/t s500 .*500 Internal Server Error because; again in 1m\n/)
     expect(seen.find(({ headers }) => headers['punctual-id'] === 's204')).toMatchObject({
-      headers: { 'content-type': 'application/json', 'punctual-topic': 't', 'punctual-attempt': '1' },
+      headers: {
+        'content-type': 'application/json',
+        'punctual-topic': 't',
+        'punctual-attempt': '1',
+        authorization: 'Bearer key:1',
+        'user-agent': 'shop',
+      },
       body: '{"status":204}',
     })
   })

@@ -34,6 +34,9 @@ describe('documents', () => {
       Object.entries(row).map(([verb, target]) => `${place} ${verb} ${target}`),
     )
     expect(shown.toSorted()).toEqual(actual.toSorted())
+    const drawn = read('docs/images/states.svg').replaceAll(/<style>[\s\S]*<\/style>/g, '')
+    const words = new Set(Object.entries(TRANSITIONS).flatMap(([place, row]) => [place, ...Object.keys(row)]))
+    expect([...words].filter((word) => !drawn.includes(word))).toEqual([])
     for (const state of MESSAGE_STATES) expect(read('docs/states.md')).toContain(state)
   })
 

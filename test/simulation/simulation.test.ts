@@ -17,9 +17,11 @@ const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = 
   { seed: 12, bug: 'a handler was started after a slow schema had used up its time' },
   { seed: 90_001, bug: 'a worker that took only what it could not start stayed saturated' },
   { seed: 600_001, bug: 'a schedule that was changed before a worker had looked at it forgot what it owed' },
-  { seed: 600_032, bug: 'the same, of one that was set twice' },
   { seed: 600_337, bug: 'the judge: a topic that was added when all slots were taken crowds the others' },
   { seed: 600_527, bug: 'the judge: a process that stands still does not hear the engine inside it' },
+  { seed: 700_584, bug: 'over partitions: a worker with room did not ask for what another partition had' },
+  { seed: 702_329, bug: 'over partitions: three of them asked for each other’s topics in a circle' },
+  { seed: 710_026, bug: 'over partitions: the last worker that lived did not look at each within a minute' },
   { seed: 601_789, bug: 'a stop counted its own look at a schedule among the handlers' },
 ]
 

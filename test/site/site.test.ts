@@ -25,6 +25,13 @@ describe('links', () => {
     expect(broken).toEqual([])
   })
 
+  it('an address that does not exist is answered with a page that says so', async () => {
+    const response = await fetch(`${site.origin()}/guides/none.html`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(await response.text()).toContain('404')
+    expect((await fetch(`${site.origin()}/%2e%2e%2fpackage.json`)).status).toBe(404)
+  })
+
   it('no page loads a script, a style, a font or a picture from elsewhere', () => {
     const foreign = [...site.pages()].flatMap(([path, html]) =>
       [
@@ -60,9 +67,11 @@ describe.runIf(browser.isThere)('in a browser', () => {
     expect(asked.filter((url) => !url.startsWith(site.origin()) && !url.startsWith('data:'))).toEqual([])
   })
 
-  it('the search finds "reschedule"', async () => {
+  it('the search finds a code, and "reschedule"', async () => {
     const page = await browser.open(`${site.origin()}/states.html`)
     await page.locator('#local-search button').first().click()
+    await page.locator('#localsearch-input').fill('STORE_FULL')
+    await page.locator('#localsearch-list a', { hasText: 'Errors' }).first().waitFor()
     await page.locator('#localsearch-input').fill('reschedule')
     const found = page.locator('#localsearch-list a', { hasText: 'Cancel and reschedule' }).first()
     await found.click()
@@ -79,6 +88,15 @@ describe.runIf(browser.isThere)('in a browser', () => {
     await page.reload()
     await until(() => page.locator('html.dark').count()).toBe(1)
     expect(await unreadable(page)).toEqual([])
+  })
+
+  it('the drawings follow the page, light or dark, whatever the system prefers', async () => {
+    const page = await browser.open(`${site.origin()}/states.html`, { colorScheme: 'light' })
+    const drawing = page.locator('.vp-doc img[src$=".svg"]')
+    const brightness = async (): Promise<number> => brightnessOf(page, await drawing.screenshot())
+    expect(await brightness()).toBeGreaterThan(200)
+    await page.locator('.VPNavBarAppearance .VPSwitchAppearance').click()
+    await until(brightness).toBeLessThan(80)
   })
 
   it('no page is wider than a telephone of 360 pixels', async () => {
@@ -99,6 +117,19 @@ describe.runIf(browser.isThere)('in a browser', () => {
 /** Texts with too little contrast. The rest that axe would look at is the theme's. */
 async function unreadable(page: Page): Promise<string[]> {
   return (await flaws(page)).filter((flaw) => flaw.startsWith('color-contrast'))
+}
+
+/** The mean of all pixels, 0 to 255. */
+function brightnessOf(page: Page, png: Buffer): Promise<number> {
+  return page.evaluate<number>(`(async () => {
+    const image = new Image()
+    image.src = 'data:image/png;base64,${png.toString('base64')}'
+    await image.decode()
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d')
+    canvas.drawImage(image, 0, 0)
+    const { data } = canvas.getImageData(0, 0, image.width, image.height)
+    return data.reduce((sum, value, i) => (i % 4 === 3 ? sum : sum + value), 0) / (data.length * 0.75)
+  })()`)
 }
 
 function valuesOf(html: string, attribute: string): string[] {

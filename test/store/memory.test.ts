@@ -124,6 +124,20 @@ describe('what is bounded', () => {
     expect((await store.inspect({ ids: ['a'] })).items[0]?.topic).toBe('again')
   })
 
+  it('a page of a topic is found at once among many others', async () => {
+    const store = new MemoryStore(new VirtualClock())
+    await store.open()
+    for (let from = 0; from < 30_000; from += 1_000)
+      await store.put(Array.from({ length: 1_000 }, (_, i) => message(`other ${from + i}`, 1_000)))
+    await store.put([ofTopic('mine', 'mine', 1_000)])
+    const { items, cursor, scanned } = await store.inspect({ state: 'delayed', topic: 'mine', limit: 10 })
+    expect({ ids: items.map(({ id }) => id), cursor, scanned }).toEqual({
+      ids: ['mine'],
+      cursor: undefined,
+      scanned: 1,
+    })
+  })
+
   it('P10: a page looks at so many messages', async () => {
     const { store } = makeStore()
     await store.put(Array.from({ length: 10_000 }, (_, i) => message(`m${i}`, 0)))

@@ -106,8 +106,20 @@ const PRODUCE_KEYS = [
 ] as const
 
 export function parseProduce(options: unknown, now: number): ParsedProduce {
-  if (options === undefined) return PLAIN
-  const given = checkRecord(options, 'options', PRODUCE_KEYS)
+  return options === undefined ? PLAIN : parsedOptions(checkRecord(options, 'options', PRODUCE_KEYS), now)
+}
+
+const ENTRY_KEYS = ['topic', 'payload', ...PRODUCE_KEYS] as const
+
+/** One entry of `produceMany`: options that also name topic and payload, which the caller reads itself. */
+export function parseEntry(entry: unknown, now: number): ParsedProduce {
+  return parsedOptions(checkRecord(entry, 'a message', ENTRY_KEYS), now)
+}
+
+function parsedOptions(
+  given: Partial<Record<(typeof PRODUCE_KEYS)[number], unknown>>,
+  now: number,
+): ParsedProduce {
   return {
     id: given.id === undefined ? undefined : checkId(given.id),
     idPrefix: given.orderBy === undefined ? '' : parseOrderBy(given.orderBy, given.id),
@@ -127,8 +139,9 @@ export function parseProduce(options: unknown, now: number): ParsedProduce {
 
 /** The policy options of a message, as text. */
 export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>): string {
-  if (POLICY_KEYS.every((key) => given[key] === undefined)) return ''
   const { ttl, ifExpired, remember, retry, timeout } = given
+  if (ttl === undefined && ifExpired === undefined && remember === undefined)
+    if (retry === undefined && timeout === undefined) return '' // Nearly all.
   const policy: MessagePolicy = {
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
     ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),

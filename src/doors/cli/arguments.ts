@@ -69,10 +69,13 @@ function checkOption(specs: OptionSpecs, { name, rawName, value }: OptionToken, 
 
 function checkArity({ name, operands, arity: [min, max] }: Command, positionals: readonly string[]): void {
   const usage = `punctual ${name} ${operands}`.trim()
-  if (positionals.length < min) throw new CallError(`too few words; usage: ${usage}.`, name)
+  if (positionals.length < min) {
+    const missing = operands.split(' ')[positionals.length] ?? operands
+    throw new CallError(`missing argument: ${missing.replaceAll(/[[\].]/g, '')}; usage: ${usage}.`, name)
+  }
   const extra = positionals[max]
   if (extra !== undefined)
-    throw new CallError(`${describe(extra)} is one word too many; usage: ${usage}.`, name)
+    throw new CallError(`${describe(extra)} is one argument too many; usage: ${usage}.`, name)
 }
 
 const DISTANCE_MAX = 2

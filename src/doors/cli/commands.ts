@@ -27,7 +27,9 @@ export const COMMANDS = {
   doctor: async () => (await import('./commands/doctor.ts')).doctor,
   migrate: async () => (await import('./commands/migrate.ts')).migrate,
   backup: async () => (await import('./commands/backup.ts')).backup,
+  import: async () => (await import('./commands/import.ts')).importCommand,
   move: async () => (await import('./commands/move.ts')).move,
+  completion: async () => (await import('./commands/completion.ts')).completion,
 } as const satisfies Readonly<Record<string, () => Promise<Command>>>
 
 export type CommandName = keyof typeof COMMANDS

@@ -29,7 +29,7 @@ export async function dispatch(words: readonly string[], around: Surroundings): 
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
       return await help(rest[0], around)
     }
-    if (name === '--version') {
+    if (name === '--version' || name === '-v' || name === '-V') {
       around.out.line(readVersion())
       return EXIT.fine
     }
@@ -40,11 +40,7 @@ export async function dispatch(words: readonly string[], around: Surroundings): 
 }
 
 async function help(about: string | undefined, { out }: Surroundings): Promise<ExitCode> {
-  out.line(
-    about === undefined
-      ? await renderHelp(out.style)
-      : renderCommandHelp(await findCommand(about), out.style),
-  )
+  out.line(about === undefined ? await renderHelp(out) : renderCommandHelp(await findCommand(about), out))
   return EXIT.fine
 }
 
@@ -63,7 +59,7 @@ async function runCommand(
 ): Promise<ExitCode> {
   const { values, common, positionals } = parseArguments(command, words)
   if (common.help === true) {
-    out.line(renderCommandHelp(command, out.style))
+    out.line(renderCommandHelp(command, out))
     return EXIT.fine
   }
   const { store, queueName } = target(common, env)

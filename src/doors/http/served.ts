@@ -13,6 +13,8 @@ import { HttpRefusal } from './wire/problem.ts'
 export class Served {
   readonly name: string
   readonly queue: Punctual
+  /** Below the base path. */
+  readonly path: string
   readonly answers: Answers
   readonly live: Live
   readonly jobs: BulkJobs
@@ -24,6 +26,7 @@ export class Served {
     this.#insides = insidesOf(queue)
     this.name = this.#insides.settings.queue
     this.queue = queue
+    this.path = `/v1/queues/${encodeURIComponent(this.name)}`
     this.answers = new Answers(clock)
     this.live = new Live(clock, queue, () => this.open())
     this.jobs = new BulkJobs(this)
@@ -46,6 +49,11 @@ export class Served {
 
   get metrics(): QueueInsides['metrics'] {
     return this.#insides.metrics
+  }
+
+  /** Undefined until the store is open. */
+  get producer(): ReturnType<QueueInsides['producer']> {
+    return this.#insides.producer()
   }
 
   /** Somebody did something here: all who look are told, and what was true before is asked for again. */

@@ -3,7 +3,7 @@
  * one line for a person, one code for programs.
  *
  *   exit 0  fine
- *   exit 1  failed: the store did not answer, a message is missing, the doctor found a problem
+ *   exit 1  failed: the store did not answer or refused us, a message is missing, the doctor found a problem
  *   exit 2  wrong usage: nothing was done; the line says how to call it
  *
  * The code is one of the library's where the library complained, else one of `DOOR_CODES`.
@@ -68,13 +68,13 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_FOREIGN: [usage, 500],
   STORE_TOO_NEW: [usage, 500],
   STORE_TOO_OLD: [usage, 500],
-  STORE_REFUSED: [usage, 500],
+  STORE_REFUSED: [failed, 500],
   STORE_CLIENT_MISSING: [usage, 500],
   STORE_CLIENT_TOO_OLD: [usage, 500],
   BROKER_URL_INVALID: [usage, 500],
   BROKER_CLIENT_MISSING: [usage, 500],
   BROKER_CLIENT_TOO_OLD: [usage, 500],
-  BROKER_REFUSED: [usage, 500],
+  BROKER_REFUSED: [failed, 500],
   BROKER_MISMATCH: [usage, 500],
   STORE_CORRUPT: [failed, 500],
   STORE_FULL: [failed, 507],

@@ -13,7 +13,9 @@
  * soon as one of its slots is free.
  *
  * Each partition of a queue has a dispatcher of its own; they share the room by the rota. A lane that has none only because
- * of what the others have asked for is asked for later, and the store is not told that it is busy.
+ * of what the others have asked for is put off: it is asked for later, together with all others, and the store is not told
+ * that it is busy. (Asked for alone, it would leave others out in turn, and two partitions could go on like that for
+ * ever.) A claim that puts lanes off says nothing about our sleep: stores count who looks at which set of topics.
  */
 import type { Clock } from '../../clock.ts'
 import type { ClaimDue, ClaimReply, Next, Store, Want } from '../../store/contract/store.ts'
@@ -62,12 +64,16 @@ export class Dispatcher implements RotaMember {
   #leftOut: readonly Lane[] = []
   /** Of these, the ones that have no room whatever others ask for: the store should wake others for them. */
   #busy: readonly Lane[] = []
+  /** Of these, the ones that others have asked for. */
+  #putOff: readonly Lane[] = []
+  /** Lanes that were put off, and not asked for since: with them we keep our place in the rota. */
+  #awaited: readonly Lane[] = []
   #servedLast: Lane | undefined
   #isFull = false
   #roomPlanned = false
   #isStopped = false
-  /** Others look within the fallback, and we need not. */
-  #isSpared = false
+  /** Room was offered to us in this turn of the event loop, and nobody else has it. */
+  #isOffered = false
   /** The store was told that there is room for nothing here. */
   #isResigned = true
 
@@ -77,8 +83,10 @@ export class Dispatcher implements RotaMember {
   }
 
   async fetch(): Promise<ClaimReading> {
-    const { lanes, settler } = this.#parts
+    const { lanes, rota, settler } = this.#parts
     this.#isFull = false
+    // Those who waited for us to be answered were just offered the room: they decide first.
+    if (rota.isShared && !this.#isOffered) await new Promise<void>((resolve) => process.nextTick(resolve))
     const wants = settler.isStuck ? [] : this.#decideWants()
     const { wantsMax } = this.#parts.store.capabilities
     let reading: ClaimReading | undefined
@@ -146,16 +154,32 @@ export class Dispatcher implements RotaMember {
     this.#roomPlanned = true
     process.nextTick(() => {
       this.#roomPlanned = false
-      const { lanes, onRoom, rota } = this.#parts
-      if (this.#hasRoom(this.#isFull ? lanes.all : this.#leftOut, rota.promised(this))) onRoom()
+      const { onRoom, rota } = this.#parts
+      if (this.#isStopped || rota.isAsking(this)) return // We are offered it again when we are answered.
+      if (this.#mayAsk()) {
+        this.#isOffered = true
+        onRoom()
+        this.#isOffered = false
+      } else if (this.#putOff.length > 0) rota.waits()
     })
+  }
+
+  /** For lanes that had no room, or for those that were put off if all can be asked for. */
+  #mayAsk(): boolean {
+    const { lanes, rota } = this.#parts
+    const promised = rota.promised(this)
+    const full = this.#leftOut.filter((lane) => !this.#putOff.includes(lane))
+    if (this.#hasRoom(this.#isFull ? lanes.all : full, promised)) return true
+    return this.#putOff.length > 0 && this.#isWhole(promised)
   }
 
   async #claim(wants: readonly Want[], limit: number, isLast: boolean): Promise<ClaimReply> {
     const { clock, consumers, identity, lanes, rota, source, strays } = this.#parts
     const sentAt = clock.monotonic()
-    const request = this.#request(wants, limit, this.#busy)
-    this.#isResigned = false
+    const isWhole = this.#putOff.length === 0
+    const request = isWhole ? this.#request(wants, limit, this.#busy) : this.#aside(wants, limit)
+    if (isWhole) this.#isResigned = false
+    if (this.#awaited.length === 0) rota.takesTurn(this)
     rota.asks(this, wants, limit)
     let reply: ClaimReply
     try {
@@ -169,7 +193,8 @@ export class Dispatcher implements RotaMember {
     const { leases, next, lookMs, lapseMs } = reply
     if (lookMs !== undefined && lapseMs !== undefined) {
       this.#parts.onTold(lapseMs, lookMs)
-      this.#noteLook(lookMs)
+      const isSpared = lookMs > this.#parts.fallbackMs + 1
+      rota.noteLook(this, isSpared ? 'spared' : next.state === 'NO_TASK' ? 'needed' : 'watching')
     }
     if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
     if (leases.length === 0) return reply
@@ -181,16 +206,9 @@ export class Dispatcher implements RotaMember {
     return reply
   }
 
-  #noteLook(lookMs: number): void {
-    const { fallbackMs, rota } = this.#parts
-    const wasSpared = this.#isSpared
-    this.#isSpared = lookMs > fallbackMs + 1
-    if (wasSpared && !this.#isSpared) rota.alarm(this)
-  }
-
   #request(wants: readonly Want[], limit: number, busy: readonly Lane[]): ClaimDue {
     const { fallbackMs, identity, lanes, leaseMs, rota, store } = this.#parts
-    const lookMsMax = rota.lookMsMax(this)
+    const { lookMsMax } = rota
     const { batchBytesMax, leadMs, wakes, wantsMax } = store.capabilities
     const facts = identity.facts()
     return {
@@ -215,6 +233,12 @@ export class Dispatcher implements RotaMember {
     }
   }
 
+  /** A claim that speaks for some lanes only. */
+  #aside(wants: readonly Want[], limit: number): ClaimDue {
+    const { sleeper: _, ...request } = this.#request(wants, limit, [])
+    return request
+  }
+
   #decideWants(): readonly Want[] {
     const { lanes, rota } = this.#parts
     const survey = lanes.survey()
@@ -222,6 +246,7 @@ export class Dispatcher implements RotaMember {
     const wants: Want[] = []
     const leftOut: Lane[] = []
     const busy: Lane[] = []
+    const putOff: Lane[] = []
     for (let distance = 0; distance < lanes.all.length; distance += 1) {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane === undefined) continue
@@ -230,9 +255,13 @@ export class Dispatcher implements RotaMember {
       if (limit > 0) wants.push({ topic: lane.topic, limit, free: lanes.freeFor(lane) })
       else leftOut.push(lane)
       if (room <= 0) busy.push(lane)
+      else if (limit === 0) putOff.push(lane)
     }
     this.#leftOut = leftOut
     this.#busy = busy
+    this.#putOff = putOff
+    const unasked = new Set(leftOut)
+    this.#awaited = [...new Set([...this.#awaited, ...putOff])].filter((lane) => unasked.has(lane))
     return wants
   }
 
@@ -261,6 +290,15 @@ export class Dispatcher implements RotaMember {
     const { lanes, rota, store } = this.#parts
     const left = roomLeft(lanes, rota.promised(this))
     return Math.min(rota.share(left), CLAIM_MAX, store.capabilities.batchMax)
+  }
+
+  /** Whether every lane that has room can be asked for. */
+  #isWhole(promised: Promised): boolean {
+    const { lanes, settler } = this.#parts
+    const survey = lanes.survey()
+    if (settler.isStuck || roomLeft(lanes, promised) === 0) return false
+    const withRoom = lanes.all.filter((lane) => lanes.roomFor(lane, survey) > 0)
+    return withRoom.every((lane) => lanes.roomFor(lane, survey) > promised.of(lane.topic))
   }
 
   #hasRoom(among: readonly Lane[], promised: Promised): boolean {

@@ -6,14 +6,19 @@
  *
  * What one has asked for and not been answered, no other asks for: else a worker with one free slot would be handed a
  * message by each of them, and give all but one back. Each asks for half of what is left, so that several go at once and one
- * alone soon has everything. Room that comes free is offered to the one that has asked least lately.
+ * alone soon has everything. Room that comes free is offered to the one whose turn was least lately.
  *
  * A claim that has no answer for a while holds nothing back: its partition is slow or away, and must not stop the others
  * (if it brings something after all, what finds no slot goes back, P12). With a single partition all of this is nothing.
  *
- * A store that counts on its sleepers lets most of them sleep, and has each look once a minute, for the case that all others
- * died (P9). Of many partitions a worker looks at one in each minute, in turn. Where one of them tells it to look sooner than
- * before, workers have gone, and it looks at all of them.
+ * A store that counts on its sleepers spares most of them, and has each look once a minute, for the case that all others
+ * died (P9). Of the partitions that spare it a worker looks at one in each minute, in turn. Where that one spares it no more,
+ * workers have gone, and it looks at all of them:
+ *
+ *   they die ──► their last looks are over ──► the next turn finds that out ──► all are looked at
+ *                 within the fallback            within a minute less that
+ *
+ * With a fallback of more than half a minute there are no turns: each partition is looked at as its store says.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import type { Want } from '../../store/contract/store.ts'
@@ -29,8 +34,11 @@ export interface RotaMember {
   look(): void
 }
 
-/** How often a worker looks on its own, at one partition or another. */
+/** How long what nobody looks at may lie when workers die, and the longest fallback that leaves time for turns in it. */
 const LOOK_MS = 60_000
+const FALLBACK_MS_MAX = 30_000
+/** For answers, and for looks that were a little late. */
+const MARGIN_MS = 2_000
 /** Looks at all of them come no oftener than this. */
 const ALARM_MS = 5_000
 
@@ -47,20 +55,28 @@ export const NOTHING_PROMISED: Promised = { total: 0, of: () => 0 }
 
 export class Rota {
   readonly #clock: Clock
-  /** Who asked least lately comes first. */
+  /** Undefined: without turns. */
+  readonly #turnMs: number | undefined
+  /** Who took its turn least lately comes first. */
   #members: RotaMember[] = []
-  readonly #places = new Map<RotaMember, number>()
+  /** Those whose partition spares us, who was looked at least lately first. */
+  readonly #spared = new Set<RotaMember>()
   readonly #underWay = new Map<RotaMember, ClaimUnderWay>()
   #timer: Timer | undefined
+  #turn: Timer | undefined
+  /** Whose turn it is, until its partition has answered. */
+  #turnOf: RotaMember | undefined
+  #alarm: Timer | undefined
   #alarmedAt = -Infinity
+  #isStopped = false
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, fallbackMs: number) {
     this.#clock = clock
+    this.#turnMs = fallbackMs > FALLBACK_MS_MAX ? undefined : LOOK_MS - MARGIN_MS - fallbackMs
   }
 
   join(member: RotaMember): void {
     this.#members.push(member)
-    this.#places.set(member, this.#places.size)
   }
 
   /** Whether there is anybody to share with. */
@@ -68,21 +84,47 @@ export class Rota {
     return this.#members.length > 1
   }
 
-  /** Until this one's next turn to be looked at, a minute at least; undefined for the only one. */
-  lookMsMax(member: RotaMember): number | undefined {
-    if (!this.isShared) return undefined
-    const roundMs = this.#places.size * LOOK_MS
-    const turnAt = (this.#places.get(member) ?? 0) * LOOK_MS
-    const ms = (turnAt - (this.#clock.monotonic() % roundMs) + roundMs) % roundMs
-    return ms < LOOK_MS ? ms + roundMs : ms
+  /** Until each of them has had its turn, and once more; undefined without turns. */
+  get lookMsMax(): number | undefined {
+    return this.isShared && this.#turnMs !== undefined ? (this.#members.length + 1) * this.#turnMs : undefined
   }
 
-  /** One of them wants to be looked at sooner than before. */
-  alarm(from: RotaMember): void {
-    const now = this.#clock.monotonic()
-    if (!this.isShared || now - this.#alarmedAt < ALARM_MS) return
-    this.#alarmedAt = now
-    for (const member of this.#members) if (member !== from) member.look()
+  /** What its partition says: others look within the fallback; or we must, because we watch a message, or because nobody does. */
+  noteLook(member: RotaMember, why: 'spared' | 'watching' | 'needed'): void {
+    if (!this.isShared || this.#isStopped || this.#turnMs === undefined) return
+    const wasSpared = this.#spared.has(member)
+    if (why === 'spared') this.#spared.add(member)
+    else this.#spared.delete(member)
+    this.#planTurn()
+    const isTurn = this.#turnOf === member
+    if (isTurn) this.#turnOf = undefined
+    // Who comes to watch a message is not needed by everybody; but who finds at its turn that it should, may be the only one.
+    if (wasSpared && (why === 'needed' || (isTurn && why === 'watching'))) this.#raiseAlarm()
+  }
+
+  #planTurn(): void {
+    if (this.#turnMs === undefined || this.#spared.size === 0) return
+    this.#turn ??= this.#clock.schedule(this.#turnMs, () => {
+      this.#turn = undefined
+      const [member] = this.#spared
+      if (member !== undefined) {
+        this.#spared.delete(member)
+        this.#spared.add(member)
+        this.#turnOf = member
+        member.look()
+      }
+      this.#planTurn()
+    })
+  }
+
+  /** All are looked at: now, or when those that were looked at just now have had time. */
+  #raiseAlarm(): void {
+    const waitMs = Math.max(0, this.#alarmedAt + ALARM_MS - this.#clock.monotonic())
+    this.#alarm ??= this.#clock.schedule(waitMs, () => {
+      this.#alarm = undefined
+      this.#alarmedAt = this.#clock.monotonic()
+      for (const member of this.#members) member.look()
+    })
   }
 
   promised(asker: RotaMember): Promised {
@@ -103,14 +145,22 @@ export class Rota {
     return this.isShared ? Math.ceil(left / 2) : left
   }
 
+  /** It asks for all that it had to wait for: next time the others come before it. */
+  takesTurn(member: RotaMember): void {
+    if (this.isShared) this.#members = [...this.#members.filter((one) => one !== member), member]
+  }
+
   asks(member: RotaMember, wants: readonly Want[], limit: number): void {
     if (!this.isShared) return
-    this.#members = [...this.#members.filter((one) => one !== member), member]
     this.#underWay.set(member, {
       limit,
       wants: new Map(wants.map((want) => [want.topic, Math.min(want.limit, limit)])),
       sentAt: this.#clock.monotonic(),
     })
+  }
+
+  isAsking(member: RotaMember): boolean {
+    return this.#underWay.has(member)
   }
 
   answered(member: RotaMember): void {
@@ -124,6 +174,7 @@ export class Rota {
 
   /** Somebody found everything promised to others: it is offered again, at the latest when they have had time enough. */
   waits(): void {
+    if (this.#isStopped) return
     this.#timer ??= this.#clock.schedule(PATIENCE_MS, () => {
       this.#timer = undefined
       this.offer()
@@ -131,7 +182,8 @@ export class Rota {
   }
 
   stop(): void {
-    this.#timer?.cancel()
-    this.#timer = undefined
+    this.#isStopped = true
+    for (const timer of [this.#timer, this.#turn, this.#alarm]) timer?.cancel()
+    this.#spared.clear()
   }
 }

@@ -60,8 +60,7 @@ export class Pump {
     if (this.#state !== 'at work') return false // A handler has stopped its queue.
     const { lanes } = this.#parts
     // A start under a limit was charged when it was claimed, so that it must not wait for others.
-    if (lanes.limited.size > 0)
-      for (const lane of lanes.limited) if (this.#startFirst(lane, now)) return true
+    if (lanes.limited.size > 0) for (const lane of lanes.limited) if (this.#startFirst(lane, now)) return true
     for (let distance = 0; distance < lanes.all.length; distance += 1) {
       const lane = lanes.after(this.#servedLast, distance)
       if (lane !== undefined && this.#startFirst(lane, now)) return true

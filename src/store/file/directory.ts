@@ -20,11 +20,18 @@ export type SyncMode = 'full' | 'off'
 export const DATA_FILE = 'queue.db'
 export const WAL_FILE = 'queue.db-wal'
 const OWN_FILES = /^(?:queue\.db(?:-wal|-shm|-journal)?|reserve|wake-[0-9a-f]+)$/
+/** What systems and their file managers leave in any directory: Finder, Explorer, NFS, a disk's own root. */
+const SYSTEM_FILES = /^(?:\.DS_Store|\._.*|\.localized|desktop\.ini|thumbs\.db|\.nfs[0-9a-f]+|lost\+found)$/i
 /** How the store lay on the disk before it was SQLite. */
 const LMDB_FILE = 'data.mdb'
 
+/** Without what is nobody's. */
+export function filesIn(directory: string): string[] {
+  return readdirSync(directory).filter((name) => !SYSTEM_FILES.test(name))
+}
+
 export function inspectDirectory(directory: string): void {
-  const names = readdirSync(directory)
+  const names = filesIn(directory)
   if (names.includes(LMDB_FILE)) throw tooOldError(directory)
   const foreign = names.find((name) => !OWN_FILES.test(name))
   if (foreign !== undefined) throw foreignError(directory, `it contains "${foreign}"`)

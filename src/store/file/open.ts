@@ -27,8 +27,14 @@ export function parseFileTarget(target: string): FileTarget {
     })
   }
   const [location, query] = splitOnce(target.slice(SCHEME.length), '?')
-  const directory = decode(location.startsWith('//') ? location.slice(2) : location, target)
+  const path = decode(location.startsWith('//') ? location.slice(2) : location, target)
+  const directory = process.platform === 'win32' ? withoutSlashBeforeDrive(path) : path
   return { directory: directory === '' ? DEFAULT_DIRECTORY : directory, sync: parseSync(query) }
+}
+
+/** `file:///C:/data` is `C:/data` on Windows. */
+export function withoutSlashBeforeDrive(path: string): string {
+  return path.replace(/^\/(?=[a-z]:[\\/])/i, '')
 }
 
 function parseSync(query: string): SyncMode {

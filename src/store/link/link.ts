@@ -203,7 +203,8 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     const { clock, random, logger, server, name } = this.#options
     const longestMs = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10))
     const pauseMs = longestMs * (0.5 + random.next() / 2)
-    if (this.#failures === 0) logger.warn(`${name}: ${this.#lastError?.message ?? `${server} is away`}`)
+    if (this.#failures === 0)
+      logger.warn(`${shortName(name)}: ${this.#lastError?.message ?? `${server} is away`}`)
     this.#failures += 1
     const timer = clock.schedule(pauseMs, () => this.#attempt())
     timer.unref?.()
@@ -222,7 +223,7 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
 
   #answered(call: LinkCall<Command, Conn>, reply: unknown): void {
     if (this.#failures > 0)
-      this.#options.logger.info?.(`${this.#options.name}: ${this.#options.server} is back`)
+      this.#options.logger.info?.(`${shortName(this.#options.name)}: ${this.#options.server} is back`)
     this.#failures = 0
     this.#lastError = undefined
     if (this.#finish(call)) call.resolve(reply)
@@ -273,6 +274,11 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
       `the store on ${this.#options.server} is closed; open a new queue.`,
     )
   }
+}
+
+/** Without the word that begins every line of the log anyway. */
+function shortName(name: string): string {
+  return name.replace(/^punctual:/, '')
 }
 
 function abandon(attempt: Attempt<{ destroy(): void }>): void {

@@ -21,8 +21,8 @@ import { FREE, RUNNING, WAITING, type MessageTable } from './table.ts'
 /** How many messages one page looks at before it is handed out short, and how many bytes of their bodies. */
 const SCAN_MAX = 10_000
 const SCAN_BYTES_MAX = 32 * 1024 * 1024
-/** Slots that are free cost next to nothing. */
-const SLOTS_MAX = 1_000_000
+/** Slots that are free, or of another topic, cost next to nothing. */
+const SLOTS_MAX = 4_000_000
 
 export function inspect(messages: Messages, query: InspectQuery, now: number): Page {
   if (!('ids' in query)) {
@@ -39,13 +39,16 @@ export function inspect(messages: Messages, query: InspectQuery, now: number): P
 
 function page(messages: Messages, query: ListQuery, now: number): Page {
   const { table } = messages
+  const topic = query.topic === undefined ? undefined : messages.topics.named(query.topic)
+  if (query.topic !== undefined && topic === undefined) return { items: [], scanned: 0 }
   const [from, deathsMax] = parseCursor(query.cursor, table.deaths)
   const until = Math.min(table.slots, from + SLOTS_MAX)
+  const { states, topic: topics } = table
   const items: StoredMessage[] = []
   let scanned = 0
   let bytes = 0
   for (let slot = from; slot < until; slot += 1) {
-    if (table.state(slot) === FREE) continue
+    if (states[slot] === FREE || (topic !== undefined && topics[slot] !== topic.number)) continue
     if (items.length === query.limit || scanned === SCAN_MAX || bytes >= SCAN_BYTES_MAX)
       return { items, scanned, cursor: cursorAt(slot, deathsMax) }
     scanned += 1

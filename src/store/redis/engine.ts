@@ -48,4 +48,18 @@ export const redis: Engine<ExistingClient> = {
     return listQueues(target, context)
   },
   migrate: () => Promise.resolve(),
+  foreign: [
+    {
+      name: 'bullmq',
+      prefix: 'bull',
+      open: async (url, where, context) =>
+        (await import('./foreign/bullmq.ts')).openBullmq(url, where, context),
+    },
+    {
+      name: 'bee-queue',
+      prefix: 'bq',
+      open: async (url, where, context) =>
+        (await import('./foreign/bee-queue.ts')).openBee(url, where, context),
+    },
+  ],
 }

@@ -144,6 +144,15 @@ describe('bars of a calendar', () => {
       '12:00',
     ])
   })
+
+  it('a week in a narrow window has labels too, of some of its days', () => {
+    const ticks = ticksBetween(at('2027-03-24T11:20:00Z'), at('2027-03-31T11:20:00Z'), 3, BERLIN)
+    expect(ticks.map(({ at: tick }) => isoMoment(tick, BERLIN).slice(0, 10))).toEqual([
+      '2027-03-25',
+      '2027-03-28',
+      '2027-03-31',
+    ])
+  })
 })
 
 describe('words', () => {

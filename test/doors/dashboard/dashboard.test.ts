@@ -5,6 +5,7 @@ import { describeFlows } from './cases/flows.ts'
 import { describeOutage } from './cases/outage.ts'
 import { describePages } from './cases/pages.ts'
 import { describeSafety } from './cases/safety.ts'
+import { describeWatching } from './cases/watching.ts'
 import { describeZones } from './cases/zones.ts'
 
 const surfer = useBrowser()
@@ -15,4 +16,5 @@ describe.skipIf(!surfer.isThere)('in Chromium', () => {
   describeSafety(surfer)
   describeOutage(surfer)
   describeZones(surfer)
+  describeWatching(surfer)
 })

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { serve, ServeOptions } from '../../../src/doors/http/index.ts'
-import type { Punctual } from '../../../src/index.ts'
+import type { Punctual, Store } from '../../../src/index.ts'
 
 const DIST = resolve(import.meta.dirname, '../../../dist')
 
@@ -26,7 +26,9 @@ export type World = {
 
 export const QUEUE = 'orders'
 
-export async function openWorld(options: Partial<ServeOptions> & { store?: string } = {}): Promise<World> {
+export async function openWorld(
+  options: Partial<ServeOptions> & { store?: string | Store } = {},
+): Promise<World> {
   const { store = 'memory:', ...serveOptions } = options
   const { Punctual: Queue } = await load<Library>('index.js')
   const { serve: open } = await load<Door>('doors/http/index.js')

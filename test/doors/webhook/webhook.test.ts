@@ -32,6 +32,7 @@ async function deliver(url: string, payload: unknown, timeout: '1s' | '10s' = '1
     queue: 'default',
     guard: new AddressGuard(['127.0.0.1']),
     secrets: parseSecrets(`${OLD} ${NEW}`),
+    headers: {},
     now: Date.now,
   }
   queue.handle('t', webhookHandler(url, options), { timeout })

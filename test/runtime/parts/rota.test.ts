@@ -4,9 +4,9 @@ import { VirtualClock } from '../../../src/testing/index.ts'
 
 type Seen = RotaMember & { readonly name: string }
 
-function makeRota(count: number) {
+function makeRota(count: number, fallbackMs = 5_000) {
   const clock = new VirtualClock()
-  const rota = new Rota(clock)
+  const rota = new Rota(clock, fallbackMs)
   const offered: string[] = []
   const looked: string[] = []
   const members = Array.from({ length: count }, (_, i): Seen => {
@@ -37,13 +37,17 @@ describe('the room of a worker', () => {
     await clock.advance(99)
     expect([rota.promised(b).total, offered]).toEqual([5, []])
     await clock.advance(1)
-    expect([rota.promised(b).total, offered]).toEqual([0, ['b', 'a']])
+    expect([rota.promised(b).total, offered]).toEqual([0, ['a', 'b']])
   })
 
-  it('who asked least lately is offered room first', () => {
-    const { rota, a, b, offered } = makeRota(3)
+  it('whose turn was least lately is offered room first', () => {
+    const { rota, a, b, c, offered } = makeRota(3)
+    rota.takesTurn(a)
     rota.asks(a, WANTS, 1)
+    rota.takesTurn(b)
     rota.asks(b, WANTS, 1)
+    // Who had to put something off has not had its turn.
+    rota.asks(c, WANTS, 1)
     rota.offer()
     expect(offered).toEqual(['c', 'a', 'b'])
   })
@@ -55,32 +59,74 @@ describe('the room of a worker', () => {
 })
 
 describe('P9: looking on one’s own', () => {
-  it('in each minute one partition has its turn, whenever it is asked', async () => {
-    const { clock, rota, members } = makeRota(4)
-    for (const waitMs of [0, 7_000, 60_000, 3_333]) {
-      await clock.advance(waitMs)
-      const turns = members.map((member) => {
-        const ms = rota.lookMsMax(member) ?? 0
-        expect(ms).toBeGreaterThanOrEqual(60_000)
-        expect(ms).toBeLessThan(5 * 60_000)
-        return ((clock.monotonic() + ms) / 60_000) % 4
-      })
-      expect(turns).toEqual([0, 1, 2, 3])
+  it('of those that spare us one is looked at in each minute, in turn', async () => {
+    const { clock, rota, a, b, c, looked } = makeRota(3)
+    for (const member of [a, b, c]) rota.noteLook(member, 'spared')
+    for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c'], ['a', 'b', 'c', 'a']]) {
+      await clock.advance(53_000)
+      expect(looked).toEqual(expected)
     }
   })
 
-  it('a queue that is one partition is looked at as its store says', () => {
-    const { rota, a } = makeRota(1)
-    expect(rota.lookMsMax(a)).toBeUndefined()
+  it('those that we must look at anyway have no turn', async () => {
+    const { clock, rota, a, b, c, looked } = makeRota(3)
+    for (const member of [a, b, c]) rota.noteLook(member, 'spared')
+    rota.noteLook(a, 'watching')
+    await clock.advance(2 * 53_000)
+    expect(looked).toEqual(['b', 'c'])
   })
 
-  it('where one partition wants to be looked at sooner, all are looked at, and not again at once', async () => {
+  it('a queue that is one partition is looked at as its store says; so is each of many with a long fallback', async () => {
+    const alone = makeRota(1)
+    alone.rota.noteLook(alone.a, 'spared')
+    const slow = makeRota(3, 31_000)
+    slow.rota.noteLook(slow.a, 'spared')
+    for (const { clock, rota, looked } of [alone, slow]) {
+      await clock.advance('10m')
+      expect([rota.lookMsMax, looked]).toEqual([undefined, []])
+    }
+    expect(makeRota(3).rota.lookMsMax).toBe(4 * 53_000)
+  })
+
+  it('where one spares us no more, all are looked at; and not again at once', async () => {
+    const { clock, rota, a, b, c, looked } = makeRota(3)
+    for (const member of [a, b, c]) rota.noteLook(member, 'spared')
+    rota.noteLook(b, 'needed')
+    await clock.advance(1)
+    expect(looked).toEqual(['a', 'b', 'c'])
+    rota.noteLook(a, 'needed')
+    await clock.advance(4_000)
+    expect(looked).toHaveLength(3)
+    await clock.advance(1_000)
+    expect(looked).toHaveLength(6)
+  })
+
+  it('a message to watch is no alarm, nor one partition that never spared us', async () => {
     const { clock, rota, a, b, looked } = makeRota(3)
-    rota.alarm(b)
-    rota.alarm(a)
-    expect(looked).toEqual(['a', 'c'])
-    await clock.advance(5_000)
-    rota.alarm(a)
-    expect(looked).toEqual(['a', 'c', 'b', 'c'])
+    rota.noteLook(a, 'spared')
+    rota.noteLook(a, 'watching')
+    rota.noteLook(b, 'needed')
+    await clock.advance(10_000)
+    expect(looked).toEqual([])
+  })
+
+  it('who finds at its turn that it should watch a message may be the only one: all are looked at', async () => {
+    const { clock, rota, a, b, looked } = makeRota(2)
+    for (const member of [a, b]) rota.noteLook(member, 'spared')
+    await clock.advance(53_000)
+    rota.noteLook(a, 'watching')
+    await clock.advance(1)
+    expect(looked).toEqual(['a', 'a', 'b'])
+  })
+
+  it('a stop leaves no timer', async () => {
+    const { clock, rota, a, b } = makeRota(3)
+    for (const member of [a, b]) rota.noteLook(member, 'spared')
+    rota.noteLook(b, 'needed')
+    rota.waits()
+    rota.stop()
+    rota.waits()
+    rota.noteLook(a, 'spared')
+    expect(clock.pendingTimers).toBe(0)
   })
 })

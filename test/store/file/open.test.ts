@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connect } from '../../../src/store/file/database/driver.ts'
-import { openFileStore, parseFileTarget } from '../../../src/store/file/open.ts'
+import { openFileStore, parseFileTarget, withoutSlashBeforeDrive } from '../../../src/store/file/open.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
@@ -52,6 +52,26 @@ test('a directory with anything else in it is refused and left alone', async () 
   await writeFile(path.join(place.directory, 'letter.txt'), 'dear diary')
   await expect(makeStore(place.directory).open()).rejects.toMatchObject({ code: 'STORE_FOREIGN' })
   expect(await readFile(path.join(place.directory, 'letter.txt'), 'utf8')).toBe('dear diary')
+})
+
+test.each(['.DS_Store', '._queue.db', 'desktop.ini', 'Thumbs.db', 'lost+found', '.nfs000000000012'])(
+  'what a system leaves in a directory is no reason to refuse it: %s',
+  async (name) => {
+    await writeFile(path.join(place.directory, name), '')
+    const store = await openStore(place.directory)
+    expect(await store.put([message('a')])).toEqual(['stored'])
+    await store.close()
+  },
+)
+
+test('a path on a drive of Windows', () => {
+  expect(['/C:/data', '/d:\\data', '/var/lib', 'C:/data', '/c'].map(withoutSlashBeforeDrive)).toEqual([
+    'C:/data',
+    'd:\\data',
+    '/var/lib',
+    'C:/data',
+    '/c',
+  ])
 })
 
 test('somebody else’s SQLite file is refused and left alone', async () => {

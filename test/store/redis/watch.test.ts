@@ -217,6 +217,16 @@ test('P9: who is woken before its look keeps it, so that looks stay spread', asy
   expect((await last?.claim())?.lookMs).toBe(before - 1_000)
 })
 
+test('P9: the clock of the store is set back: enough workers look within the fallback again', async () => {
+  const herd = new Herd(server)
+  const workers = await herd.sleepers(8)
+  for (const worker of workers) await worker.claim()
+  herd.now -= 20_000
+  const looks: number[] = []
+  for (const worker of workers) looks.push((await worker.claim()).lookMs ?? Infinity)
+  expect(looks.filter((lookMs) => lookMs <= FALLBACK_MS)).toHaveLength(4)
+})
+
 test('P6: who looks within the fallback is told when a lease of another ends, all when it has', async () => {
   const herd = new Herd(server)
   const workers = await herd.sleepers(8)

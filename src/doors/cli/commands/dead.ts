@@ -5,10 +5,11 @@ import { formatDistance } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { readPage } from '../../shared/pages.ts'
 import { firstLine, payloadText, printable } from '../../shared/printable.ts'
-import { renderTable } from '../terminal/table.ts'
+import { renderDetailed, renderTable, type Column } from '../terminal/table.ts'
 import { parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = '50'
+const TRIES: Column = { title: 'TRIES', align: 'right' }
 
 export const dead = defineCommand({
   name: 'dead',
@@ -47,34 +48,56 @@ function show(call: Call, page: MessagePage): void {
   if (cursor !== undefined) err.line(err.style.dim(`there is more: --cursor '${cursor}'`))
 }
 
-/** On a narrower terminal there is no room beside the error, which is what people look for. */
+/** On a narrower terminal the error, which is what people look for, and the payload have lines of their own. */
 const WIDE_COLUMNS = 120
 
 function renderRows({ out, clock }: Call, items: readonly FoundMessage[]): string[] {
   const now = clock.now()
   const { style } = out
-  const isWide = !out.isTerminal || out.columns >= WIDE_COLUMNS
-  const columns = [
-    { title: 'ID' },
-    { title: 'TOPIC' },
-    ...(isWide ? [{ title: 'DIED' }, { title: '', align: 'right' as const }] : [{ title: 'DIED' }]),
-    { title: 'TRIES', align: 'right' as const },
-    { title: 'REASON' },
-    { title: 'ERROR' },
-    ...(isWide ? [{ title: 'PAYLOAD' }] : []),
-  ]
   const rows = items.map((message) => {
     const diedAt = message.diedAt ?? message.dueAt
-    return [
-      message.id,
-      message.topic,
-      ...(isWide ? [formatMoment(diedAt)] : []),
-      style.dim(formatDistance(diedAt, now)),
-      String(message.attempt),
-      style.red(printable(message.reason ?? '')),
-      firstLine(message.error ?? ''),
-      ...(isWide ? [style.dim(payloadText(message))] : []),
-    ]
+    return {
+      id: message.id,
+      topic: message.topic,
+      died: formatMoment(diedAt),
+      ago: style.dim(formatDistance(diedAt, now)),
+      tries: String(message.attempt),
+      reason: style.red(printable(message.reason ?? '')),
+      error: firstLine(message.error ?? ''),
+      payload: style.dim(payloadText(message)),
+    }
   })
-  return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: style.bold })
+  if (out.isTerminal && out.columns < WIDE_COLUMNS) {
+    return renderDetailed(
+      [{ title: 'ID' }, { title: 'TOPIC' }, { title: 'DIED' }, TRIES],
+      rows.map(({ id, topic, ago, tries, reason, error, payload }) => ({
+        cells: [id, topic, ago, tries],
+        details: [error === '' ? reason : `${reason}: ${error}`, payload],
+      })),
+      { width: out.columns, title: style.bold },
+    )
+  }
+  return renderTable(
+    [
+      { title: 'ID' },
+      { title: 'TOPIC' },
+      { title: 'DIED' },
+      { title: '', align: 'right' },
+      TRIES,
+      { title: 'REASON' },
+      { title: 'ERROR' },
+      { title: 'PAYLOAD' },
+    ],
+    rows.map(({ id, topic, died, ago, tries, reason, error, payload }) => [
+      id,
+      topic,
+      died,
+      ago,
+      tries,
+      reason,
+      error,
+      payload,
+    ]),
+    { width: out.isTerminal ? out.columns : Infinity, title: style.bold },
+  )
 }

@@ -180,7 +180,20 @@ async function conclude(call: DemoCall, tally: Tally, queueName: string): Promis
   if (call.json) call.out.json({ event: 'finished', ...verdict })
   else {
     call.out.line()
-    for (const line of renderVerdict(verdict, call.storeName, call.out.style)) call.out.line(line)
+    for (const line of renderVerdict(verdict, call.storeName, call.out.style, nextStep(call)))
+      call.out.line(line)
   }
   return verdict.missing === 0 && verdict.early === 0 ? EXIT.fine : EXIT.failed
+}
+
+/** A command that exists where the visitor is: `npm run demo` in a clone, `npx punctual` beside an installed package. */
+function nextStep({ env, values }: DemoCall): string {
+  const isClone = env.npm_lifecycle_event === 'demo'
+  const again = (option: string): string =>
+    isClone ? `npm run demo -- ${option}` : `npx punctual demo ${option}`
+  if (values.crash !== true) return `"${again('--crash')}" kills the worker half-way.`
+  if (values.ui !== true) return `"${again('--ui')}" shows it in a browser too.`
+  return isClone
+    ? '"npm run example hello-delay" runs a small program.'
+    : '"npx punctual --help" shows the rest.'
 }

@@ -7,13 +7,13 @@ import { paintState } from '../terminal/style.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { allPages, readPage } from '../../shared/pages.ts'
 import { payloadText } from '../../shared/printable.ts'
-import { renderTable } from '../terminal/table.ts'
+import { renderDetailed, renderTable } from '../terminal/table.ts'
 import { parseAheadText, parseState, parseWholeNumber } from '../values.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 1_000
-/** On a narrower terminal a moment is shown by its distance alone. */
-const MOMENT_COLUMNS = 120
+/** On a narrower terminal a moment is shown by its distance alone, and the payload has a line of its own. */
+const WIDE_COLUMNS = 120
 
 const OPTIONS = {
   state: { type: 'string', value: 'STATE', help: 'delayed, ready, running or dead; default: all of them' },
@@ -109,23 +109,26 @@ function show(call: ListCall, page: MessagePage): void {
 
 function renderRows({ out, clock }: ListCall, items: readonly FoundMessage[]): string[] {
   const now = clock.now()
-  const isWide = !out.isTerminal || out.columns >= MOMENT_COLUMNS
-  const columns = [
-    { title: 'ID' },
-    { title: 'STATE' },
-    { title: 'TOPIC' },
-    ...(isWide ? [{ title: 'DUE' }, { title: '', align: 'right' as const }] : [{ title: 'DUE' }]),
-    { title: 'TRIES', align: 'right' as const },
-    { title: 'PAYLOAD' },
-  ]
-  const rows = items.map((message) => [
-    message.id,
-    paintState(message.state, out.style),
-    message.topic,
-    ...(isWide ? [formatMoment(message.dueAt)] : []),
-    out.style.dim(formatDistance(message.dueAt, now)),
-    String(message.attempt),
-    out.style.dim(payloadText(message)),
-  ])
-  return renderTable(columns, rows, { width: out.isTerminal ? out.columns : Infinity, title: out.style.bold })
+  const { style } = out
+  const rows = items.map((message) => ({
+    names: [message.id, paintState(message.state, style), message.topic],
+    due: formatMoment(message.dueAt),
+    distance: style.dim(formatDistance(message.dueAt, now)),
+    tries: String(message.attempt),
+    payload: style.dim(payloadText(message)),
+  }))
+  const names = [{ title: 'ID' }, { title: 'STATE' }, { title: 'TOPIC' }]
+  const tries = { title: 'TRIES', align: 'right' } as const
+  if (out.isTerminal && out.columns < WIDE_COLUMNS) {
+    return renderDetailed(
+      [...names, { title: 'DUE' }, tries],
+      rows.map((row) => ({ cells: [...row.names, row.distance, row.tries], details: [row.payload] })),
+      { width: out.columns, title: style.bold },
+    )
+  }
+  return renderTable(
+    [...names, { title: 'DUE' }, { title: '', align: 'right' }, tries, { title: 'PAYLOAD' }],
+    rows.map((row) => [...row.names, row.due, row.distance, row.tries, row.payload]),
+    { width: out.isTerminal ? out.columns : Infinity, title: style.bold },
+  )
 }

@@ -30,7 +30,7 @@ type TokenCall = Call<typeof OPTIONS>
 export const token = defineCommand({
   name: 'token',
   summary: 'make, list and remove the tokens of "serve"',
-  operands: 'ACTION [NAME]',
+  operands: 'add NAME | list | remove NAME',
   arity: [1, 2],
   options: OPTIONS,
   examples: [

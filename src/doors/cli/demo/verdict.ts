@@ -34,7 +34,8 @@ export function judge(tally: Tally, waiting: number): Verdict {
   }
 }
 
-export function renderVerdict(verdict: Verdict, store: string, style: Style): string[] {
+/** `next`: what to try now. */
+export function renderVerdict(verdict: Verdict, store: string, style: Style, next: string): string[] {
   const { produced, arrived, early, waiting, missing, repeated, latenessMs } = verdict
   if (waiting > 0) {
     return [
@@ -49,8 +50,5 @@ export function renderVerdict(verdict: Verdict, store: string, style: Style): st
       : ` Late by ${formatSpan(latenessMs.p50)} (p50), ${formatSpan(latenessMs.p99)} (p99), ${formatSpan(latenessMs.max)} (max).`
   const counts = `${formatCount(arrived)} of ${formatCount(produced)} arrived, ${formatCount(early)} early, ${formatCount(missing)} lost.`
   const again = repeated === 0 ? '' : ` ${plural(repeated, 'message')} came twice.`
-  return [
-    `${mark} ${style.bold(counts)}${again}${late}`,
-    style.dim('Next: "punctual demo --crash" kills the worker half-way; "punctual --help" shows the rest.'),
-  ]
+  return [`${mark} ${style.bold(counts)}${again}${late}`, style.dim(`Next: ${next}`)]
 }

@@ -5,10 +5,35 @@ export type Column = { readonly title: string; readonly align?: 'left' | 'right'
 
 const GAP = '  '
 
+type TableLook = { readonly width: number; readonly title: (text: string) => string }
+
+/** A row, and what is told about it on lines of their own below, where there is no room for more columns. */
+export type DetailedRow = { readonly cells: readonly string[]; readonly details: readonly string[] }
+
+export function renderDetailed(
+  columns: readonly Column[],
+  rows: readonly DetailedRow[],
+  look: TableLook,
+): string[] {
+  const [head = '', ...lines] = renderTable(
+    columns,
+    rows.map(({ cells }) => cells),
+    look,
+  )
+  const below = rows.map(({ details }) => details.filter((text) => widthOf(text) > 0))
+  return [
+    head,
+    ...lines.flatMap((line, i) => [
+      line,
+      ...(below[i] ?? []).map((text) => clip(`${GAP}${GAP}${text}`, look.width)),
+    ]),
+  ]
+}
+
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
-  { width, title }: { readonly width: number; readonly title: (text: string) => string },
+  { width, title }: TableLook,
 ): string[] {
   const widths = columns.map((column, i) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[i] ?? ''))),

@@ -8,7 +8,8 @@
  *   anything else    retried by policy; the last line of its standard error is the reason
  *
  * It runs in a process group of its own: Ctrl-C at the worker's terminal must not hit the commands under way, which
- * a graceful stop lets finish, and whatever they started ends with them when their time is over.
+ * a graceful stop lets finish, and whatever they started ends with them when their time is over. Windows has no such groups:
+ * there the command alone is ended.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { systemClock, type Timer } from '../../../clock.ts'
@@ -18,6 +19,7 @@ import { printable } from '../../shared/printable.ts'
 import { splitWords } from './words.ts'
 
 const EX_DATAERR = 65
+const HAS_GROUPS = process.platform !== 'win32'
 /** Between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 2_000
 const STDERR_KEPT = 2_000
@@ -27,7 +29,8 @@ export function execHandler(command: string): Handler {
   if (program === undefined) throw new CallError('--exec needs TOPIC=COMMAND.')
   return async (message) => {
     const child = spawn(program, words, {
-      detached: true,
+      detached: HAS_GROUPS,
+      windowsHide: true,
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, ...describeInEnvironment(message) },
     })
@@ -89,10 +92,11 @@ function killOnAbort(child: ChildProcess, signal: AbortSignal): () => void {
   }
 }
 
-function signalGroup({ pid }: ChildProcess, name: NodeJS.Signals): void {
-  if (pid === undefined) return
+function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.pid === undefined) return
   try {
-    process.kill(-pid, name)
+    if (HAS_GROUPS) process.kill(-child.pid, name)
+    else child.kill(name)
   } catch {
     // Ended meanwhile: that is what was wanted.
   }

@@ -1,5 +1,6 @@
 /** Webhooks as the command line names them, for `work --webhook` and `serve --deliver`. */
 import { readFileSync } from 'node:fs'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { describe } from '../../../core/errors.ts'
 import type { Duration } from '../../../index.ts'
 import { CallError } from '../../shared/failure.ts'
@@ -15,6 +16,12 @@ export const WEBHOOK_OPTIONS = {
     multiple: true,
     value: 'NETWORK',
     help: 'a network that webhooks may reach although it is not public: 10.0.0.0/8; repeatable',
+  },
+  header: {
+    type: 'string',
+    multiple: true,
+    value: 'HEADER',
+    help: 'sent with each webhook, like "authorization: Bearer ..."; repeatable',
   },
   'webhook-secrets': {
     type: 'string',
@@ -36,11 +43,13 @@ export function webhookHandlers(
   if (pairs.length === 0) return []
   const guard = new AddressGuard(values['allow-address'])
   const secretsFor = readSecrets(values['webhook-secrets'], env.PUNCTUAL_WEBHOOK_SECRET)
+  const headers = readHeaders(values.header)
   const timeout = (values.timeout ?? WEBHOOK_TIMEOUT) as Duration
+  const now = (): number => clock.now()
   return pairs.map((pair) => {
     const { topic, rest } = splitPair(option, pair, 'URL')
     const secrets = secretsFor(topic)
-    const handler = webhookHandler(rest, { queue: queueName, guard, secrets, now: () => clock.now() })
+    const handler = webhookHandler(rest, { queue: queueName, guard, secrets, headers, now })
     return { topic, handler, options: { timeout } }
   })
 }
@@ -50,6 +59,27 @@ export function splitPair(option: string, text: string, what: string): { topic: 
   const at = text.indexOf('=')
   if (at < 1) throw new CallError(`${option} is ${describe(text)}; write ${option} TOPIC=${what}.`)
   return { topic: text.slice(0, at), rest: text.slice(at + 1) }
+}
+
+/** What the payload, its signature and the connection need is ours to say. */
+const OURS = /^(?:punctual-|webhook-|content-|host$|connection$|transfer-encoding$)/
+
+/** Values are not shown where they are wrong: they are keys, mostly. */
+function readHeaders(given: readonly string[] = []): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (const text of given) {
+    const at = text.indexOf(':')
+    const [name, value] = [text.slice(0, Math.max(0, at)).trim().toLowerCase(), text.slice(at + 1).trim()]
+    if (OURS.test(name)) throw new CallError(`--header ${describe(name)} is set by punctual itself.`)
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+    } catch {
+      throw new CallError(`--header ${describe(name)} is no header; write --header 'NAME: VALUE'.`)
+    }
+    headers[name] = value
+  }
+  return headers
 }
 
 function readSecrets(

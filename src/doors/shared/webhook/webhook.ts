@@ -12,6 +12,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { describe } from '../../../core/errors.ts'
+import { VERSION } from '../../../core/version.ts'
 import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
 import { DeadLetter, RetryIn, type Handler, type Message } from '../../../index.ts'
 import { CallError } from '../failure.ts'
@@ -32,6 +33,8 @@ export type WebhookOptions = {
   readonly queue: string
   readonly guard: AddressGuard
   readonly secrets: WebhookSecrets
+  /** Besides ours. */
+  readonly headers: Readonly<Record<string, string>>
   /** The wall clock. */
   readonly now: () => number
 }
@@ -79,11 +82,20 @@ function delayOf(retryAfter: string, now: number): number | undefined {
 async function post(
   url: URL,
   message: Message,
-  { queue, guard, secrets, now, agent }: WebhookOptions & { readonly agent: RequestOptions['agent'] },
+  {
+    queue,
+    guard,
+    secrets,
+    headers: given,
+    now,
+    agent,
+  }: WebhookOptions & { readonly agent: RequestOptions['agent'] },
 ): Promise<WebhookAnswer> {
   const { id, topic, attempt, dueAt, latenessMs, payload, signal } = message
   const body = JSON.stringify(payload) ?? ''
   const headers = {
+    'user-agent': `punctual/${VERSION}`,
+    ...given,
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
     'punctual-id': encodeURIComponent(id),

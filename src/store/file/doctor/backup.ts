@@ -2,11 +2,11 @@
  * A copy of the store while it is in use. SQLite copies one snapshot, whatever is written meanwhile, and leaves free
  * pages out. The copy has another name until it is on the disk: one that was cut short is recognised by that.
  */
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import { UsageError } from '../../../core/errors.ts'
 import type { Database } from '../database/database.ts'
-import { DATA_FILE, syncDirectory } from '../directory.ts'
+import { DATA_FILE, filesIn, syncDirectory } from '../directory.ts'
 import { explainFailure } from '../failure.ts'
 
 export function backupTo(db: Database, directory: string): void {
@@ -28,7 +28,7 @@ export function backupTo(db: Database, directory: string): void {
 }
 
 function refuseUsed(directory: string): void {
-  const [found] = readdirSync(directory)
+  const [found] = filesIn(directory)
   if (found === undefined) return
   throw new UsageError(
     'STORE_FOREIGN',

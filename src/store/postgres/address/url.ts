@@ -133,6 +133,6 @@ function refuseUnknown(query: URLSearchParams): void {
 function invalidUrl(text: string): UsageError {
   return new UsageError(
     'STORE_URL_INVALID',
-    `the store URL ${describe(urlWithoutPasswords(text))} is not one for PostgreSQL; give postgres://user:password@host:port/database, with %40, %2F, %3F and %23 for "@", "/", "?" and "#" in a name or password.`,
+    `the store URL ${describe(urlWithoutPasswords(text))} is not one for PostgreSQL; give postgres://USER:PASSWORD@host:port/database, with %40, %2F, %3F and %23 for "@", "/", "?" and "#" in a name or password.`,
   )
 }

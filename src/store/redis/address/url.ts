@@ -53,7 +53,7 @@ function passwordCutOff(text: string): UsageError {
 function readUrl(text: string): RedisUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
-    throw invalidUrl(text, 'give redis://user:password@host:port/database, or rediss:// for TLS.')
+    throw invalidUrl(text, 'give redis://USER:PASSWORD@host:port/database, or rediss:// for TLS.')
   }
   const scheme = { isTls: url.protocol === 'rediss:', isSentinel: false, isCluster: false }
   const settings = readOptions(url.searchParams, scheme)

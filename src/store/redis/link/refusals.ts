@@ -62,7 +62,7 @@ export const UNDONE: ReadonlySet<string> = new Set([
 
 /** Somebody has to mend it. */
 const REFUSED: Readonly<Record<string, string>> = {
-  NOAUTH: 'Redis wants a password: redis://:password@host or redis://user:password@host',
+  NOAUTH: 'Redis wants a password: redis://:PASSWORD@host or redis://USER:PASSWORD@host',
   WRONGPASS: 'Redis does not know this user and password',
   NOPERM: 'this Redis user lacks a right that punctual needs; docs/redis.md lists them',
   WRONGTYPE: 'a key of this queue holds something else; choose another queue name or remove the foreign key',

@@ -1209,13 +1209,18 @@ local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   local key = LOOKS_PREFIX .. set
   local own = tonumber((call('ZSCORE', key, asker)))
   local soonest = now + fallbackMs
-  if own and own > now + EARLY_MS and not (isWatching and own > soonest) then
+  local isKept = own and own > now + EARLY_MS
+  if isKept and own <= soonest then
     return own, false
   end
   local at = soonest
   if not isWatching and fallbackMs < lookMsMax then
-    local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
+    local isNear = own and own >= now - LATE_MS and own <= soonest
+    local near = call('ZCOUNT', key, text(now - LATE_MS), text(soonest)) - (isNear and 1 or 0)
     if near >= NEAR_MIN then
+      if isKept and own <= now + lookMsMax then
+        return own, false
+      end
       local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
       at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
     end
@@ -1856,7 +1861,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: 'c818a034870ddbae5d496c359a2d0786868c0a23',
+  sha: '74ec16c96ce1ca9fe0fa23994ca3cc803a01c9a3',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1892,7 +1897,7 @@ return words
 
 export const RESTORE_SCRIPT: Script = {
   name: 'restore',
-  sha: 'f14207256175b19320da7735d89d328e8c969caf',
+  sha: '1869de5599a65fcf64cdd1f6751223302cd72f3c',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local FIELDS = 12
 local messageCount = (#ARGV - 2) / FIELDS
 local isReserved = false
@@ -1951,7 +1956,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '3e4adbb6e46c7e943819164006f03498c97b55e9',
+  sha: 'cb8c46eac631886369cb388b9e067b302031ba2c',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -1997,7 +2002,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '1c7a94d7b526565b5debb78a912cf46dbaa747cd',
+  sha: 'dd7f569c0a402cbed84a3fdc15d776b028e8c2a2',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -2556,7 +2561,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: 'ca89e21e5086a9f3937217ad855d089757d70873',
+  sha: '62fb1d7f8e10b7261cad2a91fc56c588c28c4196',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2613,7 +2618,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'dc0503d71928153db9390e7d5156e7dbc05f1eb3',
+  sha: 'bb3e05b5321d1142f652071a567f023e3102874c',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2790,14 +2795,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '6ed51ae859283fa26626adb05be54bcb54afa7c4',
+  sha: '139f444f310df9dd0eac202421cb09b61ef830fd',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '2c1575afc07329805e82a58512ea53775bf2e422',
+  sha: '116238dae6a7434ed0b8f4f700d1b4c4c65a8cd3',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

@@ -1,6 +1,6 @@
 /** Every page: with nothing, with some of everything, and with a million; in light, in dark, wide and narrow. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { flaws, overflow, settled, type Surfer } from '../browser.ts'
+import { flaws, overflow, settled, until, type Surfer } from '../browser.ts'
 import { fill, fillWith, openWorld, type World } from '../world.ts'
 
 const PAGES = [
@@ -49,6 +49,20 @@ export function describePages(surfer: Surfer): void {
       },
     )
 
+    it('a narrow window has everything that a wide one has: the page in the strip, and its buttons', async () => {
+      const page = await surfer.open(`${world.ui}/topics`, { viewport: { width: 360, height: 800 } })
+      for (const shown of [
+        page.getByRole('link', { name: /^Topics/ }),
+        page.getByRole('button', { name: 'Resume order.close' }),
+        page.getByRole('button', { name: 'Limit order.close' }),
+      ]) {
+        await until(async () => {
+          const box = await shown.boundingBox()
+          return box !== null && box.x >= 0 && box.x + box.width <= 360
+        }).toBe(true)
+      }
+    })
+
     it('a page that does not exist, and a message that is gone, say so', async () => {
       const page = await surfer.open(`${world.ui}/nowhere`)
       await page.getByText('There is no such page.').waitFor()
@@ -86,6 +100,7 @@ export function describePages(surfer: Surfer): void {
     beforeAll(async () => {
       world = await openWorld()
       await fillWith(world.queue, 1_000_000)
+      await world.queue.schedules.set('digest', { topic: 'mail.digest', every: '1d' })
     })
     afterAll(() => world.close())
 
@@ -95,6 +110,11 @@ export function describePages(surfer: Surfer): void {
       expect(await overflow(page)).toBeLessThanOrEqual(0)
       // Whatever there is, a page stays small enough for a browser.
       expect(await page.evaluate<number>(`document.querySelectorAll('*').length`)).toBeLessThan(5_000)
+    })
+
+    it('a schedule is found among them', async () => {
+      const page = await surfer.open(`${world.ui}/schedules`)
+      await page.getByRole('heading', { name: 'digest' }).waitFor()
     })
 
     it('a text is looked for step by step, and the page says how far', async () => {

@@ -27,6 +27,8 @@ type Marked = { readonly first: number; readonly last: number }
 const LEFT = 44
 const TOP = 14
 const TICK_WIDTH = 84
+/** What a label needs to its right: `Mon 23`. */
+const TICK_ROOM = 46
 
 export function Histogram({ bars, height, scale, label, summary, onZoom }: HistogramProps): JSX.Element {
   const [box, width] = useWidth()
@@ -118,7 +120,7 @@ export function Histogram({ bars, height, scale, label, summary, onZoom }: Histo
         {ticksBetween(from, until, Math.max(2, Math.floor(inner / TICK_WIDTH)), zone.value).map((tick) => (
           <g key={tick.at}>
             <line class="ground" x1={x(tick.at)} x2={x(tick.at)} y1={height} y2={height + 4} />
-            {x(tick.at) < width - 30 && (
+            {x(tick.at) < width - TICK_ROOM && (
               <text class="tick" x={x(tick.at) + 3} y={height + 16}>
                 {tickName(tick.at, tick.step, zone.value)}
               </text>

@@ -35,7 +35,7 @@ export function DoctorPage(): JSX.Element {
         )}
       </Answered>
       {facts !== undefined && (
-        <p class="soft">
+        <p class="about soft">
           punctual {facts.version}, up for {ago(facts.startedAt, now.value)}
           {facts.storeName !== '' && `, store ${facts.storeName}`}
         </p>

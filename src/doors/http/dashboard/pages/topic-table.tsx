@@ -17,7 +17,7 @@ export function TopicTable({ names, actions }: TopicTableProps): JSX.Element {
   const byTopic = new Map((stats.value?.controls ?? []).map((control) => [control.topic, control]))
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Topics">
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Topic</th>
@@ -71,6 +71,11 @@ function nextDueText(at: number | undefined, isOverdue: boolean): string {
   return isOverdue ? `overdue by ${ago(at, now.value)}` : distance(Math.max(at, now.value), now.value)
 }
 
+/** A card leaves out what is not there. */
+function nothing(value: unknown): string {
+  return value === undefined ? 'is-nothing' : ''
+}
+
 function Row({ name, held, actions }: RowProps): JSX.Element {
   const counts = topics.value?.topics[name]
   const recent = stats.value?.recent
@@ -82,12 +87,24 @@ function Row({ name, held, actions }: RowProps): JSX.Element {
       <th scope="row">
         <a href={linkTo('messages', { state: 'delayed', topic: name })}>{name}</a>
       </th>
-      <td class="number">{count(counts?.waiting ?? 0)}</td>
-      <td class="number">{count(counts?.running ?? 0)}</td>
-      <td class={(counts?.dead ?? 0) > 0 ? 'number is-bad' : 'number'}>{count(counts?.dead ?? 0)}</td>
-      <td class="number">{done < 10 ? Math.round(done * 10) / 10 : count(Math.round(done))}</td>
-      <td class={isOverdue ? 'is-late' : ''}>{nextDueText(counts?.nextDueAt, isOverdue)}</td>
-      <td>{held ?? '–'}</td>
+      <td class="number" data-name="Waiting">
+        {count(counts?.waiting ?? 0)}
+      </td>
+      <td class="number" data-name="Running">
+        {count(counts?.running ?? 0)}
+      </td>
+      <td class={(counts?.dead ?? 0) > 0 ? 'number is-bad' : 'number'} data-name="Dead">
+        {count(counts?.dead ?? 0)}
+      </td>
+      <td class="number" data-name="Done/min">
+        {done < 10 ? Math.round(done * 10) / 10 : count(Math.round(done))}
+      </td>
+      <td class={`when-cell wide ${isOverdue ? 'is-late' : nothing(counts?.nextDueAt)}`} data-name="Next due">
+        {nextDueText(counts?.nextDueAt, isOverdue)}
+      </td>
+      <td class={`wide ${nothing(held)}`} data-name="Held back">
+        {held ?? '–'}
+      </td>
       {actions !== undefined && <td class="row-actions">{actions(name)}</td>}
     </tr>
   )

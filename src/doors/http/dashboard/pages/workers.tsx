@@ -35,7 +35,7 @@ export function WorkersPage(): JSX.Element {
 function WorkerTable({ workers }: { readonly workers: readonly FoundWorker[] }): JSX.Element {
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Workers">
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Worker</th>
@@ -67,18 +67,18 @@ function Row({ worker }: { readonly worker: FoundWorker }): JSX.Element {
         {facts === undefined ? owner : facts.host}{' '}
         {facts !== undefined && <span class="soft">pid {facts.pid}</span>}
       </th>
-      <td>
+      <td data-name="State">
         <span class={`worker-${state}`}>{state}</span>
       </td>
-      <td>
+      <td class="wide" data-name="Slots taken">
         {facts !== undefined && (
-          <>
+          <span>
             <meter min={0} max={Math.max(1, facts.slots)} value={facts.running} aria-label="Slots taken" />{' '}
             {count(facts.running)} of {count(facts.slots)}
-          </>
+          </span>
         )}
       </td>
-      <td>
+      <td class="wide">
         {facts?.topics.slice(0, TOPICS_SHOWN).map((topic) => (
           <a class="tag-like" key={topic} href={linkTo('messages', { topic })}>
             {topic}
@@ -89,9 +89,15 @@ function Row({ worker }: { readonly worker: FoundWorker }): JSX.Element {
           <span class="soft"> and {plural((facts?.topicCount ?? 0) - TOPICS_SHOWN, 'other')}</span>
         )}
       </td>
-      <td>{ago(facts?.startedAt ?? firstSeenAt, goneAt ?? now.value)}</td>
-      <td>{ago(goneAt ?? lastSeenAt, now.value)} ago</td>
-      <td class="soft">{facts?.version ?? 'another'}</td>
+      <td class="wide" data-name="Up for">
+        {ago(facts?.startedAt ?? firstSeenAt, goneAt ?? now.value)}
+      </td>
+      <td class="wide" data-name="Last seen">
+        {ago(goneAt ?? lastSeenAt, now.value)} ago
+      </td>
+      <td class="soft" data-name="Version">
+        {facts?.version ?? 'another'}
+      </td>
     </tr>
   )
 }

@@ -1,5 +1,6 @@
 /** The frame of every page: the queue, the pages, what needs attention, and the page itself. */
 import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { go, linkTo, linkToQueues, place, type PageName } from '../state/address.ts'
 import { useAnswer } from '../state/ask.ts'
 import { now } from '../state/clock.ts'
@@ -40,6 +41,14 @@ export function Shell({ children }: { readonly children: ComponentChildren }): J
 }
 
 function Side(): JSX.Element {
+  const nav = useRef<HTMLElement>(null)
+  const shown = place.value.page
+  // In a narrow window the pages are a strip that scrolls: the one that is shown stands in its middle.
+  useEffect(() => {
+    const here = nav.current?.querySelector<HTMLElement>('[aria-current]')
+    if (nav.current === null || here === null || here === undefined) return
+    nav.current.scrollLeft = here.offsetLeft - (nav.current.clientWidth - here.clientWidth) / 2
+  }, [shown])
   return (
     <header class="side">
       <div class="brand">
@@ -50,7 +59,7 @@ function Side(): JSX.Element {
         <QueueSelect />
       </div>
       {place.value.queue !== undefined && (
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={nav}>
           {(Object.keys(PAGE_TITLES) as PageName[]).map((page) => (
             <a key={page} href={linkTo(page)} aria-current={page === place.value.page ? 'page' : undefined}>
               {PAGE_TITLES[page]}

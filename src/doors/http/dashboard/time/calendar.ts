@@ -97,6 +97,16 @@ export function ticksBetween(
   zone: string,
 ): { at: number; step: BarStep }[] {
   const step = stepFor(from, until, max)
+  const ticks = ticksOf(from, until, step, zone)
+  if (ticks.length >= 2) return ticks
+  // Between days and weeks there is no step, and a week may have no Monday where there is room for its name.
+  const finer = STEPS[STEPS.indexOf(step) - 1]
+  const all = finer === undefined ? ticks : ticksOf(from, until, finer, zone)
+  const each = Math.ceil(all.length / max)
+  return all.filter((_, i) => i % each === 0)
+}
+
+function ticksOf(from: number, until: number, step: BarStep, zone: string): { at: number; step: BarStep }[] {
   return edgesBetween(from, until, step, zone)
     .filter((at) => at >= from && at < until)
     .map((at) => ({ at, step }))

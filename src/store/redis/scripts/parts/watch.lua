@@ -210,18 +210,25 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
 end
 
 -- When the asker looks again, by the store's clock, and whether that moment is a new one. A worker that asks before its
--- moment keeps it, so that the looks of many stay spread however often they are woken.
+-- moment keeps it, so that the looks of many stay spread however often they are woken; but one beyond the fallback only while
+-- enough others look within it. (They may be gone; or the clock was set back, and all moments lie far ahead.)
 local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   local key = LOOKS_PREFIX .. set
   local own = tonumber((call('ZSCORE', key, asker)))
   local soonest = now + fallbackMs
-  if own and own > now + EARLY_MS and not (isWatching and own > soonest) then
+  local isKept = own and own > now + EARLY_MS
+  if isKept and own <= soonest then
     return own, false
   end
   local at = soonest
   if not isWatching and fallbackMs < lookMsMax then
-    local near = call('ZCOUNT', key, text(now), text(soonest)) - ((own and own >= now) and 1 or 0)
+    -- Who is a little late still counts: else a busy machine would look like one whose workers have gone.
+    local isNear = own and own >= now - LATE_MS and own <= soonest
+    local near = call('ZCOUNT', key, text(now - LATE_MS), text(soonest)) - (isNear and 1 or 0)
     if near >= NEAR_MIN then
+      if isKept and own <= now + lookMsMax then
+        return own, false
+      end
       local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
       at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
     end

@@ -177,7 +177,7 @@ function Payload({ message }: { readonly message: ShownDetail }): JSX.Element {
     <section class="panel" aria-label="Payload">
       <div class="panel-head">
         <h2>Payload</h2>
-        <span class="soft">{payloadBytes === 0 ? 'none' : `${bytes(payloadBytes)}, as stored`}</span>
+        <span class="soft">{payloadBytes === 0 ? 'none' : bytes(payloadBytes)}</span>
         <button
           class="quiet"
           aria-pressed={isIndented}

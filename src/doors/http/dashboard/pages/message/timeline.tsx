@@ -58,7 +58,7 @@ function stationsOf(message: ShownDetail, at: number): Station[] {
       stations.push({ title: attempt > 0 ? `Attempt ${attempt + 1} due` : 'Due', at: dueAt, kind: 'future' })
       break
     case 'ready':
-      stations.push({ title: 'Due', at: dueAt, about: 'waits for a free worker', kind: 'present' })
+      stations.push({ title: 'Due', at: dueAt, about: 'waits for a worker', kind: 'present' })
       break
     case 'running':
       stations.push({ title: 'Due', at: dueAt, kind: 'past' })

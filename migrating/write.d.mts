@@ -1,0 +1,7 @@
+export function writeBullmq(
+  version: 5 | 6,
+  url: string,
+  name: string,
+): Promise<{ readonly laterAt: number; readonly tickAt: number }>
+export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
+export function writeBee(url: string, name: string): Promise<{ readonly laterAt: number }>

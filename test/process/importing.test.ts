@@ -1,0 +1,214 @@
+/** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
+import { Punctual } from '../../src/index.ts'
+import { insidesOf } from '../../src/queue/insides.ts'
+import { decodePolicy } from '../../src/core/encoding/codec.ts'
+import type { StoredMessage } from '../../src/store/contract/store.ts'
+import { makePlace, type Place } from '../cli/punctual.ts'
+import { RedisServer } from '../store/redis/server.ts'
+
+const DAY_MS = 86_400_000
+const YEAR_MS = 365 * DAY_MS
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server?.stop())
+
+function words(kind: string, queue: string, ...more: readonly string[]): string[] {
+  return ['import', kind, '--redis', server.url, '--queue', queue, ...more]
+}
+
+/** A store of its own, in files. */
+async function here(): Promise<Place> {
+  return makePlace()
+}
+
+function queueAt(place: Place, queue: string): Punctual {
+  return new Punctual({ store: `file:${place.directory}/.punctual`, queue, logger: false })
+}
+
+async function read(queue: Punctual, ids: readonly string[]): Promise<readonly StoredMessage[]> {
+  return (await (await insidesOf(queue).open()).inspect({ ids })).items
+}
+
+describe.each([5, 6] as const)('BullMQ %i', (version) => {
+  it('carries ids, moments, attempts, waits, priorities and schedules over, and names the rest', async () => {
+    const name = `one-of-each-${version}`
+    const { laterAt, tickAt } = await writeBullmq(version, server.url, name)
+    const before = await server.admin(['DBSIZE'])
+    const place = await here()
+    const report = {
+      imported: 10,
+      present: 0,
+      schedules: version === 5 ? 3 : 2,
+      presentSchedules: 0,
+      conflicts: [],
+      leftOut: [
+        { why: 'it is a child of a flow', name: 'child', count: 1 },
+        { why: 'it runs now', name: 'busy', count: 1 },
+        { why: 'it waits for the children of its flow', name: 'parent', count: 1 },
+      ],
+      without: [
+        { why: 'its own backoff "moon"', name: 'mail', count: 1 },
+        { why: 'its deduplication id', name: 'mail', count: 1 },
+      ],
+      isPaused: true,
+    }
+    expect(await place.json(words('bullmq', name, '--dry-run'))).toEqual({ ...report, dryRun: true })
+    expect(await place.json(words('bullmq', name))).toEqual(report)
+    expect(await server.admin(['DBSIZE'])).toEqual(before)
+
+    const queue = queueAt(place, name)
+    const [later, failed, urgent, first, second] = await read(queue, [
+      'later',
+      'failed-once',
+      'urgent',
+      'first',
+      'second',
+    ])
+    expect(later).toMatchObject({ topic: 'mail', state: 'delayed', dueAt: laterAt, attempt: 0, priority: 1 })
+    expect(JSON.parse(later?.body ?? '')).toEqual({ n: 6, text: 'é\u2028' })
+    expect(failed).toMatchObject({ topic: 'failing', state: 'delayed', attempt: 1, error: 'boom' })
+    expect(decodePolicy(failed?.meta ?? '')).toEqual({
+      retry: { limit: 2, waits: [3_600_000] },
+      rememberMs: 7 * DAY_MS,
+    })
+    expect(urgent).toMatchObject({ state: 'ready', priority: 2 })
+    expect(first).toMatchObject({ state: 'ready', priority: 1 })
+    expect(decodePolicy(first?.meta ?? '')).toMatchObject({ retry: { limit: 0 } })
+    expect(decodePolicy(second?.meta ?? '')).toMatchObject({
+      retry: { limit: 3, waits: { baseMs: 1_000, factor: 2, capMs: YEAR_MS, jitter: 0 } },
+    })
+
+    expect(await queue.schedules.get('nightly')).toMatchObject({
+      topic: 'report',
+      cron: '0 3 * * *',
+      zone: 'Europe/Berlin',
+      times: 10,
+      payload: { n: 9 },
+    })
+    const ticking = await queue.schedules.get('ticking')
+    expect(ticking).toMatchObject({ topic: 'tick', everyMs: 60_000, payload: { n: 10 } })
+    expect(((ticking?.nextAt ?? 0) - tickAt) % 60_000).toBe(0)
+    if (version === 5)
+      expect((await queue.schedules.list()).items.map(({ topic, cron }) => [topic, cron])).toContainEqual([
+        'old',
+        '*/5 * * * *',
+      ])
+    await queue.stop()
+  })
+
+  it('again brings nothing twice, also after the messages have run', async () => {
+    const name = `again-${version}`
+    await writeBullmq(version, server.url, name)
+    const place = await here()
+    await place.json(words('bullmq', name, '--priorities', '10,100'))
+    const queue = queueAt(place, name)
+    const ran: string[] = []
+    queue.handle('mail', async ({ id }) => void ran.push(id))
+    queue.handle('tick', async ({ id }) => void ran.push(id))
+    await queue.start()
+    const due = ['urgent', 'first', 'second', 'while-paused', 'whenever']
+    while (due.some((id) => !ran.includes(id))) await new Promise((resolve) => setTimeout(resolve, 10))
+    await queue.stop()
+    expect(ran.filter((id) => due.includes(id))).toEqual([
+      'first',
+      'second',
+      'while-paused',
+      'urgent',
+      'whenever',
+    ])
+    expect(await place.json(words('bullmq', name))).toMatchObject({
+      imported: 0,
+      schedules: 0,
+      conflicts: [],
+    })
+  })
+
+  it('killed in the middle, the same call brings the rest', async () => {
+    const name = `killed-${version}`
+    const count = 3_000
+    await writeManyBullmq(version, server.url, name, count)
+    const place = await here()
+    const queue = queueAt(place, name)
+    const counted = async (): Promise<number> => (await queue.stats()).counts.delayed
+    const running = place.start(words('bullmq', name))
+    while ((await counted()) === 0 && running.child.exitCode === null);
+    running.signal('SIGKILL')
+    await running.ended
+    const after = await counted()
+    const report = (await place.json(words('bullmq', name))) as { imported: number; present: number }
+    expect(report).toMatchObject({ imported: count - after, present: after })
+    expect(await counted()).toBe(count)
+    await queue.stop()
+  })
+
+  it('takes one topic for all, another queue, and says when the other one is not paused', async () => {
+    const name = `topic-${version}`
+    await writeManyBullmq(version, server.url, name, 3)
+    await server.admin(['HDEL', `bull:${name}:meta`, 'paused'])
+    const place = await here()
+    await place.run(['produce', 'another', '1', '--id', 'job-1', '--queue', 'mine'])
+    const ended = await place.run(words('bullmq', name, '--topic', 'all', '--to-queue', 'mine'))
+    expect(ended).toEqual({
+      code: 1,
+      stdout:
+        'imported 2 messages and 0 schedules; 0 there already\n' +
+        '1 id taken by another message here, not imported: job-1\n',
+      stderr: 'the other queue is not paused: its workers may run what was imported, too\n',
+    })
+    const queue = queueAt(place, 'mine')
+    expect((await read(queue, ['job-0', 'job-1'])).map(({ topic }) => topic)).toEqual(['all', 'another'])
+    await queue.stop()
+  })
+})
+
+describe('bee-queue', () => {
+  it('carries ids, moments, retries, waits and timeouts over', async () => {
+    const { laterAt } = await writeBee(server.url, 'bees')
+    const place = await here()
+    expect(await place.json(words('bee-queue', 'bees', '--topic', 'bee'))).toMatchObject({
+      imported: 3,
+      leftOut: [],
+      without: [],
+    })
+    const queue = queueAt(place, 'bees')
+    const [first, second, later] = await read(queue, ['1', '2', 'later'])
+    expect(first).toMatchObject({ topic: 'bee', state: 'ready', body: '{"n":1}' })
+    expect(decodePolicy(first?.meta ?? '')).toMatchObject({ retry: { limit: 0, waits: [0] } })
+    expect(decodePolicy(second?.meta ?? '')).toMatchObject({
+      timeoutMs: 5_000,
+      retry: { limit: 3, waits: { baseMs: 1_000, factor: 2 } },
+    })
+    expect(later).toMatchObject({ state: 'delayed', dueAt: laterAt })
+    expect(decodePolicy(later?.meta ?? '')).toMatchObject({ retry: { limit: 2, waits: [500] } })
+    expect(await place.json(words('bee-queue', 'bees', '--topic', 'bee'))).toMatchObject({
+      imported: 0,
+      present: 3,
+    })
+    await queue.stop()
+  })
+})
+
+describe('a wrong call', () => {
+  it.each([
+    [
+      ['import', 'kue', '--redis', 'redis://localhost'],
+      '"kue" is nothing that can be imported from; give bullmq or bee-queue',
+    ],
+    [['import', 'bullmq'], '--redis URL is missing'],
+    [['import', 'bullmq', '--redis', 'file:a'], '--redis is "file:a"; give a URL like'],
+    [['import', 'bullmq', '--redis', 'redis://localhost', '--priorities', '9'], '--priorities is "9"'],
+  ])('%j', async (wrong, line) => {
+    const place = await here()
+    expect(await place.run(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(line) as string })
+  })
+
+  it('a queue that is not there has nothing to import', async () => {
+    const place = await here()
+    expect(await place.json(words('bullmq', 'nowhere'))).toMatchObject({ imported: 0, leftOut: [] })
+  })
+})
