@@ -34,7 +34,7 @@ const names = pick(values.contestants, NAMES, 'contestant').filter((name) => {
     console.error(`(${name} is left out: there is no PostgreSQL on this machine)`)
     return false
   }
-  const program = { beanstalkd: 'beanstalkd' }[name]
+  const program = { beanstalkd: 'beanstalkd', 'punctual-mysql': 'mariadbd', 'raw-mariadb': 'mariadbd' }[name]
   if (program === undefined || isThere(program)) return true
   console.error(`(${name} is left out: there is no ${program} on this machine)`)
   return false

@@ -1,6 +1,7 @@
 // A stage for one contestant and one workload: its server, its processes, and the account of every message.
 import { randomBytes } from 'node:crypto'
 import { startChild } from './bench-process.mjs'
+import { startMysql } from './mysql-server.mjs'
 import { startPostgres } from './postgres-server.mjs'
 import { freePort, scratchDirectory, startBeanstalkd, startRedis } from './servers.mjs'
 
@@ -67,6 +68,7 @@ export function pause(ms) {
 async function startServer(kind) {
   if (kind === 'redis') return startRedis()
   if (kind === 'postgres') return startPostgres(freePort)
+  if (kind === 'mysql') return startMysql(freePort)
   if (kind === 'beanstalkd') return startBeanstalkd()
   if (kind === 'file') return scratchDirectory()
   return { stop: async () => {} }

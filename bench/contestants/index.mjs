@@ -1,5 +1,5 @@
 // Who takes part. Each contestant is a file that exports:
-//   name, server ('redis' | 'postgres' | 'beanstalkd' | 'file' | 'none'), isInProcess (producer and worker must share a process),
+//   name, server ('redis' | 'postgres' | 'mysql' | 'beanstalkd' | 'file' | 'none'), isInProcess (producer and worker must share a process),
 //   isCoarse (delays in whole seconds), note
 //   openProducer(context) -> { one(message), many(messages), close() }
 //   openWorker(context, handle) -> { close() }        context: { port, directory, queue, concurrency }
@@ -7,6 +7,7 @@
 const FILES = {
   'punctual-redis': './punctual.mjs',
   'punctual-postgres': './punctual.mjs',
+  'punctual-mysql': './punctual.mjs',
   'punctual-file': './punctual.mjs',
   'punctual-memory': './punctual.mjs',
   bullmq: './bullmq.mjs',
@@ -16,6 +17,7 @@ const FILES = {
   'raw-redis-lease': './raw-redis.mjs',
   'raw-postgres': './raw-postgres.mjs',
   'raw-postgres-layout': './raw-postgres.mjs',
+  'raw-mariadb': './raw-mariadb.mjs',
   'graphile-worker': './graphile-worker.mjs',
   'graphile-worker-fastest': './graphile-worker.mjs',
   'pg-boss': './pg-boss.mjs',

@@ -1,5 +1,6 @@
 // punctual with its defaults: leases, fencing, order, retries, lateness gauge and events are all on.
 import { Punctual } from '../../dist/index.js'
+import { urlFor as mysqlUrl } from '../mysql-server.mjs'
 import { urlFor as postgresUrl } from '../postgres-server.mjs'
 
 const BULK = 1_000
@@ -49,6 +50,7 @@ function contestant(name, server, urlFor) {
 export const contestants = {
   'punctual-redis': contestant('punctual-redis', 'redis', ({ port }) => `redis://127.0.0.1:${port}`),
   'punctual-postgres': contestant('punctual-postgres', 'postgres', postgresUrl),
+  'punctual-mysql': contestant('punctual-mysql', 'mysql', mysqlUrl),
   'punctual-file': contestant('punctual-file', 'file', ({ directory }) => `file:${directory}`),
   'punctual-memory': contestant('punctual-memory', 'none', () => 'memory:'),
 }
