@@ -1,4 +1,5 @@
 /** The figures of the store, minute by minute, added up to steps that a person can look at. */
+import { FIGURES_KEPT_MS, MINUTE_MS } from '../../core/metrics/figures.ts'
 import { upperEdgeMs, percentilesOf, type LatenessPercentiles } from '../../core/metrics/lateness.ts'
 import type { FiguresPage, MinuteFigures, Store } from '../../index.ts'
 
@@ -32,9 +33,55 @@ type FigureSum = {
   readonly buckets: Map<number, number>
 }
 
-/** Only the steps in which something ended. */
-export async function readFigures(store: Store, asked: FiguresQuestion): Promise<FigureStep[]> {
+/** Clocks differ, and what ended is told a second later: so long after its end a step stays as it is. */
+const SETTLED_MS = 10 * MINUTE_MS
+const QUESTIONS_MAX = 50
+
+/**
+ * Reads them, and remembers the steps that are over: a day of many topics is many calls, of which all but the last are the
+ * same as a moment ago.
+ */
+export class PastFigures {
+  /** By step and topic: by the moment at which a step begins; undefined where nothing ended in it. */
+  readonly #settled = new Map<string, Map<number, FigureStep | undefined>>()
+
+  /** Only the steps in which something ended. */
+  async read(store: Store, asked: FiguresQuestion, now: number): Promise<FigureStep[]> {
+    const { from, until, stepMs } = asked
+    if (from % stepMs !== 0) return (await readFigures(store, asked)).rows
+    const settled = this.#settledOf(asked)
+    let unknownFrom = from
+    while (unknownFrom < until && settled.has(unknownFrom)) unknownFrom += stepMs
+    const known = [...settled]
+      .flatMap(([at, row]) => (at >= from && at < unknownFrom && row !== undefined ? [row] : []))
+      .toSorted((a, b) => a.at - b.at)
+    if (unknownFrom >= until) return known
+    const { rows, isWhole } = await readFigures(store, { ...asked, from: unknownFrom })
+    const byStart = new Map(rows.map((row) => [row.at, row]))
+    const settledUntil = isWhole ? Math.min(until, now - SETTLED_MS) : unknownFrom
+    for (let at = unknownFrom; at + stepMs <= settledUntil; at += stepMs) settled.set(at, byStart.get(at))
+    for (const at of settled.keys()) if (at < now - FIGURES_KEPT_MS) settled.delete(at)
+    return [...known, ...rows]
+  }
+
+  #settledOf({ stepMs, topic }: FiguresQuestion): Map<number, FigureStep | undefined> {
+    const question = JSON.stringify([stepMs, topic])
+    const found = this.#settled.get(question)
+    if (found !== undefined) return found
+    if (this.#settled.size >= QUESTIONS_MAX) this.#settled.clear()
+    const settled = new Map<number, FigureStep | undefined>()
+    this.#settled.set(question, settled)
+    return settled
+  }
+}
+
+/** `isWhole`: no partition was away. */
+async function readFigures(
+  store: Store,
+  asked: FiguresQuestion,
+): Promise<{ readonly rows: FigureStep[]; readonly isWhole: boolean }> {
   const sums = new Map<number, FigureSum>()
+  let isWhole = true
   let cursor: string | undefined
   do {
     const page: FiguresPage = await store.figures({
@@ -43,10 +90,12 @@ export async function readFigures(store: Store, asked: FiguresQuestion): Promise
       ...(asked.topic === undefined ? {} : { topic: asked.topic }),
       ...(cursor === undefined ? {} : { cursor }),
     })
+    isWhole &&= page.missing === undefined
     for (const row of page.rows) addTo(sums, row, Math.floor(row.minuteAt / asked.stepMs) * asked.stepMs)
     cursor = page.cursor
   } while (cursor !== undefined)
-  return [...sums].toSorted(([a], [b]) => a - b).map(([at, sum]) => rowOf(at, sum))
+  const rows = [...sums].toSorted(([a], [b]) => a - b).map(([at, sum]) => rowOf(at, sum))
+  return { rows, isWhole }
 }
 
 function addTo(sums: Map<number, FigureSum>, row: MinuteFigures, at: number): void {

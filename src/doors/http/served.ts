@@ -5,6 +5,7 @@ import { insidesOf, type QueueInsides } from '../../queue/insides.ts'
 import type { Settings } from '../../queue/settings.ts'
 import { Answers } from './answers.ts'
 import { BulkJobs } from './bulk/jobs.ts'
+import { PastFigures } from './figures.ts'
 import { LeaseDesk } from './leases/desk.ts'
 import { RemoteWorkers } from './leases/remote-workers.ts'
 import { Live, type LiveNote } from './live/live.ts'
@@ -14,6 +15,7 @@ export class Served {
   readonly name: string
   readonly queue: Punctual
   readonly answers: Answers
+  readonly past = new PastFigures()
   readonly live: Live
   readonly jobs: BulkJobs
   readonly desk: LeaseDesk
