@@ -5,7 +5,7 @@
 //   npm run docs -- --port 0        any free port
 import { createReadStream, statSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { extname, join, resolve } from 'node:path'
+import { extname, join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ROOT, checkNode, installSite } from './setup.mjs'
@@ -32,10 +32,11 @@ export async function buildDocs(outDir) {
 export function serveDocs(folder, port) {
   const server = createServer(({ url }, response) => {
     const found = fileFor(folder, new URL(url ?? '/', 'http://site').pathname)
+    const file = found ?? join(folder, '404.html')
     response.writeHead(found === undefined ? 404 : 200, {
-      'content-type': TYPES[extname(found ?? '.html')] ?? 'application/octet-stream',
+      'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
     })
-    createReadStream(found ?? join(folder, '404.html')).pipe(response)
+    createReadStream(file).pipe(response)
   })
   return new Promise((done, fail) => {
     server.once('error', fail)
@@ -51,7 +52,7 @@ function fileFor(folder, pathname) {
   } catch {
     return undefined
   }
-  if (!path.startsWith(folder)) return undefined
+  if (!`${path}${sep}`.startsWith(`${folder}${sep}`)) return undefined
   const candidates = [path, `${path}.html`, join(path, 'index.html')]
   return candidates.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isFile() === true)
 }
@@ -68,7 +69,12 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(values.out ?? join(SITE, '.vitepress/dist'))
   await buildDocs(folder)
   if (values.build !== true) {
-    const { port } = (await serveDocs(folder, Number(values.port))).address()
-    console.log(`The docs are on http://127.0.0.1:${port}, until Ctrl-C`)
+    const server = await serveDocs(folder, Number(values.port)).catch((error) => {
+      console.error(
+        `port ${values.port} cannot be used (${error.code}); take a free one: npm run docs -- --port 0`,
+      )
+      process.exit(1)
+    })
+    console.log(`The docs are on http://127.0.0.1:${server.address().port}, until Ctrl-C`)
   }
 }

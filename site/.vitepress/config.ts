@@ -31,6 +31,12 @@ const sidebar = GROUPS.map(({ title, pages, isFolded }) => ({
   items: Object.entries(pages).map(([path, text]) => ({ text, link: addressOf(join('docs', path)) })),
 }))
 
+/** What users look for comes before what was once decided, and before bare types. The page of errors is one long table. */
+function weightOf(page: string): number {
+  if (page.startsWith('/errors')) return 2
+  return /^\/(?:decisions|api-|contributing|changelog)/.test(page) ? 0.3 : 1
+}
+
 /** Pages are rendered once more for the search, which needs no colours: they are half of the work. */
 function renderForSearch(text: string, env: MarkdownEnv, md: MarkdownRenderer): string {
   return md.render(text.replaceAll(/^```\S.*$/gm, '```txt'), env)
@@ -50,7 +56,18 @@ export default defineConfig({
     logo: '/icon.svg',
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local', options: { _render: renderForSearch } },
+    search: {
+      provider: 'local',
+      options: {
+        _render: renderForSearch,
+        miniSearch: {
+          searchOptions: {
+            combineWith: 'AND',
+            boostDocument: weightOf,
+          },
+        },
+      },
+    },
     nav: [
       { text: 'Start', link: addressOf('docs/getting-started.md') },
       { text: 'Recipes', link: addressOf('docs/recipes/README.md') },
@@ -59,6 +76,11 @@ export default defineConfig({
       { text: 'Changelog', link: addressOf('CHANGELOG.md') },
     ],
     docFooter: { prev: 'Before', next: 'Next' },
+    notFound: {
+      title: 'There is no such page',
+      quote: 'The search may find what you are looking for.',
+      linkText: 'To the front page',
+    },
   },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },

@@ -13,6 +13,8 @@ export type QueueInsides = {
   /** Opens the store on first use; rejects once the queue is closed. */
   readonly open: () => Promise<Store>
   readonly openProducer: () => Promise<Producer>
+  /** Undefined until the store is open, and once the queue is closed. */
+  readonly producer: () => Producer | undefined
   /** What this process has done with the queue, and how to ask for the rest. */
   readonly metrics: MetricsParts
 }

@@ -80,7 +80,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     const open = (): Promise<Store> => this.#open()
     this.#metrics = { settings, meter, madeAt: clock.now(), load: () => this.#runtime?.load, open }
     const openProducer = (): Promise<Producer> => this.#openProducer()
-    showInsides(this, { settings, open, openProducer, metrics: this.#metrics })
+    const producer = (): Producer | undefined => (this.#isClosed ? undefined : this.#opening.producer)
+    showInsides(this, { settings, open, openProducer, producer, metrics: this.#metrics })
   }
 
   /** Stores a message until its moment; resolves to its id once the store has it safe. */

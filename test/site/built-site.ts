@@ -7,6 +7,9 @@ import { afterAll, beforeAll } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
+/** It takes some ten seconds; on a machine that is busy with everything else, minutes. */
+const BUILD_MS_MAX = 600_000
+
 export type BuiltSite = {
   /** `http://127.0.0.1:PORT` */
   readonly origin: () => string
@@ -24,7 +27,7 @@ export function useSite(): BuiltSite {
     child = spawn(process.execPath, [join(ROOT, 'scripts/docs.mjs'), '--port', '0', '--out', folder])
     origin = await addressFrom(child)
     files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  })
+  }, BUILD_MS_MAX)
   afterAll(() => {
     child.kill()
     rmSync(folder, { recursive: true, force: true })

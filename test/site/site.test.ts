@@ -25,6 +25,13 @@ describe('links', () => {
     expect(broken).toEqual([])
   })
 
+  it('an address that does not exist is answered with a page that says so', async () => {
+    const response = await fetch(`${site.origin()}/guides/none.html`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+    expect(await response.text()).toContain('404')
+    expect((await fetch(`${site.origin()}/%2e%2e%2fpackage.json`)).status).toBe(404)
+  })
+
   it('no page loads a script, a style, a font or a picture from elsewhere', () => {
     const foreign = [...site.pages()].flatMap(([path, html]) =>
       [
@@ -60,9 +67,11 @@ describe.runIf(browser.isThere)('in a browser', () => {
     expect(asked.filter((url) => !url.startsWith(site.origin()) && !url.startsWith('data:'))).toEqual([])
   })
 
-  it('the search finds "reschedule"', async () => {
+  it('the search finds a code, and "reschedule"', async () => {
     const page = await browser.open(`${site.origin()}/states.html`)
     await page.locator('#local-search button').first().click()
+    await page.locator('#localsearch-input').fill('STORE_FULL')
+    await page.locator('#localsearch-list a', { hasText: 'Errors' }).first().waitFor()
     await page.locator('#localsearch-input').fill('reschedule')
     const found = page.locator('#localsearch-list a', { hasText: 'Cancel and reschedule' }).first()
     await found.click()

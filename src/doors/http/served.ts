@@ -14,6 +14,8 @@ import { HttpRefusal } from './wire/problem.ts'
 export class Served {
   readonly name: string
   readonly queue: Punctual
+  /** Below the base path. */
+  readonly path: string
   readonly answers: Answers
   readonly past = new PastFigures()
   readonly live: Live
@@ -26,6 +28,7 @@ export class Served {
     this.#insides = insidesOf(queue)
     this.name = this.#insides.settings.queue
     this.queue = queue
+    this.path = `/v1/queues/${encodeURIComponent(this.name)}`
     this.answers = new Answers(clock)
     this.live = new Live(clock, queue, () => this.open())
     this.jobs = new BulkJobs(this)
@@ -48,6 +51,11 @@ export class Served {
 
   get metrics(): QueueInsides['metrics'] {
     return this.#insides.metrics
+  }
+
+  /** Undefined until the store is open. */
+  get producer(): ReturnType<QueueInsides['producer']> {
+    return this.#insides.producer()
   }
 
   /** Somebody did something here: all who look are told, and what was true before is asked for again. */

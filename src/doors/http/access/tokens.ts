@@ -38,8 +38,17 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }
 
+/** So many callers are remembered with the token that they sent. */
+const REMEMBERED_MAX = 100
+
 export class Tokens {
   readonly #byHash = new Map<string, { readonly caller: Caller; readonly digest: Buffer }>()
+  /**
+   * Tokens that were right before, so that a busy client is not hashed anew with each call. Only right ones are kept: a guess
+   * finds nothing here, and is hashed. Finding a text in a map compares a hash of it that is seeded for each process, so
+   * that how long it takes tells nothing about how much of a guess is right.
+   */
+  readonly #remembered = new Map<string, Caller>()
 
   constructor(records: readonly TokenRecord[]) {
     for (const { hash, createdAt: _, ...caller } of records)
@@ -52,10 +61,17 @@ export class Tokens {
 
   /** Undefined: unknown, or expired. */
   find(token: string, now: number): Caller | undefined {
+    const caller = this.#remembered.get(token) ?? this.#recognise(token)
+    return caller !== undefined && (caller.expiresAt ?? Infinity) > now ? caller : undefined
+  }
+
+  #recognise(token: string): Caller | undefined {
     const digest = createHash('sha256').update(token).digest()
     const found = this.#byHash.get(digest.toString('hex'))
     if (found === undefined || !timingSafeEqual(found.digest, digest)) return undefined
-    return (found.caller.expiresAt ?? Infinity) > now ? found.caller : undefined
+    if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear()
+    this.#remembered.set(token, found.caller)
+    return found.caller
   }
 
   /** By the hash alone: for a session, which remembers it. */

@@ -10,7 +10,7 @@ import { checkId } from '../../../core/message.ts'
 import { PunctualError } from '../../../index.ts'
 import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
 import { CallError } from '../../shared/failure.ts'
-import { isJsonType, parseJson } from '../wire/request.ts'
+import { isJsonType, parseJson, type HttpRequest } from '../wire/request.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import { checkQuery, type Checked } from '../schema/schema.ts'
@@ -23,7 +23,8 @@ type ProducedDraft = ReturnType<typeof makeDraft>
 /** A message as it was asked for. `text`: the payload as it came, when it came alone. */
 type AskedMessage = { readonly body: ProduceBody; readonly text?: string }
 
-const REMEMBER_DEFAULT = '24h'
+/** A day. */
+const REMEMBER_MS = 86_400_000
 
 export const PRODUCE_ROUTES = [
   defineRoute({
@@ -35,12 +36,11 @@ export const PRODUCE_ROUTES = [
     bodyKind: 'raw',
     answers: { 200: PRODUCED, 201: PRODUCED },
     topics: 'checked',
-    handle: async (call) => {
-      const asked = await readAsked(call)
-      const key = call.request.header('idempotency-key')
-      const id = asked.body.id ?? key
-      return produce(call, asked, id === undefined ? {} : { id, isRemembered: key !== undefined })
-    },
+    handle: (call) =>
+      produce(call, ({ id }) => {
+        const key = call.request.header('idempotency-key')
+        return { id: id ?? key, isRemembered: key !== undefined, isNew: false }
+      }),
   }),
   defineRoute({
     method: 'PUT',
@@ -52,49 +52,64 @@ export const PRODUCE_ROUTES = [
     answers: { 200: PRODUCED, 201: PRODUCED },
     refusals: ['PRECONDITION_FAILED', 'IF_MATCH'],
     topics: 'checked',
-    handle: async (call) => {
-      const { id = '' } = call.params
-      const asked = await readAsked(call)
-      if (asked.body.id !== undefined && asked.body.id !== id)
-        throw new CallError('the id in the body is another than in the path; leave it out.')
-      if (call.request.header('if-match') !== undefined)
-        throw new HttpRefusal(
-          'IF_MATCH',
-          'If-Match is not supported; use ifExists "keep", "replace" or "fail".',
-        )
-      const isNew = call.request.header('if-none-match') === '*'
-      return produce(call, asked, { id, isRemembered: true, isNew })
-    },
+    handle: (call) =>
+      produce(call, (body) => {
+        const { id = '' } = call.params
+        if (body.id !== undefined && body.id !== id)
+          throw new CallError('the id in the body is another than in the path; leave it out.')
+        if (call.request.header('if-match') !== undefined)
+          throw new HttpRefusal(
+            'IF_MATCH',
+            'If-Match is not supported; use ifExists "keep", "replace" or "fail".',
+          )
+        return { id, isRemembered: true, isNew: call.request.header('if-none-match') === '*' }
+      }),
   }),
 ]
 
-type IdRules = { readonly id?: string; readonly isRemembered?: boolean; readonly isNew?: boolean }
+type IdRules = { readonly id: string | undefined; readonly isRemembered: boolean; readonly isNew: boolean }
 
-async function produce(call: HttpCall, { body, text }: AskedMessage, rules: IdRules): Promise<HttpReply> {
-  const { served, server, who, params } = call
-  const { topic, payload, id: _, ...options } = body
-  checkTopics(who, [topic])
-  const { id, isRemembered, isNew } = rules
-  if (id !== undefined && options.ifExists === 'replace') await checkTopicOf(call, checkId(id))
-  const made = makeDraft(served.settings, topic, text === undefined ? payload : undefined, {
-    ...options,
-    ...(id === undefined ? {} : { id }),
-    ...(isRemembered === true && options.remember === undefined ? { remember: REMEMBER_DEFAULT } : {}),
-    ...(isNew === true ? { ifExists: 'fail' } : {}),
-  })
-  const draft = withOrigin(made, originOf(call))
-  const whole = text === undefined ? draft : withText(draft, text)
-  if (served.settings.schemas !== undefined) await checkSchema(served.settings, whole.message)
-  const producer = await served.openProducer()
+/** One function from the body to the answer: it waits for the body and for the store, and for nothing else. */
+async function produce(call: HttpCall, rulesFor: (body: ProduceBody) => IdRules): Promise<HttpReply> {
+  const { request, served, server } = call
+  const { settings, payloadLimit } = served
+  if (!isJsonType(request.header('content-type')))
+    throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
+  const topic = request.header('punctual-topic')
+  const bytesMax = topic === undefined ? payloadLimit + server.limits.envelopeBytes : payloadLimit
+  const sent = await request.readBody(bytesMax)
+  const asked = topic === undefined ? parseMessage(sent) : parsePayload(request, topic, sent)
+  const rules = rulesFor(asked.body)
+  if (rules.id !== undefined && asked.body.ifExists === 'replace') await checkTopicOf(call, checkId(rules.id))
+  const draft = draftOf(call, asked, rules)
+  if (settings.schemas !== undefined) await checkSchema(settings, draft.message)
+  const producer = served.producer ?? (await served.openProducer())
   try {
-    const produced = await producer.produceOne(whole)
-    const location = `${server.basePath}/v1/queues/${encodeURIComponent(params.queue ?? '')}/messages/${encodeURIComponent(produced.id)}`
+    const produced = await producer.produceOne(draft)
+    const location = `${server.basePath}${served.path}/messages/${encodeURIComponent(produced.id)}`
     return json(produced.outcome === 'stored' ? 201 : 200, produced, { location })
   } catch (error) {
-    if (isNew === true && error instanceof PunctualError && error.code === 'ID_EXISTS')
+    if (rules.isNew && error instanceof PunctualError && error.code === 'ID_EXISTS')
       throw new HttpRefusal('PRECONDITION_FAILED', error.message)
     throw error
   }
+}
+
+function draftOf(
+  call: HttpCall,
+  { body, text }: AskedMessage,
+  { id, isRemembered, isNew }: IdRules,
+): ProducedDraft {
+  const { served, who } = call
+  const { topic, payload, id: _, ...rest } = body
+  if (who.topicPrefix !== undefined) checkTopics(who, [topic])
+  const options: { -readonly [K in keyof ProduceBody]?: ProduceBody[K] } = rest
+  if (id !== undefined) options.id = id
+  if (isRemembered) options.remember ??= REMEMBER_MS
+  if (isNew) options.ifExists = 'fail'
+  const made = makeDraft(served.settings, topic, text === undefined ? payload : undefined, options)
+  const draft = withOrigin(made, originOf(call))
+  return text === undefined ? draft : withText(draft, text)
 }
 
 /** The caller's trace, carried with the message: whoever works on it may link to it. */
@@ -106,24 +121,20 @@ function withText(draft: ProducedDraft, text: string): ProducedDraft {
   return { ...draft, message: { ...draft.message, body: text } }
 }
 
-async function readAsked({ request, served, server }: HttpCall): Promise<AskedMessage> {
-  if (!isJsonType(request.header('content-type')))
-    throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
-  const topic = request.header('punctual-topic')
-  if (topic === undefined) {
-    const text = await request.readBody(served.payloadLimit + server.limits.envelopeBytes)
-    return { body: PRODUCE.check(parseJson(text), '') }
-  }
-  const text = await request.readBody(served.payloadLimit)
-  if (text !== '') parseJson(text) // Well-formed; kept as it is.
-  return { body: { ...optionsFromHeaders(request.header), topic: decodeHeader(topic) }, text }
+function parseMessage(sent: string): AskedMessage {
+  return { body: PRODUCE.check(parseJson(sent), '') }
+}
+
+function parsePayload(request: HttpRequest, topic: string, sent: string): AskedMessage {
+  if (sent !== '') parseJson(sent) // Well-formed; kept as it is.
+  return { body: { ...optionsFromHeaders(request), topic: decodeHeader(topic) }, text: sent }
 }
 
 /** `Punctual-If-Exists: replace`, and so on for every option but `retry`. */
-function optionsFromHeaders(header: (name: string) => string | undefined): Partial<ProduceBody> {
+function optionsFromHeaders(request: HttpRequest): Partial<ProduceBody> {
   const given = new URLSearchParams()
   for (const name of Object.keys(HEADER_FIELDS)) {
-    const value = header(`punctual-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
+    const value = request.header(`punctual-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
     if (value !== undefined) given.set(name, decodeHeader(value))
   }
   return checkQuery(HEADER_FIELDS, given)

@@ -2,18 +2,20 @@
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { HttpReply } from '../table/route.ts'
-import { SAFE_HEADERS } from './node.ts'
+import type { Answerer } from './node.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
 /** Texts that the client has not read yet; more than this, and it is as good as gone. */
 const UNREAD_TEXTS_MAX = 1_000
 
-export function fetchHandler(
-  answer: (request: HttpRequest) => Promise<HttpReply>,
-  now: () => number,
-): FetchHandler {
-  return async (request) => responseOf(await answer(fromFetch(request)), request, now())
+export function fetchHandler(answer: Answerer, now: () => number): FetchHandler {
+  return async (request) => {
+    const reply = await new Promise<HttpReply>((resolve) => {
+      answer(fromFetch(request), resolve)
+    })
+    return responseOf(reply, request, now())
+  }
 }
 
 function fromFetch(request: Request): HttpRequest {
@@ -55,7 +57,7 @@ function responseOf(reply: HttpReply, request: Request, now: number): Response {
   return new Response(body as ConstructorParameters<typeof Response>[0], {
     status,
     headers: {
-      ...SAFE_HEADERS,
+      'x-content-type-options': 'nosniff',
       'punctual-now': String(Math.floor(now)),
       ...(content === null ? {} : { 'content-type': 'application/json' }),
       ...headers,

@@ -9,18 +9,17 @@ import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { HttpReply, ReplyStream } from '../table/route.ts'
 
+/** Calls `respond` exactly once, perhaps before it returns. */
+export type Answerer = (request: HttpRequest, respond: (reply: HttpReply) => void) => void
+
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
 
 /** A listener that takes more than this unread is gone, or as good as. */
 const UNREAD_BYTES_MAX = 256 * 1024
 
-export function nodeListener(
-  answer: (request: HttpRequest) => Promise<HttpReply>,
-  now: () => number,
-): NodeListener {
-  return (request, response) => {
-    void answer(new NodeRequest(request, response)).then((reply) => send(request, response, reply, now()))
-  }
+export function nodeListener(answer: Answerer, now: () => number): NodeListener {
+  return (request, response) =>
+    answer(new NodeRequest(request, response), (reply) => send(request, response, reply, now()))
 }
 
 class NodeRequest implements HttpRequest {
@@ -42,12 +41,12 @@ class NodeRequest implements HttpRequest {
     this.#response = response
   }
 
-  readonly header = (name: string): string | undefined => {
+  header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   }
 
-  readonly readBody = (bytesMax: number): Promise<string> => {
+  readBody(bytesMax: number): Promise<string> {
     const request = this.#request
     if (request.readableDidRead || request.readableEnded)
       return Promise.resolve(alreadyRead(request, bytesMax))
@@ -55,12 +54,12 @@ class NodeRequest implements HttpRequest {
     return readStream(request, bytesMax)
   }
 
-  readonly chunks = (): AsyncIterable<Uint8Array> => {
+  chunks(): AsyncIterable<Uint8Array> {
     const request = this.#request
     return request.readableDidRead || request.readableEnded ? parsedChunks(request) : request
   }
 
-  readonly gone = (): AbortSignal => {
+  gone(): AbortSignal {
     const controller = new AbortController()
     const response = this.#response
     if (response.destroyed) controller.abort()
@@ -74,27 +73,27 @@ class NodeRequest implements HttpRequest {
 
 function readStream(request: IncomingMessage, bytesMax: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    // Most bodies come in one piece.
+    let body: Buffer | Buffer[] | undefined
     let bytes = 0
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > bytesMax) {
         request.pause()
         reject(tooLarge(bytesMax))
-      } else chunks.push(chunk)
+      } else if (body === undefined) body = chunk
+      else if (Array.isArray(body)) body.push(chunk)
+      else body = [body, chunk]
     })
-    request.once('end', () => resolve(textOf(chunks)))
-    request.once('error', reject)
-    request.once('close', () => {
+    request.on('end', () => {
+      const whole = Array.isArray(body) ? Buffer.concat(body) : body
+      resolve(whole === undefined ? '' : whole.toString('utf8'))
+    })
+    // Without a listener for "error" a request that breaks off only closes.
+    request.on('close', () => {
       if (!request.readableEnded) reject(new HttpRefusal('BODY_INVALID', 'the body ended half-way.'))
     })
   })
-}
-
-function textOf(chunks: readonly Buffer[]): string {
-  const [first] = chunks
-  if (first === undefined) return ''
-  return (chunks.length === 1 ? first : Buffer.concat(chunks)).toString('utf8')
 }
 
 function alreadyRead(request: IncomingMessage, bytesMax: number): string {
@@ -115,24 +114,30 @@ function tooLarge(bytesMax: number): HttpRefusal {
   })
 }
 
-export const SAFE_HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' } as const
-
 function send(request: IncomingMessage, response: ServerResponse, reply: HttpReply, now: number): void {
-  const { status, headers, onSent } = reply
+  const { status, onSent } = reply
   if (onSent !== undefined) tellWhenSent(response, onSent)
   if (response.destroyed) return
   const body =
     reply.bytes ?? reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json))
-  const length = body === undefined ? 0 : Buffer.byteLength(body)
-  response.writeHead(status, {
-    ...SAFE_HEADERS,
-    'punctual-now': Math.floor(now),
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(reply.stream === undefined && status !== 204 && status !== 304 ? { 'content-length': length } : {}),
-    ...headers,
-  })
+  response.writeHead(status, headersOf(reply, body, now))
   if (reply.stream !== undefined && request.method !== 'HEAD') return reply.stream(nodeStream(response))
   response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** Names and values in turn: Node writes such a list as it is, and makes no object of it. */
+function headersOf(
+  { status, headers, stream }: HttpReply,
+  body: string | Uint8Array | undefined,
+  now: number,
+): string[] {
+  const list = ['x-content-type-options', 'nosniff', 'punctual-now', String(Math.floor(now))]
+  if (body !== undefined && headers?.['content-type'] === undefined)
+    list.push('content-type', 'application/json')
+  if (stream === undefined && status !== 204 && status !== 304)
+    list.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)))
+  for (const name in headers) if (name !== 'content-length') list.push(name, headers[name] ?? '')
+  return list
 }
 
 function tellWhenSent(response: ServerResponse, onSent: (isSent: boolean) => void): void {

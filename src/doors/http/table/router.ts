@@ -13,7 +13,8 @@ type SegmentPattern = { readonly literal: string } | { readonly name: string; re
 type Candidate = { readonly route: HttpRoute; readonly patterns: readonly SegmentPattern[] }
 
 export class Router {
-  readonly #byLength = new Map<number, Candidate[]>()
+  /** By the number of segments. */
+  readonly #byLength: Candidate[][] = []
   /** Those that take all that follows. */
   readonly #open: Candidate[] = []
 
@@ -22,29 +23,37 @@ export class Router {
       const patterns = route.segments.map(patternOf)
       const candidate = { route, patterns }
       if (patterns.some((pattern) => 'name' in pattern && pattern.isRest)) this.#open.push(candidate)
-      else this.#byLength.set(patterns.length, [...(this.#byLength.get(patterns.length) ?? []), candidate])
+      else (this.#byLength[patterns.length] ??= []).push(candidate)
     }
   }
 
   /** Throws ROUTE_UNKNOWN, or METHOD_UNKNOWN with the methods that there are. */
   find(method: string, path: string): RouteMatch {
-    const segments = path.split('/').slice(1)
-    const allowed: string[] = []
-    for (const { route, patterns } of this.#candidates(segments.length)) {
-      if (!fits(patterns, segments)) continue
-      if (route.method === method) return { route, params: paramsOf(patterns, segments) }
-      allowed.push(route.method)
-    }
+    const segments = path.split('/')
+    const candidates = this.#byLength[segments.length - 1] ?? NO_CANDIDATES
+    const match = matchIn(candidates, method, segments) ?? matchIn(this.#open, method, segments)
+    if (match !== undefined) return match
+    const allowed = [...candidates, ...this.#open]
+      .filter(({ patterns }) => fits(patterns, segments))
+      .map(({ route }) => route.method)
     if (allowed.length === 0) throw new HttpRefusal('ROUTE_UNKNOWN', `there is nothing at ${shown(path)}.`)
     throw new HttpRefusal('METHOD_UNKNOWN', `${shown(path)} takes ${allowed.join(', ')}.`, {
       allow: allowed.join(', '),
     })
   }
+}
 
-  *#candidates(length: number): Iterable<Candidate> {
-    yield* this.#byLength.get(length) ?? []
-    yield* this.#open
-  }
+const NO_CANDIDATES: readonly Candidate[] = []
+
+function matchIn(
+  candidates: readonly Candidate[],
+  method: string,
+  segments: readonly string[],
+): RouteMatch | undefined {
+  for (const { route, patterns } of candidates)
+    if (route.method === method && fits(patterns, segments))
+      return { route, params: paramsOf(patterns, segments) }
+  return undefined
 }
 
 function patternOf(segment: string): SegmentPattern {
@@ -52,17 +61,18 @@ function patternOf(segment: string): SegmentPattern {
   return match === null ? { literal: segment } : { name: match[1] ?? '', isRest: match[2] === '*' }
 }
 
+/** What stands before the first slash is no segment. */
 function fits(patterns: readonly SegmentPattern[], segments: readonly string[]): boolean {
   for (let i = 0; i < patterns.length; i += 1) {
     const pattern = patterns[i]
-    const segment = segments[i]
+    const segment = segments[i + 1]
     if (pattern === undefined || segment === undefined) return false
     if ('literal' in pattern) {
       if (pattern.literal !== segment) return false
     } else if (pattern.isRest) return true
     else if (segment === '') return false
   }
-  return segments.length === patterns.length
+  return segments.length === patterns.length + 1
 }
 
 const NO_PARAMS = {}
@@ -72,7 +82,7 @@ function paramsOf(patterns: readonly SegmentPattern[], segments: readonly string
   for (const [i, pattern] of patterns.entries()) {
     if ('literal' in pattern) continue
     params ??= {}
-    params[pattern.name] = decode(pattern.isRest ? segments.slice(i).join('/') : (segments[i] ?? ''))
+    params[pattern.name] = decode(pattern.isRest ? segments.slice(i + 1).join('/') : (segments[i + 1] ?? ''))
   }
   return params ?? NO_PARAMS
 }

@@ -8,13 +8,13 @@ export type HttpRequest = {
   /** Without the question mark. */
   readonly search: string
   /** By a name in small letters. */
-  readonly header: (name: string) => string | undefined
+  header(name: string): string | undefined
   /** Rejects with BODY_TOO_LARGE; the rest is then not read. */
-  readonly readBody: (bytesMax: number) => Promise<string>
+  readBody(bytesMax: number): Promise<string>
   /** The body piece by piece, instead of `readBody`; rejects when it ends half-way. */
-  readonly chunks: () => AsyncIterable<Uint8Array>
+  chunks(): AsyncIterable<Uint8Array>
   /** Aborts when the client has gone before it was answered. Made when asked for. */
-  readonly gone: () => AbortSignal
+  gone(): AbortSignal
   /** What the host application knows of it, for `access`. */
   readonly original: unknown
 }
@@ -45,7 +45,8 @@ export function parseJson(text: string): unknown {
 
 /** Whether brackets stand deeper inside each other than is allowed. */
 function isTooDeep(text: string): boolean {
-  if (text.length < DEPTH_MAX * 2) return false // Each level takes two characters.
+  // Most texts do not have that many brackets at all.
+  if (text.length < DEPTH_MAX * 2 || count(text, '{') + count(text, '[') <= DEPTH_MAX) return false
   let depth = 0
   let isInText = false
   for (let i = 0; i < text.length; i += 1) {
@@ -60,4 +61,12 @@ function isTooDeep(text: string): boolean {
     } else if (CLOSING.has(char)) depth -= 1
   }
   return false
+}
+
+/** How often the text has this character; no more than can matter is counted. */
+function count(text: string, char: string): number {
+  let found = 0
+  for (let at = text.indexOf(char); at !== -1 && found <= DEPTH_MAX; at = text.indexOf(char, at + 1))
+    found += 1
+  return found
 }
