@@ -1,4 +1,5 @@
 /** The figures of the store, minute by minute, added up to steps that a person can look at. */
+import { FIGURES_KEPT_MS, MINUTE_MS } from '../../core/metrics/figures.ts'
 import { upperEdgeMs, percentilesOf, type LatenessPercentiles } from '../../core/metrics/lateness.ts'
 import type { FiguresPage, MinuteFigures, Store } from '../../index.ts'
 import { Gaps } from '../../queue/looking/gaps.ts'
@@ -39,8 +40,49 @@ export type ReadFigures = {
   readonly missing?: readonly string[]
 }
 
-/** Only the steps in which something ended. */
-export async function readFigures(store: Store, asked: FiguresQuestion): Promise<ReadFigures> {
+/** Clocks differ, and what ended is told a second later: so long after its end a step stays as it is. */
+const SETTLED_MS = 10 * MINUTE_MS
+const QUESTIONS_MAX = 50
+
+/**
+ * Reads them, and remembers the steps that are over: a day of many topics is many calls, of which all but the last are the
+ * same as a moment ago.
+ */
+export class PastFigures {
+  /** By step and topic: by the moment at which a step begins; undefined where nothing ended in it. */
+  readonly #settled = new Map<string, Map<number, FigureStep | undefined>>()
+
+  /** Only the steps in which something ended. */
+  async read(store: Store, asked: FiguresQuestion, now: number): Promise<ReadFigures> {
+    const { from, until, stepMs } = asked
+    if (from % stepMs !== 0) return readFigures(store, asked)
+    const settled = this.#settledOf(asked)
+    let unknownFrom = from
+    while (unknownFrom < until && settled.has(unknownFrom)) unknownFrom += stepMs
+    const known = [...settled]
+      .flatMap(([at, row]) => (at >= from && at < unknownFrom && row !== undefined ? [row] : []))
+      .toSorted((a, b) => a.at - b.at)
+    if (unknownFrom >= until) return { rows: known }
+    const { rows, ...gap } = await readFigures(store, { ...asked, from: unknownFrom })
+    const byStart = new Map(rows.map((row) => [row.at, row]))
+    const settledUntil = gap.missing === undefined ? Math.min(until, now - SETTLED_MS) : unknownFrom
+    for (let at = unknownFrom; at + stepMs <= settledUntil; at += stepMs) settled.set(at, byStart.get(at))
+    for (const at of settled.keys()) if (at < now - FIGURES_KEPT_MS) settled.delete(at)
+    return { rows: [...known, ...rows], ...gap }
+  }
+
+  #settledOf({ stepMs, topic }: FiguresQuestion): Map<number, FigureStep | undefined> {
+    const question = JSON.stringify([stepMs, topic])
+    const found = this.#settled.get(question)
+    if (found !== undefined) return found
+    if (this.#settled.size >= QUESTIONS_MAX) this.#settled.clear()
+    const settled = new Map<number, FigureStep | undefined>()
+    this.#settled.set(question, settled)
+    return settled
+  }
+}
+
+async function readFigures(store: Store, asked: FiguresQuestion): Promise<ReadFigures> {
   const gaps = new Gaps()
   const sums = new Map<number, FigureSum>()
   let cursor: string | undefined

@@ -5,6 +5,7 @@ import { insidesOf, type QueueInsides } from '../../queue/insides.ts'
 import type { Settings } from '../../queue/settings.ts'
 import { Answers } from './answers.ts'
 import { BulkJobs } from './bulk/jobs.ts'
+import { PastFigures } from './figures.ts'
 import { LeaseDesk } from './leases/desk.ts'
 import { RemoteWorkers } from './leases/remote-workers.ts'
 import { Live, type LiveNote } from './live/live.ts'
@@ -16,6 +17,7 @@ export class Served {
   /** Below the base path. */
   readonly path: string
   readonly answers: Answers
+  readonly past = new PastFigures()
   readonly live: Live
   readonly jobs: BulkJobs
   readonly desk: LeaseDesk

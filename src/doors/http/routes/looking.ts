@@ -4,7 +4,7 @@ import { parseDuration } from '../../../core/input/duration.ts'
 import type { ForecastOptions } from '../../../index.ts'
 import { CallError } from '../../shared/failure.ts'
 import { PAGES_KEPT_MS, shareAnswer } from '../answers.ts'
-import { LATENESS_EDGES_MS, readFigures } from '../figures.ts'
+import { LATENESS_EDGES_MS } from '../figures.ts'
 import { defineRoute, type HttpCall } from '../table/route.ts'
 import {
   ahead,
@@ -179,7 +179,7 @@ export const LOOKING_ROUTES = [
         until,
         stepMs,
         latenessEdgesMs: LATENESS_EDGES_MS,
-        ...(await readFigures(await served.open(), { from, until, stepMs, ...topic })),
+        ...(await served.past.read(await served.open(), { from, until, stepMs, ...topic }, nowOf(call))),
       }))
     },
   }),
