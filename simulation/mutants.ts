@@ -406,14 +406,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'watch: nobody looks within the fallback',
     file: 'simulation/world/model-watch.ts',
-    find: 'const at = isNear ? soonest : Math.max(',
-    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : Math.max(',
+    find: 'const at = isNear ? soonest : ',
+    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : ',
   },
   {
     name: 'watch: a look further away than a minute',
     file: 'simulation/world/model-watch.ts',
-    find: 'own === undefined ? spread : now + LOOK_MS_MAX)',
-    replace: 'own === undefined ? spread : now + 5 * LOOK_MS_MAX)',
+    find: 'own === undefined ? spread : now + lookMsMax)',
+    replace: 'own === undefined ? spread : now + 5 * lookMsMax)',
   },
   {
     name: 'watch: a worker without room keeps its place',

@@ -253,6 +253,17 @@ test('a server that is full still lets workers sleep', async () => {
   await server.admin(['CONFIG', 'SET', 'maxmemory', '0'])
 })
 
+test('the looks at a set of topics go with the last of those who want it', async () => {
+  const herd = new Herd(server)
+  const workers = await herd.sleepers(8)
+  for (const worker of workers) await worker.claim({ topics: ['a', 'b'] })
+  const [key = ''] = (await server.admin(['KEYS', `*${herd.queue}}:looks:*`])) as string[]
+  // -1 would be for ever; on a machine that stood still they may be gone already.
+  const leftMs = Number(await server.admin(['PTTL', key]))
+  expect(leftMs).not.toBe(-1)
+  expect(leftMs).toBeLessThan(2 * FALLBACK_MS)
+})
+
 test('nothing is written for topics without a message, and nothing is left when workers leave', async () => {
   const herd = new Herd(server)
   const [worker] = await herd.sleepers(1)

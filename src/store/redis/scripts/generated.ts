@@ -1228,7 +1228,9 @@ local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, lookMsMax) / 500)))
+  local last = try('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+  local lastAt = math.max(at, tonumber(last[2]) or 0)
+  try('PEXPIRE', key, text(math.ceil(lastAt - now) + 2 * LATE_MS))
   return at, true
 end
 local function forgetLook(set, name)
@@ -1861,7 +1863,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '74ec16c96ce1ca9fe0fa23994ca3cc803a01c9a3',
+  sha: '13fc1ac3f8e234406435841507dda37b22eb0038',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1897,7 +1899,7 @@ return words
 
 export const RESTORE_SCRIPT: Script = {
   name: 'restore',
-  sha: '1869de5599a65fcf64cdd1f6751223302cd72f3c',
+  sha: '789a329cbba0e1372e83baf0bbeda676602ab274',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local FIELDS = 12
 local messageCount = (#ARGV - 2) / FIELDS
 local isReserved = false
@@ -1956,7 +1958,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: 'cb8c46eac631886369cb388b9e067b302031ba2c',
+  sha: '0c8a763bcfdec16f76aaaa72bdd9d723706aa52d',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -2002,7 +2004,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: 'dd7f569c0a402cbed84a3fdc15d776b028e8c2a2',
+  sha: '55b5b4c027fabd9cafa1804991c95a7ddeef92eb',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -2561,7 +2563,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '62fb1d7f8e10b7261cad2a91fc56c588c28c4196',
+  sha: '356ed449cec7087c34c97fe14681d73d5aa64b9d',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2618,7 +2620,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: 'bb3e05b5321d1142f652071a567f023e3102874c',
+  sha: '0cc992f629159f15bc2e305e05c20ce3f595e783',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2795,14 +2797,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: '139f444f310df9dd0eac202421cb09b61ef830fd',
+  sha: 'e5b6576edeaf6f04d140413a547da9d5f9bf1634',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '116238dae6a7434ed0b8f4f700d1b4c4c65a8cd3',
+  sha: '990fc0b4e3a16ee95b1fc2f3116038f813fe8f48',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

@@ -236,7 +236,10 @@ local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   at = math.ceil(at)
   try('ZADD', key, text(at), asker)
   try('ZREMRANGEBYSCORE', key, '-inf', text(now - LATE_MS))
-  try('EXPIRE', key, text(math.ceil(math.max(fallbackMs, lookMsMax) / 500)))
+  -- It goes with the last look that is to come: those who want this set of topics may be gone for good.
+  local last = try('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+  local lastAt = math.max(at, tonumber(last[2]) or 0)
+  try('PEXPIRE', key, text(math.ceil(lastAt - now) + 2 * LATE_MS))
   return at, true
 end
 
