@@ -1,7 +1,7 @@
 /** What is remembered of the past is what the store would say again. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { PastFigures, type FigureStep } from '../../../src/doors/http/figures.ts'
+import { PastFigures } from '../../../src/doors/http/figures.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import { FaultyStore, VirtualClock } from '../../../src/testing/index.ts'
 
@@ -29,7 +29,7 @@ it('a past that is asked for again and again is told as if it were asked for the
         const hour = Math.floor(clock.now() / HOUR) * HOUR
         const question = { from: hour - 23 * HOUR, until: hour + HOUR, stepMs }
         const about = asked === undefined ? question : { ...question, topic: asked }
-        const anew: FigureStep[] = await new PastFigures().read(store, about, clock.now())
+        const anew = await new PastFigures().read(store, about, clock.now())
         expect(await past.read(store, about, clock.now())).toEqual(anew)
         await clock.advance(minutes * MINUTE)
       }
@@ -58,7 +58,7 @@ it('of a day that is known only the hours that may change are read', async () =>
   // The hour before noon was over for a moment only when it was read first.
   expect(asked).toEqual([noon - 23 * HOUR, noon - HOUR, noon])
   // Hours that are all over are not asked for again.
-  expect(await past.read(store, { ...question, until: noon }, clock.now())).toEqual([])
+  expect(await past.read(store, { ...question, until: noon }, clock.now())).toEqual({ rows: [] })
   expect(asked).toHaveLength(3)
   await store.close()
 })
