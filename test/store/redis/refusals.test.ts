@@ -142,7 +142,7 @@ describe('foreign keys', () => {
     await server.admin(['HSET', `punctual:{${queue}}:payload`, 'a', 'of before'])
     await withStore(queue, server.url, async (store) => {
       const refused = store.open()
-      await expect(refused).rejects.toMatchObject({ code: 'STORE_REFUSED', name: 'UsageError' })
+      await expect(refused).rejects.toMatchObject({ code: 'STORE_TOO_OLD', name: 'UsageError' })
       await expect(refused).rejects.toThrow(/older version.*work them off/)
       await server.admin(['DEL', `punctual:{${queue}}:payload`])
       await store.open()

@@ -109,7 +109,9 @@ export class MysqlSleeper implements SqlListener {
         const queue = await this.#options.queue()
         await this.#hear(queue)
         await this.#sleep(queue)
-      } catch {
+      } catch (error) {
+        // Two rang at once: the second one ended our look instead of our sleep, which is repeated.
+        if (errorNumber(error) === INTERRUPTED) continue
         // The link connects again by itself; what was rung meanwhile went unheard.
         this.#known = undefined
         if (this.#isClosed) return
