@@ -2,22 +2,25 @@
 import { describe, expect, it } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { until } from '../store/redis/until.ts'
-import { Child } from './child.ts'
+import { Child, type Line } from './child.ts'
 import { SHARED_ENGINES } from './engines.ts'
 
 const QUEUE = 'controlled'
 const PROCESSES = 8
-const START_MS_MAX = 250
 
-type Start = { readonly at: number; readonly isStalled: boolean }
+type Start = { readonly at: number }
 type Span = { readonly from: number; readonly until: number }
 
 function startsOf(workers: readonly Child[]): Start[] {
   return workers.flatMap(({ lines }) =>
-    lines
-      .filter((line) => 'start' in line)
-      .map((line) => ({ at: Number(line['at']), isStalled: line['isStalled'] === true })),
+    lines.filter((line) => 'start' in line).map((line) => ({ at: Number(line['at']) })),
   )
+}
+
+/** What a worker started after it had said, beyond its first `from` lines, that the topic is paused. */
+function startsAfterPause({ lines }: Child, from: number): Line[] {
+  const pausedAt = lines.findIndex((line, at) => at >= from && 'paused' in line)
+  return pausedAt === -1 ? [] : lines.slice(pausedAt).filter((line) => 'start' in line)
 }
 
 /** From start to end; what has not ended goes on. */
@@ -28,9 +31,9 @@ function spansOf({ lines }: Child): Span[] {
     .map((line) => ({ from: Number(line['at']), until: ends.get(line['start']) ?? Infinity }))
 }
 
-/** The most that ran at once, between two moments. */
-function mostAtOnce(spans: readonly Span[], from = 0, to = Infinity): number {
-  const within = spans.filter((span) => span.from >= from && span.from <= to)
+/** The most that ran at once, since a moment. */
+function mostAtOnce(spans: readonly Span[], from = 0): number {
+  const within = spans.filter((span) => span.from >= from)
   return Math.max(
     0,
     ...within.map(({ from: at }) => spans.filter((span) => span.from <= at && span.until > at).length),
@@ -60,33 +63,33 @@ async function produce(queue: Punctual, count: number): Promise<void> {
     await queue.produceMany(Array.from({ length: Math.min(1_000, count - from) }, () => ({ topic: 't' })))
 }
 
-const now = (): number => performance.timeOrigin + performance.now()
-
 describe.each(SHARED_ENGINES)(`P14: ${PROCESSES} processes on $name`, ({ open }) => {
-  it('a pause that races with their claims: no start later than 250 ms after it resolved', async () => {
+  // The 250 ms themselves are judged by the simulator, whose machine never stands still.
+  it('a pause that races with their claims: who has heard of it starts nothing, and soon nothing runs', async () => {
     const store = await open()
     const workers = await startWorkers(store, { slowMs: 5, options: { concurrency: 4 } })
     await withQueue(store, async (queue) => {
-      await produce(queue, 20_000)
       for (let round = 0; round < 5; round += 1) {
+        await produce(queue, 5_000)
         const before = startsOf(workers).length
         await until('they are at work', () => startsOf(workers).length > before + 20)
+        const saidBefore = workers.map(({ lines }) => lines.length)
         await queue.pause('t')
-        const pausedAt = now()
         await until('nothing runs', async () => (await queue.stats()).counts.running === 0)
-        // What would start too late must have had the time to.
-        await until('the time is over', () => now() > pausedAt + 3 * START_MS_MAX)
-        const late = startsOf(workers).filter(
-          ({ at, isStalled }) => at > pausedAt + START_MS_MAX && !isStalled,
+        await until('all have heard of it', () =>
+          workers.every(({ lines }, at) => lines.slice(saidBefore[at]).some((line) => 'paused' in line)),
         )
-        expect(late).toEqual([])
+        expect(workers.flatMap((worker, at) => startsAfterPause(worker, saidBefore[at] ?? 0))).toEqual([])
+        expect((await queue.stats()).counts.running).toBe(0)
         const after = startsOf(workers).length
         await queue.resume('t')
         await until('they go on', () => startsOf(workers).length > after)
+        await until('all have heard that they may', () =>
+          workers.every(({ lines }, at) => lines.slice(saidBefore[at]).some((line) => 'resumed' in line)),
+        )
       }
-      await Promise.all(workers.map((worker) => worker.said('paused')))
     })
-  }, 120_000)
+  }, 240_000)
 
   it('a limit that is lowered while more run: nothing starts until enough have ended', async () => {
     const store = await open()
@@ -96,17 +99,20 @@ describe.each(SHARED_ENGINES)(`P14: ${PROCESSES} processes on $name`, ({ open })
       await produce(queue, 400)
       await until('twelve run', () => startsOf(workers).length >= 24)
       await queue.limit('t', { concurrency: 3 })
-      const loweredAt = now()
       const before = startsOf(workers).length
-      await until('some started under the lower limit', () => startsOf(workers).length >= before + 12)
+      // What had been handed out before may have been on its way: at most twelve.
+      await until('many started under the lower limit', () => startsOf(workers).length >= before + 24)
       const spans = workers.flatMap(spansOf)
       expect(mostAtOnce(spans)).toBeLessThanOrEqual(12)
-      // What had been handed out before may have been on its way.
-      expect(mostAtOnce(spans, loweredAt + 1_000)).toBeLessThanOrEqual(3)
+      const [lastOnes = 0] = spans
+        .map(({ from }) => from)
+        .toSorted((a, b) => a - b)
+        .slice(-12)
+      expect(mostAtOnce(spans, lastOnes)).toBeLessThanOrEqual(3)
       await queue.limit('t', null)
       await until('all of their slots are used', () => mostAtOnce(workers.flatMap(spansOf)) > 12)
     })
-  }, 120_000)
+  }, 240_000)
 
   it('a worker with all places is killed: they return with its leases', async () => {
     const store = await open()
@@ -123,7 +129,7 @@ describe.each(SHARED_ENGINES)(`P14: ${PROCESSES} processes on $name`, ({ open })
       await until('the others do all of it', () => startsOf(others).length === 12)
       expect(mostAtOnce(others.flatMap(spansOf))).toBeLessThanOrEqual(4)
     })
-  }, 120_000)
+  }, 240_000)
 
   it('a pause and a limit survive all of them', async () => {
     const store = await open()
@@ -143,5 +149,5 @@ describe.each(SHARED_ENGINES)(`P14: ${PROCESSES} processes on $name`, ({ open })
     })
     await until('all is done', () => startsOf(heirs).length === 20)
     expect(mostAtOnce(heirs.flatMap(spansOf))).toBeLessThanOrEqual(2)
-  }, 60_000)
+  }, 240_000)
 })

@@ -292,7 +292,7 @@ describe('servers that go away', () => {
     await expect.poll(() => stand.parked()).toBe(1)
     const begun = performance.now()
     await stand.server.close()
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeLessThan(40_000)
     expect(await waiting).toMatchObject({ status: 204 })
   })
 })
