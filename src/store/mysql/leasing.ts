@@ -14,20 +14,21 @@ import { toLease } from '../sql/rows.ts'
 import { makeToken } from '../sql/tokens.ts'
 import { metersMoved, readGate, type ReadGate } from './controlling.ts'
 import { clockReading, nowOf, readClock } from './sql/clock.ts'
-import { sql, textOf, textOrNull } from './sql/statement.ts'
+import { sql, textOf, textOrNull, type Statement } from './sql/statement.ts'
 import type { Steps, Transactions } from './transactions.ts'
 import {
   dueHeads,
   firstOfEach,
-  leasesSeen,
-  lookAtLeases,
+  mayTakeAtOnce,
   take,
-  takeOver,
+  takeAtOnce,
   type DueTerms,
   type Taken,
 } from './verbs/claiming.ts'
-import { lookAtHeads, toHeads } from './verbs/heads.ts'
+import { lookAtHeads, toHeads, type TopicHead } from './verbs/heads.ts'
+import { leasesSeen, lookAtLeases, takeOver } from './verbs/lapsed.ts'
 import { lockRows } from './verbs/locked-row.ts'
+import { acksByToken, settleAcks } from './verbs/acks.ts'
 import { seeWorker } from './verbs/workers.ts'
 import { settle, type QueuePlace } from './verbs/writing.ts'
 
@@ -48,11 +49,28 @@ export type MysqlLeasingOptions = {
   readonly wrote: (ring: Ring | undefined) => void
 }
 
+/**
+ * The first moments of what waits, as the last claim left them. Beginning there spares a round trip, and the index entries of
+ * what was taken just now, which stay until the server purges them. It is a bet: what is put or given back elsewhere is
+ * overlooked. Whoever does so rings, and a look from the start follows; and so it does in any case soon after.
+ */
+type KnownHeads = {
+  readonly wanted: string
+  readonly heads: readonly TopicHead[]
+  /** When we looked from the start, and when the first of them is due: monotonic. */
+  readonly lookedAt: number
+  readonly dueAt: number
+}
+
+/** No longer than this without a look from the start. Half of what makes a ring needless (`ring-notes`). */
+const KNOWN_MS = 500
+
 export class MysqlLeasing {
   readonly #options: MysqlLeasingOptions
   readonly #presence = new Presence()
   /** The queue has pauses or limits, as far as we know. */
   #isControlled = false
+  #known: KnownHeads | undefined
 
   constructor(options: MysqlLeasingOptions) {
     this.#options = options
@@ -60,6 +78,11 @@ export class MysqlLeasing {
 
   forget(owner: string): void {
     this.#presence.forget(owner)
+  }
+
+  /** Something was put or given back. */
+  heard(): void {
+    this.#known = undefined
   }
 
   claim(where: QueuePlace, request: contract.ClaimRequest): Promise<contract.ClaimReply> {
@@ -102,6 +125,13 @@ export class MysqlLeasing {
   ): Promise<contract.SettleResult[]> {
     const results: contract.SettleResult[] = settlements.map(() => 'refused')
     let left = [...settlements.keys()].filter((i) => isStorable(settlements[i] as contract.Settlement))
+    const acks = acksByToken(settlements)
+    if (acks !== undefined) {
+      const { settled, ring } = await this.#options.settles.run((steps) => settleAcks(steps, where, acks))
+      this.#options.wrote(ring)
+      for (const i of left) if (settled.has(settlements[i]?.id ?? '')) results[i] = 'settled'
+      left = left.filter((i) => results[i] !== 'settled')
+    }
     for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
       if (tries > 1)
         await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
@@ -157,7 +187,7 @@ export class MysqlLeasing {
     return isOwnLapsed ? { ...answer, isOwnLapsed } : answer
   }
 
-  /** Where nothing is paused or limited, a look, and then what is due. */
+  /** Where nothing is paused or limited: what is due, after a look, or without one where something is due for sure. */
   async #claimDue(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
     if (this.#isControlled) return this.#claimGated(where, request)
     const { claims, context } = this.#options
@@ -169,26 +199,57 @@ export class MysqlLeasing {
       isLimited: [],
       limitedAll: 0,
     })
+    const seen = this.#seen(where, request)
+    const known = this.#knownHeads(terms)
+    const taken =
+      known === undefined
+        ? await this.#takeSeen(where, terms, seen)
+        : await claims.run((steps) => takeAtOnce(steps, where, terms, known.heads, seen))
+    if (taken === undefined) {
+      this.#isControlled = true
+      return this.#claimGated(where, request)
+    }
+    if (taken.rows.length > 0) this.#options.wrote(undefined)
+    const leases = taken.rows.map((row) => toLease(row, token, taken.now))
+    const firstAt = Math.min(...taken.left.map(({ at }) => at))
+    const next = firstAt === Infinity ? undefined : toMs(firstAt - taken.now) - request.leadMs
+    const monotonicMs = context.clock.monotonic()
+    const lookedAt = known?.lookedAt ?? monotonicMs
+    const dueAt = monotonicMs + (next ?? Infinity)
+    this.#known = { wanted: terms.topics.join('\n'), heads: taken.left, lookedAt, dueAt }
+    if (known === undefined) return { leases, next: nextAt(next, 0) }
+    // What was overlooked may be due before the first that we know.
+    const lookMs = Math.max(0, lookedAt + KNOWN_MS - monotonicMs)
+    return { leases, next: nextAt(Math.min(next ?? Infinity, lookMs), 0) }
+  }
+
+  /** What a claim may begin with instead of a look: something of it is due for sure. */
+  #knownHeads(terms: DueTerms): KnownHeads | undefined {
+    const known = this.#known
+    const now = this.#options.context.clock.monotonic()
+    if (known === undefined || known.dueAt > now || now - known.lookedAt > KNOWN_MS) return undefined
+    if (terms.limitAll === 0 || known.wanted !== terms.topics.join('\n')) return undefined
+    return mayTakeAtOnce(terms, known.heads) ? known : undefined
+  }
+
+  /** A look, and then what is due. Undefined: the queue has pauses or limits. */
+  async #takeSeen(
+    where: QueuePlace,
+    terms: DueTerms,
+    seen: readonly Statement[],
+  ): Promise<Taken | undefined> {
+    const { claims } = this.#options
     const also = sql`, ${clockReading(where.at)} as now_at,
       exists (select 1 from punctual_control where queue = ${where.queue}) as is_controlled`
     const [found = []] = await claims.flight(
       lookAtHeads({ queue: where.queue, topics: terms.topics, also }),
-      ...this.#seen(where, request),
+      ...seen,
     )
-    if (Number(found[0]?.['is_controlled']) === 1) {
-      this.#isControlled = true
-      return this.#claimGated(where, request)
-    }
+    if (Number(found[0]?.['is_controlled']) === 1) return undefined
     const [now, heads] = [nowOf(found), toHeads(found)]
-    const taken: Taken =
-      dueHeads(heads, terms, now).length === 0 || request.limit === 0
-        ? { rows: [], now, heads: firstOfEach(terms.topics, heads), taken: [] }
-        : await claims.run((steps) => take(steps, where, terms, { heads, now }, () => []))
-    if (taken.rows.length > 0) this.#options.wrote(undefined)
-    const leases = taken.rows.map((row) => toLease(row, token, now))
-    const firsts = taken.heads.filter((at) => at !== null)
-    const next = firsts.length === 0 ? undefined : toMs(Math.min(...firsts) - now) - request.leadMs
-    return { leases, next: nextAt(next, 0) }
+    return dueHeads(heads, terms, now).length === 0 || terms.limitAll === 0
+      ? { rows: [], now, left: heads, taken: [] }
+      : claims.run((steps) => take(steps, where, terms, { heads, now }, () => []))
   }
 
   /** Under pauses and limits: good only for the controls that were read, else it begins again. */
@@ -216,7 +277,7 @@ export class MysqlLeasing {
       if (taken.rows.length > 0) this.#options.wrote(undefined)
       return gated.reply(
         taken.rows.map((row) => toLease(row, token, now)),
-        taken.heads,
+        firstOfEach(terms.topics, taken.left),
       )
     }
   }

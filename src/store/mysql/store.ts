@@ -20,6 +20,7 @@ import type { MysqlAddress } from './address/url.ts'
 import { changeControl, readControls } from './controlling.ts'
 import { examine } from './doctor.ts'
 import { MysqlJoined } from './joined.ts'
+import { GatheredPuts } from './gathered-puts.ts'
 import { MysqlLeasing } from './leasing.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { MysqlSleeper } from './link/sleeper.ts'
@@ -33,9 +34,7 @@ import { readIds, readPage, readRemembered } from './verbs/pages.ts'
 import { record } from './verbs/recording.ts'
 import { leaveWorker, readWorkers } from './verbs/workers.ts'
 import {
-  isPlain,
   put,
-  putPlain,
   remove,
   reschedule,
   restore,
@@ -47,8 +46,8 @@ import {
 const BATCH_MAX = 1000
 /** A quarter of what a server takes in one packet at least: texts grow when they are written into a statement. */
 const BATCH_BYTES_MAX = 4 * 1024 * 1024
-/** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
-const LEAD_MS = 10
+/** A claim is two round trips and a commit that waits for the disk, behind those of others. */
+const LEAD_MS = 30
 
 export type MysqlStoreOptions = {
   readonly address: MysqlAddress
@@ -79,6 +78,7 @@ export class MysqlStore implements contract.Store {
   readonly #links: readonly MysqlLink[]
   readonly #writesLink: MysqlLink
   readonly #writes: Transactions
+  readonly #puts: GatheredPuts
   readonly #leasing: MysqlLeasing
   readonly #looking: MysqlLooking
   readonly #wakeups: SqlWakeups
@@ -108,6 +108,13 @@ export class MysqlStore implements contract.Store {
     this.#links = [claims, settles, this.#writesLink]
     const calls = { server, clock, random }
     this.#writes = new Transactions(this.#writesLink, calls)
+    this.#puts = new GatheredPuts({
+      calls: this.#writes,
+      where: () => this.#place(),
+      wrote: (ring) => this.#wrote(ring),
+      entriesMax: BATCH_MAX,
+      bytesMax: BATCH_BYTES_MAX,
+    })
     const where = (): Promise<QueuePlace> => this.#knownPlace()
     this.#leasing = new MysqlLeasing({
       context,
@@ -132,6 +139,7 @@ export class MysqlStore implements contract.Store {
         return sleeper
       },
       send: (ring) => sleeper?.ring(ring) ?? Promise.resolve(),
+      lower: () => this.#leasing.heard(),
     })
   }
 
@@ -159,13 +167,9 @@ export class MysqlStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, BATCH_MAX)
     if (messages.length === 0) return []
+    const stored = await this.#puts.put(messages)
     const where = await this.#place()
-    const quick = isPlain(messages)
-      ? await this.#writes.run((steps) => putPlain(steps, where, messages))
-      : undefined
-    const { answers, ring } = quick ?? (await this.#writes.run((steps) => put(steps, where, messages)))
-    this.#wrote(ring)
-    return answers
+    return stored ?? this.#answered((steps) => put(steps, where, messages))
   }
 
   async remove(

@@ -16,8 +16,12 @@ export function selectClock(at: number | null): Statement {
 }
 
 /** For statements that use it, in the same flight or transaction. */
+export function setClock(at: number | null): Statement {
+  return sql`set @punctual_now = ${clockReading(at)}`
+}
+
 export function readClock(at: number | null): readonly [Statement, Statement] {
-  return [sql`set @punctual_now = ${clockReading(at)}`, sql`select @punctual_now as now_at`]
+  return [setClock(at), sql`select @punctual_now as now_at`]
 }
 
 export function nowOf(rows: readonly SqlRow[] | undefined): number {

@@ -18,6 +18,9 @@ export function sql(texts: TemplateStringsArray, ...parts: readonly SqlPart[]): 
   return { text, values }
 }
 
+/** Does nothing, in the place of a statement that is not needed. */
+export const NOTHING: Statement = sql`do 0`
+
 /** Several as one: rows of an insert, branches of a union. */
 export function joined(parts: readonly Statement[], between: string): Statement {
   return { text: parts.map(({ text }) => text).join(between), values: parts.flatMap(({ values }) => values) }

@@ -1,19 +1,19 @@
 /**
  * Hands out what is due (P1, P3, P6, P7).
  *
- *   look       when the first of each topic is due; mostly that is all
+ *   look       when the first of each topic is due; mostly that is all. Left out where something is due for sure
  *   lock       of each topic and priority that has something due, by priority, at most so many; what somebody else has locked
- *              is skipped
+ *              is skipped. Rows come with their content, but for large ones, which may not fit
  *   lease      those that fit, and commit
  *
  * What is locked and does not fit is free again with the commit.
  */
-import type * as contract from '../../contract/store.ts'
 import type { LeaseRow } from '../../sql/rows.ts'
-import { clockReading, nowOf } from '../sql/clock.ts'
-import { numberOrNull, sql, textOf, type SqlRow, type Statement } from '../sql/statement.ts'
+import { NOW, nowOf, setClock } from '../sql/clock.ts'
+import { NOTHING, sql, type SqlRow, type Statement } from '../sql/statement.ts'
 import type { Rows, Steps } from '../transactions.ts'
-import { lookAtHeads, toHeads, type TopicHead } from './heads.ts'
+import { byPriority, lookFrom, toHeads, type TopicHead } from './heads.ts'
+import { toLeaseRow } from './leased-row.ts'
 import { countOf, deltaStatements } from './row-set.ts'
 import type { QueuePlace } from './writing.ts'
 
@@ -22,6 +22,8 @@ const LOCKED_MAX = 2_000
 /** What others have locked is worth asking for again soon, not at once: their transactions may take their time. */
 const SKIPPED_MICROS = 20_000
 const ATTEMPTS_MAX = 2_147_483_646
+/** A body of at most so many bytes comes with the lock. */
+const SMALL_BYTES_MAX = 4_096
 
 export type DueTerms = {
   readonly owner: string
@@ -41,8 +43,8 @@ export type DueTerms = {
 export type Taken = {
   readonly rows: readonly LeaseRow[]
   readonly now: number
-  /** The first moment of each topic after the claim, in microseconds. */
-  readonly heads: readonly (number | null)[]
+  /** The first moments after the claim. */
+  readonly left: readonly TopicHead[]
   /** How many of each topic. */
   readonly taken: readonly number[]
 }
@@ -52,7 +54,7 @@ export function dueHeads(heads: readonly TopicHead[], { leads }: DueTerms, now: 
   return heads.filter(({ topic, at }) => at <= now + (leads[topic] ?? 0))
 }
 
-type PickedRow = { readonly seq: number; readonly size: number }
+type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
 type HeadPick = { readonly head: TopicHead; readonly picked: PickedRow[]; readonly isShort: boolean }
 
 /** Takes what is due of these. `write`: what else belongs to the same commit. */
@@ -64,9 +66,56 @@ export async function take(
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
   const picks = await lockDue(steps, queue, terms, dueHeads(heads, terms, now), now)
-  const seqs = picks.flatMap(({ picked }) => picked.map(({ seq }) => seq))
+  return leasePicked(steps, queue, terms, { picks, heads, now }, write)
+}
+
+/** Whether one flight may lock what is wanted of these. */
+export function mayTakeAtOnce(terms: DueTerms, heads: readonly TopicHead[]): boolean {
+  const room = new Room(terms)
+  return heads.reduce((rows, head) => rows + room.for(head), 0) <= LOCKED_MAX
+}
+
+/**
+ * Takes what is due without a look first: a flight less. `heads`: as the last claim left them, by priority. Undefined: the
+ * queue has pauses or limits.
+ */
+export async function takeAtOnce(
+  steps: Steps,
+  { queue, at }: QueuePlace,
+  terms: DueTerms,
+  heads: readonly TopicHead[],
+  also: readonly Statement[],
+): Promise<Taken | undefined> {
+  const room = new Room(terms)
+  const wanted = heads.map((head) => room.for(head))
+  const [, controls, ...replies] = await steps.send(
+    setClock(at),
+    sql`select @punctual_now as now_at, exists (select 1 from punctual_control where queue = ${queue}) as is_controlled`,
+    ...heads.map((head, i) => lockStatement(queue, terms, head, wanted[i] ?? 0, NOW)),
+  )
+  if (Number(controls?.[0]?.['is_controlled']) === 1) return undefined
+  const picks = heads.map((head, i) => room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
+  return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls) }, () => also)
+}
+
+type Locked = {
+  readonly picks: readonly HeadPick[]
+  /** As they were before. */
+  readonly heads: readonly TopicHead[]
+  readonly now: number
+}
+
+async function leasePicked(
+  steps: Steps,
+  queue: number,
+  terms: DueTerms,
+  { picks, heads, now }: Locked,
+  write: (taken: readonly number[]) => readonly Statement[],
+): Promise<Taken> {
+  const picked = picks.flatMap((pick) => pick.picked)
+  const seqs = picked.map(({ seq }) => seq)
   const taken = terms.topics.map((_, i) =>
-    picks.reduce((sum, { head, picked }) => (head.topic === i ? sum + picked.length : sum), 0),
+    picks.reduce((sum, { head, picked: { length } }) => (head.topic === i ? sum + length : sum), 0),
   )
   const counts = new Map<string, { waiting: number; running: number; dead: number }>()
   for (const [i, topic] of terms.topics.entries()) {
@@ -74,29 +123,39 @@ export async function take(
     count.waiting -= taken[i] ?? 0
     count.running += taken[i] ?? 0
   }
-  const touched = [...new Set(picks.map(({ head }) => head.topic))]
-  const lookAgain = lookAtHeads({ queue, topics: touched.map((i) => terms.topics[i] ?? '') })
-  const replies =
-    seqs.length === 0
-      ? [[], [], ...(await steps.commit(lookAgain))]
-      : await steps.commit(
-          leaseRows(seqs, terms, now),
-          selectLeases(seqs),
-          lookAgain,
-          ...deltaStatements(queue, counts),
-          ...write(taken),
-        )
-  const [, leased = [], after = []] = replies
-  const untouched = heads.filter(({ topic }) => !touched.includes(topic))
-  const left = toHeads(after).map((head) =>
-    skipping({ ...head, topic: touched[head.topic] ?? 0 }, picks, terms, now),
+  const large = picked.filter(({ size }) => size > SMALL_BYTES_MAX).map(({ seq }) => seq)
+  const [, after = [], bodies = []] = await steps.commit(
+    seqs.length === 0 ? NOTHING : leaseRows(seqs, terms, now),
+    lookFrom(queue, terms.topics, picks.map(whereLeft)),
+    large.length === 0 ? NOTHING : selectBodies(large),
+    ...deltaStatements(queue, counts),
+    ...write(taken),
   )
+  const bodyOf = new Map(bodies.map((row) => [Number(row['seq']), row['body']]))
   return {
-    rows: inOrder(leased, seqs),
+    rows: picks.flatMap(({ head, picked: ofHead }) =>
+      ofHead.map(({ row, seq }) =>
+        toLeaseRow(row, {
+          topic: terms.topics[head.topic] ?? '',
+          priority: head.rank,
+          attempt: Math.min(Number(row['attempt']), ATTEMPTS_MAX) + 1,
+          body: bodyOf.get(seq) ?? row['body'],
+        }),
+      ),
+    ),
     now,
-    heads: firstOfEach(terms.topics, [...untouched, ...left]),
+    left: [
+      ...heads.filter((head) => picks.every((pick) => pick.head !== head)),
+      ...toHeads(after).map((head) => skipping(head, picks, terms, now)),
+    ].toSorted(byPriority),
     taken,
   }
+}
+
+/** What is left of a head begins where the last one was that we took. */
+function whereLeft({ head, picked }: HeadPick): TopicHead {
+  const last = picked.at(-1)
+  return last === undefined ? head : { ...head, at: Number(last.row['due_at']) }
 }
 
 /** When all that is due of a topic and priority was locked by others, we ask again a little later. */
@@ -125,7 +184,7 @@ async function lockDue(
     const flight = due.slice(from, from + flightLength(due, from, room))
     const wanted = flight.map((head) => room.for(head))
     const replies = await steps.send(
-      ...flight.map((head, i) => lockStatement(queue, terms, head, wanted[i] ?? 0, now)),
+      ...flight.map((head, i) => lockStatement(queue, terms, head, wanted[i] ?? 0, sql`${now}`)),
     )
     for (const [i, head] of flight.entries()) picks.push(room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
     from += flight.length
@@ -177,7 +236,7 @@ class Room {
       }
       this.#bytes -= size
       this.#count += 1
-      picked.push({ seq: Number(row['seq']), size })
+      picked.push({ seq: Number(row['seq']), size, row })
     }
     this.#limits[head.topic] = (this.#limits[head.topic] ?? 0) - picked.length
     this.#all -= picked.length
@@ -189,103 +248,22 @@ class Room {
 function lockStatement(
   queue: number,
   { topics, leads }: DueTerms,
-  { topic, rank }: TopicHead,
+  { topic, rank, at }: TopicHead,
   wanted: number,
-  now: number,
+  now: Statement,
 ): Statement {
-  return sql`select seq, octet_length(body) as size from punctual_message force index (punctual_message_due)
+  return sql`select seq, id, due_at, first_due_at, attempt, lapses, meta, octet_length(body) as size,
+      if(octet_length(body) <= ${SMALL_BYTES_MAX}, body, null) as body
+    from punctual_message force index (punctual_message_due)
     where queue = ${queue} and state = 0 and topic = ${topics[topic] ?? ''} and priority = ${rank}
-      and due_at <= ${now + (leads[topic] ?? 0)} order by due_at, seq limit ${wanted} for update skip locked`
+      and due_at >= ${at} and due_at <= ${now} + ${leads[topic] ?? 0} order by due_at, seq limit ${wanted} for update skip locked`
+}
+
+function selectBodies(seqs: readonly number[]): Statement {
+  return sql`select seq, body from punctual_message force index (primary) where seq in (${seqs})`
 }
 
 function leaseRows(seqs: readonly number[], { owner, lease, token }: DueTerms, now: number): Statement {
   return sql`update punctual_message force index (primary) set state = 1, until = ${now + lease}, leased_at = ${now},
     token = ${token}, owner = ${owner}, attempt = least(attempt, ${ATTEMPTS_MAX}) + 1 where seq in (${seqs})`
-}
-
-export function selectLeases(seqs: readonly number[]): Statement {
-  return sql`select seq, id, topic, priority, due_at, first_due_at, attempt, lapses, meta, body
-    from punctual_message force index (primary) where seq in (${seqs})`
-}
-
-/** In the order in which they were picked. */
-export function inOrder(rows: readonly SqlRow[], seqs: readonly number[]): LeaseRow[] {
-  const bySeq = new Map(rows.map((row) => [Number(row['seq']), row]))
-  return seqs.flatMap((seq) => {
-    const row = bySeq.get(seq)
-    return row === undefined ? [] : [toLeaseRow(row)]
-  })
-}
-
-function toLeaseRow(row: SqlRow): LeaseRow {
-  return {
-    id: textOf(row['id']),
-    topic: textOf(row['topic']),
-    priority: Number(row['priority']),
-    due_at: Number(row['due_at']),
-    first_due_at: numberOrNull(row['first_due_at']),
-    attempt: Number(row['attempt']),
-    lapses: Number(row['lapses']),
-    meta: textOf(row['meta'] ?? ''),
-    body: textOf(row['body'] ?? ''),
-  }
-}
-
-export type LapsedTerms = {
-  readonly request: contract.ClaimLapsed
-  readonly token: string
-  readonly lease: number
-  readonly bytesMax: number
-}
-export type TakenOver = {
-  readonly rows: readonly LeaseRow[]
-  readonly now: number
-  readonly nextAt: number | null
-  readonly isOwnLapsed: boolean
-}
-
-/** A look at leases: the first of another that ends, and whether one of the asker's own has ended. */
-export function lookAtLeases({ queue, at }: QueuePlace, owner: string): Statement {
-  const first = (
-    mine: Statement,
-  ): Statement => sql`(select until from punctual_message force index (punctual_message_until)
-    where queue = ${queue} and state = 1 and owner ${mine} ${owner} order by until limit 1)`
-  return sql`select ${clockReading(at)} as now_at, ${first(sql`<>`)} as next_at, ${first(sql`=`)} as own_at`
-}
-
-export function leasesSeen(rows: Rows | undefined): Omit<TakenOver, 'rows'> {
-  const now = nowOf(rows)
-  const ownAt = numberOrNull(rows?.[0]?.['own_at'])
-  return { now, nextAt: numberOrNull(rows?.[0]?.['next_at']), isOwnLapsed: ownAt !== null && ownAt <= now }
-}
-
-/** Takes over leases of others that ended without an answer, those that ended first first. */
-export async function takeOver(
-  steps: Steps,
-  where: QueuePlace,
-  { request, token, lease, bytesMax }: LapsedTerms,
-  now: number,
-): Promise<TakenOver> {
-  const { owner, limit } = request
-  const [locked = []] = await steps.send(
-    sql`select seq, octet_length(body) as size from punctual_message force index (punctual_message_until)
-      where queue = ${where.queue} and state = 1 and until <= ${now} and owner <> ${owner}
-      order by until, seq limit ${limit} for update skip locked`,
-  )
-  let bytes = 0
-  const seqs = locked.flatMap((row, i) => {
-    bytes += Number(row['size'])
-    return i === 0 || bytes <= bytesMax ? [Number(row['seq'])] : []
-  })
-  const [, rows = [], look] = await steps.commit(
-    seqs.length === 0
-      ? sql`do 0`
-      : sql`update punctual_message force index (primary) set until = ${now + lease}, leased_at = ${now}, token = ${token},
-          owner = ${owner}, is_taken = 1 where seq in (${seqs})`,
-    selectLeases(seqs),
-    lookAtLeases({ ...where, at: now }, owner),
-  )
-  const seen = leasesSeen(look)
-  const isSkipped = seqs.length === 0 && seen.nextAt !== null && seen.nextAt <= now
-  return { ...seen, rows: inOrder(rows, seqs), nextAt: isSkipped ? now + 1_000_000 : seen.nextAt }
 }

@@ -25,12 +25,32 @@ export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: He
       cross join (select 0 as p union all select 1 union all select 2) r`
 }
 
-/** By priority, then in the order of topics. */
+/**
+ * The first one at or after each of these. Index entries of messages that were just taken stay for a while, so that a look
+ * from the start would step over all of them.
+ */
+export function lookFrom(queue: number, topics: readonly string[], heads: readonly TopicHead[]): Statement {
+  if (heads.length === 0) return lookAtHeads({ queue, topics: [] })
+  const looks = heads.map(
+    ({ topic, rank, at }) => sql`select ${topic} as i, ${rank} as p, (
+      select m.due_at from punctual_message m force index (punctual_message_due)
+        where m.queue = ${queue} and m.state = 0 and m.topic = ${topics[topic] ?? ''} and m.priority = ${rank}
+          and m.due_at >= ${at} order by m.due_at limit 1) as due_at`,
+  )
+  return joined(looks, ' union all ')
+}
+
+/** By priority. */
 export function toHeads(rows: readonly SqlRow[]): TopicHead[] {
   return rows
     .flatMap((row): TopicHead[] => {
       const at = numberOrNull(row['due_at'])
       return at === null ? [] : [{ topic: Number(row['i']), rank: Number(row['p']), at }]
     })
-    .toSorted((a, b) => a.rank - b.rank || a.topic - b.topic)
+    .toSorted(byPriority)
+}
+
+/** Then in the order of topics. */
+export function byPriority(a: TopicHead, b: TopicHead): number {
+  return a.rank - b.rank || a.topic - b.topic
 }

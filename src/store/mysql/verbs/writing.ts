@@ -54,19 +54,23 @@ export async function putPlain(
   }
 }
 
-/** The rest of an insert of messages that wait. `now`: as the server reads it. */
+/** The rest of an insert of messages that wait. `now`: as the server reads it. One text, as there may be many. */
 export function newValues(
   queue: number,
   messages: readonly contract.NewMessage[],
   now: Statement,
 ): Statement {
-  const values = messages.map(({ id, topic, priority, meta, body, when, tags = [] }) => {
-    const due = 'at' in when ? sql`${micros(when.at)}` : sql`${now} + ${micros(when.delayMs)}`
-    const list = tags.length === 0 ? null : tags.join('\n')
-    return sql`(${queue}, ${priority}, ${due}, ${now}, ${topic}, ${id}, ${meta}, ${body}, ${list})`
-  })
-  return sql`punctual_message (queue, priority, due_at, produced_at, topic, id, meta, body, tags)
-    values ${joined(values, ', ')}`
+  const values: string[] = []
+  let rows = ''
+  for (const { id, topic, priority, meta, body, when, tags = [] } of messages) {
+    const due = 'at' in when ? micros(when.at) : `${now.text} + ${micros(when.delayMs)}`
+    const list = tags.length === 0 ? 'null' : '?'
+    rows += `${rows === '' ? '' : ', '}(${queue}, ${priority}, ${due}, ${now.text}, ?, ?, ?, ?, ${list})`
+    values.push(topic, id, meta, body)
+    if (tags.length > 0) values.push(tags.join('\n'))
+  }
+  const columns = 'queue, priority, due_at, produced_at, topic, id, meta, body, tags'
+  return { text: `punctual_message (${columns}) values ${rows}`, values }
 }
 
 /** What belongs to new messages besides their rows. */
@@ -131,6 +135,11 @@ function selectBodies(queue: number, ids: readonly string[]): Statement {
 /** 'locked': an open transaction has it, mostly that of its handler; its lock protects it. */
 export type SettleAnswerWord = contract.SettleResult | 'locked'
 
+/** A row, if the queue has a limit of concurrency: what ends lets another one start. */
+export function freeingLook(queue: number): Statement {
+  return sql`select 1 from punctual_control where queue = ${queue} and control like '%"concurrency"%' limit 1`
+}
+
 export async function settle(
   steps: Steps,
   { queue, at }: QueuePlace,
@@ -144,7 +153,7 @@ export async function settle(
   const carried = distinct(storable.flatMap((one) => followUpsOf(one).map(({ id }) => id)))
   const [clock, frees = [], own, more] = await steps.send(
     selectClock(at),
-    sql`select 1 from punctual_control where queue = ${queue} and control like '%"concurrency"%' limit 1`,
+    freeingLook(queue),
     lockRows(queue, ids, isSkipping),
     ...(carried.length === 0 ? [] : [lockRows(queue, carried, false)]),
   )
