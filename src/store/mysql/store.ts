@@ -108,20 +108,16 @@ export class MysqlStore implements contract.Store {
     this.#links = [claims, settles, this.#writesLink]
     const calls = { server, clock, random }
     this.#writes = new Transactions(this.#writesLink, calls)
-    this.#puts = new GatheredPuts({
-      calls: this.#writes,
-      where: () => this.#place(),
-      wrote: (ring) => this.#wrote(ring),
-      entriesMax: BATCH_MAX,
-      bytesMax: BATCH_BYTES_MAX,
-    })
+    const wrote = (ring: Ring | undefined): void => this.#wrote(ring)
+    const limits = { entriesMax: BATCH_MAX, bytesMax: BATCH_BYTES_MAX }
+    this.#puts = new GatheredPuts({ calls: this.#writes, where: () => this.#place(), wrote, ...limits })
     const where = (): Promise<QueuePlace> => this.#knownPlace()
     this.#leasing = new MysqlLeasing({
       context,
       claims: new Transactions(claims, calls),
       settles: new Transactions(settles, calls),
       now: options.now,
-      wrote: (ring) => this.#wrote(ring),
+      wrote,
     })
     this.#looking = new MysqlLooking({ calls: this.#writes, where, batchMax: BATCH_MAX })
     this.#upkeep = new MysqlUpkeep({ clock, calls: this.#writes, where })

@@ -98,7 +98,7 @@ export async function takeAtOnce(
   return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls) }, () => also)
 }
 
-type Locked = {
+type LockedHeads = {
   readonly picks: readonly HeadPick[]
   /** As they were before. */
   readonly heads: readonly TopicHead[]
@@ -109,7 +109,7 @@ async function leasePicked(
   steps: Steps,
   queue: number,
   terms: DueTerms,
-  { picks, heads, now }: Locked,
+  { picks, heads, now }: LockedHeads,
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
   const picked = picks.flatMap((pick) => pick.picked)
