@@ -28,7 +28,9 @@ export async function startMysql(freePort) {
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'punctual-bench-'))
   if (NOBODY.uid !== undefined) chownSync(directory, NOBODY.uid, NOBODY.gid)
-  const options = { ...NOBODY, cwd: directory, stdio: 'ignore' }
+  // A server that starts removes temporary tables from its folder for them, whoever made them.
+  const env = { ...process.env, TMPDIR: directory }
+  const options = { ...NOBODY, cwd: directory, env, stdio: 'ignore' }
   const data = `--datadir=${join(directory, 'data')}`
   const login = '--auth-root-authentication-method=normal'
   execFileSync('mariadb-install-db', ['--no-defaults', data, login, '--skip-test-db'], options)

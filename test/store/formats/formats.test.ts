@@ -9,8 +9,10 @@ import { Punctual } from '../../../src/index.ts'
 import { insidesOf } from '../../../src/queue/insides.ts'
 import { connect as openDatabase } from '../../../src/store/file/database/driver.ts'
 import { FORMAT_VERSION } from '../../../src/store/file/database/schema.ts'
+import { SCHEMA_VERSION as MYSQL_VERSION } from '../../../src/store/mysql/migration.ts'
 import { SCHEMA_VERSION } from '../../../src/store/postgres/migration.ts'
 import { takeCensus } from '../../../src/testing/index.ts'
+import { connectionTo, freshDatabase, isMysqlThere } from '../mysql/server.ts'
 import { PostgresServer } from '../postgres/server.ts'
 import { RedisServer } from '../redis/server.ts'
 
@@ -116,6 +118,34 @@ describe('PostgreSQL', () => {
     expect((await queueAt(server.url).stats()).counts.dead).toBe(1)
     await server.query('update punctual.migration set oldest = 999 where version = 999')
     await expect(queueAt(server.url).stats()).rejects.toMatchObject({
+      code: 'STORE_TOO_NEW',
+      message: expect.stringContaining('update punctual') as string,
+    })
+  })
+})
+
+describe.skipIf(!isMysqlThere)('MySQL', () => {
+  async function lay(name: string): Promise<{ url: string; run: (text: string) => Promise<unknown> }> {
+    const url = await freshDatabase()
+    const connection = await connectionTo(url)
+    onTestFinished(() => connection.end())
+    const run = (text: string): Promise<unknown> => connection.query(text)
+    await run((await unpacked(name)).toString())
+    return { url, run }
+  }
+
+  const versions = Array.from({ length: MYSQL_VERSION }, (_, index) => index + 1)
+  it.each(versions)('tables %i: everything is there', async (version) => {
+    const { url } = await lay(`mysql-${version}.sql.gz`)
+    await expectWhole(url, { tags: true, schedules: true })
+  })
+
+  it('newer tables are used if they say that this version may, else refused with what to do', async () => {
+    const { url, run } = await lay(`mysql-${MYSQL_VERSION}.sql.gz`)
+    await run('insert into punctual_migration (version, oldest) values (999, 1)')
+    expect((await queueAt(url).stats()).counts.dead).toBe(1)
+    await run('update punctual_migration set oldest = 999 where version = 999')
+    await expect(queueAt(url).stats()).rejects.toMatchObject({
       code: 'STORE_TOO_NEW',
       message: expect.stringContaining('update punctual') as string,
     })

@@ -5,7 +5,7 @@
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,7 +54,8 @@ export class MysqlServer {
       '--skip-name-resolve',
     ]
     const small = ['--auth-root-authentication-method=normal', '--innodb-log-file-size=8M']
-    await promisify(execFile)('mariadb-install-db', [...args, ...small], { ...NOBODY, cwd: directory })
+    const surroundings = { ...NOBODY, cwd: directory, env: environment(directory) }
+    await promisify(execFile)('mariadb-install-db', [...args, ...small], surroundings)
     await server.resume()
     await queryAt(server.urlOf('mysql'), `create database ${DATABASE}`)
     return server
@@ -99,6 +100,7 @@ export class MysqlServer {
     const child = spawn('mariadbd', ['--no-defaults', ...options.map((option) => `--${option}`)], {
       ...NOBODY,
       cwd: this.directory,
+      env: environment(this.directory),
       stdio: 'ignore',
       detached: isShared,
     })
@@ -151,6 +153,7 @@ export async function connectionTo(url: string): Promise<Connection> {
     password: decodeURIComponent(password),
     database: pathname.slice(1),
     bigIntAsNumber: true,
+    multipleStatements: true,
   })
   connection.on('error', () => undefined)
   return connection
@@ -167,7 +170,10 @@ export async function sharedUrl(): Promise<string> {
     await until('the shared MariaDB is there', () => existsSync(told))
     return (JSON.parse(await readFile(told, 'utf8')) as { url: string }).url
   }
-  const server = await MysqlServer.start({ isShared: true })
+  const server = await MysqlServer.start({ isShared: true }).catch(async (error: unknown) => {
+    await rmdir(join(place, 'mysql-begun')) // The next one may try.
+    throw error
+  })
   await writeFile(
     `${told}.new`,
     JSON.stringify({ url: server.url, pid: server.pid, directory: server.directory }),
@@ -187,6 +193,11 @@ export async function freshDatabase(): Promise<string> {
   const url = new URL(shared)
   url.pathname = `/${name}`
   return url.href
+}
+
+/** A server that starts removes temporary tables from its folder for them, whoever made them. */
+function environment(directory: string): NodeJS.ProcessEnv {
+  return { ...process.env, TMPDIR: directory }
 }
 
 function isRunning(child: ChildProcess | undefined): boolean {
