@@ -124,24 +124,24 @@ describe('PostgreSQL', () => {
   })
 })
 
-describe.skipIf(!isMysqlThere)('MySQL', () => {
-  async function lay(name: string): Promise<{ url: string; run: (text: string) => Promise<unknown> }> {
-    const url = await freshDatabase()
-    const connection = await connectionTo(url)
-    onTestFinished(() => connection.end())
-    const run = (text: string): Promise<unknown> => connection.query(text)
-    await run((await unpacked(name)).toString())
-    return { url, run }
-  }
+async function layTables(name: string): Promise<{ url: string; run: (text: string) => Promise<unknown> }> {
+  const url = await freshDatabase()
+  const connection = await connectionTo(url)
+  onTestFinished(() => connection.end())
+  const run = (text: string): Promise<unknown> => connection.query(text)
+  await run((await unpacked(name)).toString())
+  return { url, run }
+}
 
+describe.skipIf(!isMysqlThere)('MySQL', () => {
   const versions = Array.from({ length: MYSQL_VERSION }, (_, index) => index + 1)
   it.each(versions)('tables %i: everything is there', async (version) => {
-    const { url } = await lay(`mysql-${version}.sql.gz`)
+    const { url } = await layTables(`mysql-${version}.sql.gz`)
     await expectWhole(url, { tags: true, schedules: true })
   })
 
   it('newer tables are used if they say that this version may, else refused with what to do', async () => {
-    const { url, run } = await lay(`mysql-${MYSQL_VERSION}.sql.gz`)
+    const { url, run } = await layTables(`mysql-${MYSQL_VERSION}.sql.gz`)
     await run('insert into punctual_migration (version, oldest) values (999, 1)')
     expect((await queueAt(url).stats()).counts.dead).toBe(1)
     await run('update punctual_migration set oldest = 999 where version = 999')
