@@ -2,11 +2,15 @@ import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
 import { checkZone } from '../../../core/recurrence/cron.ts'
 import { insidesOf } from '../../../queue/insides.ts'
-import { importQueue, type ImportReport, type LeftOut } from '../../../queue/importing/import.ts'
+import {
+  importQueue,
+  type ImportParts,
+  type ImportReport,
+  type LeftOut,
+} from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
 import { engineForUrl, ENGINES, exampleServerUrl } from '../../../store/engines.ts'
-import type { ForeignQueue } from '../../../store/engine.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
@@ -53,6 +57,7 @@ const OPTIONS: OptionSpecs = {
 }
 
 type ImportCall = Call
+type ImportSource = ImportParts['from']
 
 export const importCommand = defineCommand({
   name: 'import',
@@ -107,7 +112,7 @@ export const importCommand = defineCommand({
   },
 })
 
-async function importFrom(call: ImportCall, from: ForeignQueue, rules: ImportRules): Promise<ExitCode> {
+async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRules): Promise<ExitCode> {
   const isDryRun = isGiven(call, 'dry-run')
   const progress = new Progress(call.err, call.clock)
   let done = 0
@@ -136,7 +141,7 @@ const NEIGHBOURS_NAMED = 20
 
 /** An empty answer would hide a misspelt name. */
 async function missingQueue(
-  from: ForeignQueue,
+  from: ImportSource,
   { queue, prefix, what }: { readonly queue: string; readonly prefix: string; readonly what: string },
 ): Promise<FailedError> {
   const names = await from.neighbours()
