@@ -146,6 +146,23 @@ describe.skipIf(!isMysqlThere).each(DRIVERS)('a transaction of the user’s own,
     expect(await queryAt(url, 'select 1 from orders where id = 2 and driver = ?', [driver])).toHaveLength(1)
   })
 
+  it('without one that is open MariaDB does nothing, and it says so', async ({ skip }) => {
+    const [queue, db] = [open(), await client(connect)]
+    const [row] = await queryAt(url, 'select version() as version')
+    if (!String(row?.['version']).includes('MariaDB')) skip('MySQL cannot tell')
+    await queue.produce('t', 1, { id: 'there', delay: '1h' })
+    const refused = { code: 'TRANSACTION_MISSING', name: 'UsageError' }
+    await expect(queue.produce('t', 1, { transaction: db })).rejects.toMatchObject(refused)
+    await expect(queue.cancel('there', { transaction: db })).rejects.toMatchObject(refused)
+    await expect(queue.reschedule('there', { delay: 0, transaction: db })).rejects.toMatchObject(refused)
+    expect((await queue.stats()).counts).toMatchObject({ delayed: 1, ready: 0 })
+    await db.query('set autocommit = 0')
+    await queue.produce('t', 1, { id: 'without a begin', delay: '1h', transaction: db })
+    expect(await isThere(queue, 'without a begin')).toBe(false)
+    await db.query('commit')
+    expect(await isThere(queue, 'without a begin')).toBe(true)
+  })
+
   it('a transaction that is open blocks no other producer, worker or count', async () => {
     const [queue, db] = [open(), await client(connect)]
     await queue.produce('t', 1, { delay: '1h' })
