@@ -8,4 +8,11 @@ export function writeBee(url: string, name: string): Promise<{ readonly laterAt:
 type PgBossJob =
   'retry' | 'dead' | 'failed' | 'active' | 'done' | 'now' | 'later' | 'low' | 'empty' | 'single'
 export function writePgBoss(version: 10 | 12, url: string): Promise<Readonly<Record<PgBossJob, string>>>
-export function sendPgBoss(version: 10 | 12, url: string, signal: AbortSignal): Promise<readonly string[]>
+export function sendPgBoss(
+  version: 10 | 12,
+  url: string,
+  signal: AbortSignal,
+  options?: { readonly delayS?: number },
+): Promise<readonly string[]>
+export function workPgBoss(version: 10 | 12, url: string, signal: AbortSignal): Promise<readonly string[]>
+export function writeManyPgBoss(version: 10 | 12, url: string, count: number): Promise<void>

@@ -161,11 +161,35 @@ export function writePgBoss(version, url) {
 }
 
 /** Sends jobs one after the other until told to stop. Resolves to their ids. */
-export function sendPgBoss(version, url, signal) {
+export function sendPgBoss(version, url, signal, { delayS = 3_600 } = {}) {
   return withBoss(version, url, async (boss) => {
     await boss.createQueue('stream')
     const ids = []
-    while (!signal.aborted) ids.push(await boss.send('stream', { n: ids.length }, { startAfter: 3_600 }))
+    while (!signal.aborted) ids.push(await boss.send('stream', { n: ids.length }, { startAfter: delayS }))
     return ids
+  })
+}
+
+/** Runs them until told to stop. Resolves to the ids of those that it ran. */
+export function workPgBoss(version, url, signal) {
+  return withBoss(version, url, async (boss) => {
+    const ids = []
+    while (!signal.aborted) {
+      for (const { id } of (await boss.fetch('stream')) ?? []) {
+        ids.push(id)
+        await boss.complete('stream', id)
+      }
+    }
+    return ids
+  })
+}
+
+/** Many plain jobs that are due in an hour. */
+export function writeManyPgBoss(version, url, count) {
+  return withBoss(version, url, async (boss) => {
+    await boss.createQueue('many')
+    const jobs = Array.from({ length: count }, (_, n) => ({ data: { n }, startAfter: 3_600 }))
+    if (version === 12) await boss.insert('many', jobs)
+    else await boss.insert(jobs.map((job) => ({ ...job, name: 'many' })))
   })
 }
