@@ -31,6 +31,10 @@ function open(url: string): Punctual {
   return queue
 }
 
+function words(url: string, ...more: readonly string[]): string[] {
+  return ['import', 'pg-boss', '--postgres', url, ...more]
+}
+
 async function statementOfGuide(): Promise<string> {
   const [, statement = ''] = /```sql\n([^`]*)```/.exec(await readFile(GUIDE, 'utf8')) ?? []
   return statement
@@ -85,14 +89,6 @@ describe.each([10, 12] as const)('the statement of the guide, pg-boss %i', (vers
 })
 
 describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version) => {
-  const words = (url: string, ...more: readonly string[]): string[] => [
-    'import',
-    'pg-boss',
-    '--postgres',
-    url,
-    ...more,
-  ]
-
   it('carries ids, moments, attempts, waits, priorities, failures and schedules over, and names the rest', async () => {
     const url = await database(`import_${version}`)
     const ids = await writePgBoss(version, url)
@@ -199,7 +195,7 @@ describe('a wrong call', () => {
   it('is refused with what to do', async () => {
     const place = await makePlace()
     const url = await database('nothing')
-    const call = (...words: string[]): Promise<unknown> => place.run(['import', ...words])
+    const call = (...more: string[]): Promise<unknown> => place.run(['import', ...more])
     expect(await call('pg-boss', '--postgres', url)).toMatchObject({
       stderr: expect.stringContaining('there is no pg-boss in the schema pgboss; name its schema') as string,
     })

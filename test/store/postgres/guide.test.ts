@@ -1,6 +1,7 @@
 /** The code of docs/guides/transactions.md, run as it stands there. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { compileFunction } from 'node:vm'
 import { transformSync } from 'esbuild'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
@@ -34,7 +35,10 @@ async function runBlocks(given: Record<string, unknown>, words: readonly string[
     .replaceAll(/^const (url|queue) = .*$/gm, '')
     .replace(/^export (.*)$/m, 'return $1')
   const { code } = transformSync(`async function program() {\n${source}\n}`, { loader: 'ts' })
-  return new Function(...Object.keys(given), `${code}; return program()`)(...Object.values(given)) as unknown
+  const program = compileFunction(`${code}; return program()`, Object.keys(given)) as (
+    ...values: readonly unknown[]
+  ) => unknown
+  return program(...Object.values(given))
 }
 
 type Shop = { placeOrder(id: number): Promise<void>; pay(id: number): Promise<void>; pool: pg.Pool }

@@ -55,8 +55,7 @@ export function scheduleOf({ schedule, queue }: BossSchedule): ForeignSchedule {
   const defaults = JSON.parse(queue) as Columns
   const options = (columns['options'] ?? {}) as Columns
   const name = String(columns['name'])
-  const key = columns['key']
-  const kind = columns['kind'] ?? 'cron'
+  const [key, kind, zone] = [textOf(columns['key']), textOf(columns['kind']), textOf(columns['timezone'])]
   const policy = policyOf(
     {
       retry_limit: options['retryLimit'] ?? defaults['retry_limit'],
@@ -68,13 +67,20 @@ export function scheduleOf({ schedule, queue }: BossSchedule): ForeignSchedule {
     0,
   )
   return {
-    name: typeof key === 'string' && key !== '' ? `${name}:${key}` : name,
+    name: key === '' ? name : `${name}:${key}`,
     jobName: name,
     data: JSON.stringify(columns['data'] ?? null),
-    rhythm: { cron: String(columns['cron']), zone: String(columns['timezone'] ?? 'UTC') },
+    rhythm: { cron: String(columns['cron']), zone: zone || 'UTC' },
     policy,
-    ...(kind === 'cron' ? {} : { leftOut: `its kind is ${String(kind)}, and not cron` }),
+    ...(kind === '' || kind === 'cron'
+      ? {}
+      : { leftOut: `it is no cron expression but of the kind ${kind}` }),
   }
+}
+
+/** '' where a version has no such column. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function policyOf(columns: Columns, timeoutS: number): ForeignPolicy {
