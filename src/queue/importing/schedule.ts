@@ -24,19 +24,12 @@ export function zoneOf(schedule: ForeignSchedule, rules: ImportRules): ReadZone 
   const zone = rules.zone ?? 'UTC'
   const isSensitive = dependsOnZone(rhythm.cron)
   const next = schedule.nextAt === undefined ? '' : `, ${new Date(schedule.nextAt).toISOString()},`
-  switch (fit(schedule, rhythm.cron, zone)) {
-    case 'wrong':
-      return refuse(`its next moment there${next} is not one of "${rhythm.cron}" in ${zone}`)
-    case 'unknown':
-      if (rules.zone === undefined && isSensitive) return refuse('its next moment does not tell it')
-      return { zone }
-    case 'right':
-      if (rules.zone !== undefined || !isSensitive) return { zone }
-      return {
-        zone,
-        remark: 'its zone: it names none; UTC fits its next moment. If it is another, use --zone',
-      }
-  }
+  const fitting = fit(schedule, rhythm.cron, zone)
+  if (fitting === 'wrong')
+    return refuse(`its next moment there${next} is not one of "${rhythm.cron}" in ${zone}`)
+  if (rules.zone !== undefined || !isSensitive) return { zone }
+  if (fitting === 'unknown') return refuse('its next moment does not tell it')
+  return { zone, remark: 'its zone: it names none; UTC fits its next moment. If it is another, use --zone' }
 }
 
 function refuse(why: string): Refusal {

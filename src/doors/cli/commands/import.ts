@@ -2,11 +2,15 @@ import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
 import { checkZone } from '../../../core/recurrence/cron.ts'
 import { insidesOf } from '../../../queue/insides.ts'
-import { importQueue, type ImportReport, type LeftOut } from '../../../queue/importing/import.ts'
+import {
+  importQueue,
+  type ImportParts,
+  type ImportReport,
+  type LeftOut,
+} from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
 import { engineForUrl, ENGINES } from '../../../store/engines.ts'
-import type { ForeignPlace, ForeignQueue } from '../../../store/engine.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
@@ -65,6 +69,7 @@ const OPTIONS: OptionSpecs = {
 }
 
 type ImportCall = Call
+type ImportSource = ImportParts['from']
 
 /** Looking takes nothing. */
 function isTaking(call: ImportCall): boolean {
@@ -138,7 +143,13 @@ export const importCommand = defineCommand({
     }
     const from = await source.open(url, where, { clock: call.clock, random: systemRandom, logger })
     try {
-      if (!(await from.isThere())) throw await missingQueue(from, { ...where, what: source.name, option })
+      if (!(await from.isThere()))
+        throw await missingQueue(from, {
+          queue: where.queue,
+          prefix: where.prefix,
+          what: source.name,
+          option,
+        })
       return await importFrom(call, from, rules)
     } finally {
       from.close()
@@ -146,7 +157,7 @@ export const importCommand = defineCommand({
   },
 })
 
-async function importFrom(call: ImportCall, from: ForeignQueue, rules: ImportRules): Promise<ExitCode> {
+async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRules): Promise<ExitCode> {
   const isDryRun = isGiven(call, 'dry-run')
   const progress = new Progress(call.err, call.clock)
   let done = 0
@@ -176,8 +187,8 @@ const NEIGHBOURS_NAMED = 20
 
 /** An empty answer would hide a misspelt name. */
 async function missingQueue(
-  from: ForeignQueue,
-  { queue, prefix, what, option }: ForeignPlace & { readonly what: string; readonly option: string },
+  from: ImportSource,
+  { queue, prefix, what, option }: Readonly<Record<'queue' | 'prefix' | 'what' | 'option', string>>,
 ): Promise<FailedError> {
   const names = await from.neighbours()
   const shown = names.slice(0, NEIGHBOURS_NAMED).map(printable).join(', ')

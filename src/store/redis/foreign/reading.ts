@@ -46,7 +46,7 @@ export class ForeignKeys {
       const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', String(SCAN_PAGE)]
       const [next, keys] = (await this.#link.call(scan)) as [string, string[]]
       for (const key of keys) found.add(key.slice(this.#root.length, -name.length - 1))
-      cursor = String(next)
+      cursor = next
       if (cursor === '0') break
     }
     return [...found].toSorted()
