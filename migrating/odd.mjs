@@ -55,6 +55,6 @@ const schedulers = await queue.getJobSchedulers()
 const nextOf = (id) => schedulers.find(({ key }) => key === id).next
 // Its moment passes while nothing runs.
 while (Date.now() <= nextOf('secondly')) await new Promise((resolve) => setTimeout(resolve, 20))
-console.log(JSON.stringify({ dailyAt: nextOf('daily'), secondlyAt: nextOf('secondly') }))
+process.stdout.write(JSON.stringify({ dailyAt: nextOf('daily'), secondlyAt: nextOf('secondly') }))
 await worker.close(true)
 await queue.close()

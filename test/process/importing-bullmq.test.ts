@@ -40,8 +40,8 @@ async function writeOdd(
   name: string,
   zone = ZONE,
 ): Promise<{ readonly dailyAt: number; readonly secondlyAt: number }> {
-  const words = [ODD, String(version), server.url, name]
-  const { stdout } = await promisify(execFile)(process.execPath, words, {
+  const program = [ODD, String(version), server.url, name]
+  const { stdout } = await promisify(execFile)(process.execPath, program, {
     env: { ...process.env, TZ: zone },
   })
   return JSON.parse(stdout) as { dailyAt: number; secondlyAt: number }
