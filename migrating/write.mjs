@@ -2,6 +2,7 @@
 import Bee from 'bee-queue'
 import * as bullmq5 from 'bullmq-5'
 import * as bullmq6 from 'bullmq-6'
+import { Logger, makeWorkerUtils } from 'graphile-worker'
 import PgBoss10 from 'pg-boss-10'
 import { PgBoss as PgBoss12 } from 'pg-boss-12'
 
@@ -196,4 +197,23 @@ export function writeManyPgBoss(version, url, count) {
     if (version === 12) await boss.insert('many', jobs)
     else await boss.insert(jobs.map((job) => ({ ...job, name: 'many' })))
   })
+}
+
+/** Jobs of Graphile Worker: one that is due, one in an hour, one that failed for good. Resolves to their ids. */
+export async function writeGraphile(url) {
+  const utils = await makeWorkerUtils({ connectionString: url, logger: new Logger(() => () => undefined) })
+  try {
+    await utils.migrate()
+    const now = await utils.addJob('mail', { n: 1, text: 'ä"\u2028' })
+    const later = await utils.addJob(
+      'report',
+      { n: 2 },
+      { runAt: new Date(Date.now() + HOUR_MS), jobKey: 'k' },
+    )
+    const failed = await utils.addJob('mail', { n: 3 })
+    await utils.permanentlyFailJobs([failed.id], 'boom')
+    return { now: now.id, later: later.id, laterAt: later.run_at.getTime(), failed: failed.id }
+  } finally {
+    await utils.release()
+  }
 }

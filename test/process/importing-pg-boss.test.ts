@@ -1,8 +1,17 @@
-/** `punctual import pg-boss`, and what docs/guides/migrating-from-pg-boss.md shows, with real jobs of pg-boss 10 and 12. */
+/**
+ * `punctual import pg-boss`, and what docs/guides/migrating-from-pg-boss.md shows, with real jobs of pg-boss 10 and 12.
+ * Of Graphile Worker: what its guide shows.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { sendPgBoss, workPgBoss, writeManyPgBoss, writePgBoss } from '../../migrating/write.mjs'
+import {
+  sendPgBoss,
+  workPgBoss,
+  writeGraphile,
+  writeManyPgBoss,
+  writePgBoss,
+} from '../../migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
@@ -11,7 +20,7 @@ import { makePlace } from '../cli/punctual.ts'
 import { PostgresServer, queryAt } from '../store/postgres/server.ts'
 import { until } from '../store/redis/until.ts'
 
-const GUIDE = join(import.meta.dirname, '../../docs/guides/migrating-from-pg-boss.md')
+const GUIDES = join(import.meta.dirname, '../../docs/guides')
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -35,8 +44,9 @@ function words(url: string, ...more: readonly string[]): string[] {
   return ['import', 'pg-boss', '--postgres', url, ...more]
 }
 
-async function statementOfGuide(): Promise<string> {
-  const [, statement = ''] = /```sql\n([^`]*)```/.exec(await readFile(GUIDE, 'utf8')) ?? []
+async function statementOfGuide(peer = 'pg-boss'): Promise<string> {
+  const [, statement = ''] =
+    /```sql\n([^`]*)```/.exec(await readFile(join(GUIDES, `migrating-from-${peer}.md`), 'utf8')) ?? []
   return statement
 }
 
@@ -188,6 +198,28 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
     expect(await counted()).toBe(count)
     const states = await queryAt(url, 'select state, count(*)::int as n from pgboss.job group by 1')
     expect(states).toEqual([{ state: 'cancelled', n: count }])
+  })
+})
+
+describe('the statement of the guide, Graphile Worker', () => {
+  it('hands jobs over that wait, and nothing else', async () => {
+    const url = await database('graphile')
+    const queue = open(url)
+    await queue.stats()
+    const { now, later, laterAt, failed } = await writeGraphile(url)
+    const statement = await statementOfGuide('graphile-worker')
+    expect(await queryAt(url, statement)).toHaveLength(2)
+    expect(await queue.get(`graphile-${now}`)).toMatchObject({
+      topic: 'mail',
+      payload: { n: 1, text: 'ä"\u2028' },
+      state: 'ready',
+    })
+    const found = await queue.get(`graphile-${later}`)
+    expect(found).toMatchObject({ topic: 'report', payload: { n: 2 }, state: 'delayed' })
+    expect(Number(found?.dueAt)).toBeGreaterThanOrEqual(laterAt)
+    expect(Number(found?.dueAt)).toBeLessThan(laterAt + 1_000)
+    expect(await queryAt(url, statement)).toEqual([])
+    expect(await queryAt(url, 'select id::text from graphile_worker._private_jobs')).toEqual([{ id: failed }])
   })
 })
 

@@ -146,6 +146,32 @@ describe.skipIf(!isMysqlThere).each(DRIVERS)('a transaction of the user’s own,
     expect(await queryAt(url, 'select 1 from orders where id = 2 and driver = ?', [driver])).toHaveLength(1)
   })
 
+  it('a connection out of a pool is taken, as docs/guides/transactions.md has it', async () => {
+    const queue = open()
+    const connections = createPool(url)
+    onTestFinished(() => connections.end())
+    const place = async (n: number): Promise<void> => {
+      const connection = await connections.getConnection()
+      try {
+        await queue.transaction(connection, async (tx) => {
+          await connection.query('insert into orders values (?, ?)', [100 + n, driver])
+          await tx.produce('t', n, { id: `o${n}`, delay: '1h' })
+          if (n === 2) throw new Error('refused')
+        })
+      } finally {
+        connection.release()
+      }
+    }
+    const placed = await Promise.allSettled([1, 2, 3, 4].map(place))
+    expect(placed.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect((await queue.list({ topic: 't' })).items.map(({ id }) => id).toSorted()).toEqual([
+      'o1',
+      'o3',
+      'o4',
+    ])
+    expect(await queryAt(url, 'select 1 from orders where id > 100 and driver = ?', [driver])).toHaveLength(3)
+  })
+
   it('without one that is open MariaDB does nothing, and it says so', async ({ skip }) => {
     const [queue, db] = [open(), await client(connect)]
     const [row] = await queryAt(url, 'select version() as version')
