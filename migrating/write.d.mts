@@ -16,9 +16,7 @@ export function sendPgBoss(
 ): Promise<readonly string[]>
 export function workPgBoss(version: 10 | 12, url: string, signal: AbortSignal): Promise<readonly string[]>
 export function writeManyPgBoss(version: 10 | 12, url: string, count: number): Promise<void>
-export function writeGraphile(
-  url: string,
-): Promise<{
+export function writeGraphile(url: string): Promise<{
   readonly now: string
   readonly later: string
   readonly laterAt: number
