@@ -5,4 +5,20 @@ export function writeBullmq(
 ): Promise<{ readonly laterAt: number; readonly tickAt: number; readonly failedAt: number }>
 export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
 export function writeBee(url: string, name: string): Promise<{ readonly laterAt: number }>
-export function writePgBoss(url: string): Promise<{ readonly now: string; readonly later: string }>
+type PgBossJob =
+  'retry' | 'dead' | 'failed' | 'active' | 'done' | 'now' | 'later' | 'low' | 'empty' | 'single'
+export function writePgBoss(version: 10 | 12, url: string): Promise<Readonly<Record<PgBossJob, string>>>
+export function sendPgBoss(
+  version: 10 | 12,
+  url: string,
+  signal: AbortSignal,
+  options?: { readonly delayS?: number },
+): Promise<readonly string[]>
+export function workPgBoss(version: 10 | 12, url: string, signal: AbortSignal): Promise<readonly string[]>
+export function writeManyPgBoss(version: 10 | 12, url: string, count: number): Promise<void>
+export function writeGraphile(url: string): Promise<{
+  readonly now: string
+  readonly later: string
+  readonly laterAt: number
+  readonly failed: string
+}>

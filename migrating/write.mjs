@@ -2,7 +2,9 @@
 import Bee from 'bee-queue'
 import * as bullmq5 from 'bullmq-5'
 import * as bullmq6 from 'bullmq-6'
-import PgBoss from 'pg-boss'
+import { Logger, makeWorkerUtils } from 'graphile-worker'
+import PgBoss10 from 'pg-boss-10'
+import { PgBoss as PgBoss12 } from 'pg-boss-12'
 
 export const BULLMQ = { 5: bullmq5, 6: bullmq6 }
 
@@ -105,16 +107,113 @@ export async function writeBee(url, name) {
   }
 }
 
-/** Two jobs of pg-boss: one that is due, one in an hour. */
-export async function writePgBoss(url) {
-  const boss = new PgBoss({ connectionString: url, schedule: false, supervise: false })
+const PG_BOSS = { 10: PgBoss10, 12: PgBoss12 }
+
+async function withBoss(version, url, work) {
+  const boss = new PG_BOSS[version]({ connectionString: url, schedule: false, supervise: false })
+  boss.on('error', () => undefined)
   await boss.start()
   try {
-    await boss.createQueue('mail')
-    const now = await boss.send('mail', { n: 1 })
-    const later = await boss.send('mail', { n: 2 }, { startAfter: 3_600 })
-    return { now, later }
+    return await work(boss)
   } finally {
-    await boss.stop({ graceful: false, wait: true })
+    await boss.stop({ graceful: false, wait: true, close: true })
+  }
+}
+
+/** One job of pg-boss in every state. Resolves to their ids. */
+export function writePgBoss(version, url) {
+  return withBoss(version, url, async (boss) => {
+    const fail = async (name, id, error) => {
+      const [job] = await boss.fetch(name)
+      if (job.id !== id) throw new Error(`another job than ${id} was fetched`)
+      await boss.fail(name, id, new Error(error))
+    }
+    await boss.createQueue('mail-dead')
+    await boss.createQueue('mail', {
+      retryLimit: 5,
+      retryDelay: 60,
+      retryBackoff: true,
+      expireInSeconds: 90,
+      deadLetter: 'mail-dead',
+    })
+    for (const name of ['invoice', 'report', 'parent', 'child']) await boss.createQueue(name)
+    const retry = await boss.send('mail', { n: 0 })
+    await fail('mail', retry, 'smtp down')
+    const dead = await boss.send('mail', { n: 1 }, { retryLimit: 0 })
+    await fail('mail', dead, 'no such address')
+    const failed = await boss.send('invoice', { n: 2 }, { retryLimit: 0 })
+    await fail('invoice', failed, 'boom')
+    const active = await boss.send('invoice', { n: 3 })
+    await boss.fetch('invoice')
+    const done = await boss.send('report', { n: 4 })
+    await boss.fetch('report')
+    await boss.complete('report', done)
+    const now = await boss.send('mail', { n: 5, text: 'ä"\u2028' })
+    const later = await boss.send('mail', { n: 6 }, { startAfter: 3_600, priority: 10 })
+    const low = await boss.send('mail', { n: 7 }, { startAfter: 3_600, priority: -1 })
+    const empty = await boss.send('invoice', null, { startAfter: 7_200, retryDelay: 5 })
+    const single = await boss.send('invoice', { n: 8 }, { singletonKey: 'k', startAfter: 600 })
+    await boss.schedule('report', '0 3 * * *', { day: 1 }, { tz: 'Europe/Berlin', retryLimit: 4 })
+    if (version === 12) {
+      await boss.schedule('report', '*/5 * * * *', { day: 2 }, { key: 'often' })
+      await boss.flow([
+        { name: 'parent', data: {}, ref: 'first', options: { startAfter: 3_600 } },
+        { name: 'child', data: {}, ref: 'second', dependsOn: ['first'] },
+      ])
+    }
+    return { retry, dead, failed, active, done, now, later, low, empty, single }
+  })
+}
+
+/** Sends jobs one after the other until told to stop. Resolves to their ids. */
+export function sendPgBoss(version, url, signal, { delayS = 3_600 } = {}) {
+  return withBoss(version, url, async (boss) => {
+    await boss.createQueue('stream')
+    const ids = []
+    while (!signal.aborted) ids.push(await boss.send('stream', { n: ids.length }, { startAfter: delayS }))
+    return ids
+  })
+}
+
+/** Runs them until told to stop. Resolves to the ids of those that it ran. */
+export function workPgBoss(version, url, signal) {
+  return withBoss(version, url, async (boss) => {
+    const ids = []
+    while (!signal.aborted) {
+      for (const { id } of (await boss.fetch('stream')) ?? []) {
+        ids.push(id)
+        await boss.complete('stream', id)
+      }
+    }
+    return ids
+  })
+}
+
+/** Many plain jobs that are due in an hour. */
+export function writeManyPgBoss(version, url, count) {
+  return withBoss(version, url, async (boss) => {
+    await boss.createQueue('many')
+    const jobs = Array.from({ length: count }, (_, n) => ({ data: { n }, startAfter: 3_600 }))
+    if (version === 12) await boss.insert('many', jobs)
+    else await boss.insert(jobs.map((job) => ({ ...job, name: 'many' })))
+  })
+}
+
+/** Jobs of Graphile Worker: one that is due, one in an hour, one that failed for good. Resolves to their ids. */
+export async function writeGraphile(url) {
+  const utils = await makeWorkerUtils({ connectionString: url, logger: new Logger(() => () => undefined) })
+  try {
+    await utils.migrate()
+    const now = await utils.addJob('mail', { n: 1, text: 'ä"\u2028' })
+    const later = await utils.addJob(
+      'report',
+      { n: 2 },
+      { runAt: new Date(Date.now() + HOUR_MS), jobKey: 'k' },
+    )
+    const failed = await utils.addJob('mail', { n: 3 })
+    await utils.permanentlyFailJobs([failed.id], 'boom')
+    return { now: now.id, later: later.id, laterAt: later.run_at.getTime(), failed: failed.id }
+  } finally {
+    await utils.release()
   }
 }

@@ -4,7 +4,7 @@
  *   npm run example outbox                         needs PostgreSQL; DATABASE_URL=postgres://… to use one that runs
  */
 import pg from 'pg'
-import { Punctual } from 'punctual'
+import { Punctual, type InTransaction } from 'punctual'
 import { startServer } from './postgres-server.ts'
 
 type Topics = { 'order.close': { orderId: number } }
@@ -15,13 +15,12 @@ if (server === undefined) {
   process.exit(0)
 }
 
-const db = new pg.Client({ connectionString: server.url })
-await db.connect()
-await db.query('create table if not exists shop_order (id int primary key, status text not null)')
+const pool = new pg.Pool({ connectionString: server.url })
+await pool.query('create table if not exists shop_order (id int primary key, status text not null)')
 
 const queue = new Punctual<Topics>({ store: server.url, queue: 'shop' })
 queue.handle('order.close', async ({ payload: { orderId } }) => {
-  const { rowCount } = await db.query(
+  const { rowCount } = await pool.query(
     "update shop_order set status = 'closed' where id = $1 and status = 'open'",
     [orderId],
   )
@@ -29,10 +28,22 @@ queue.handle('order.close', async ({ payload: { orderId } }) => {
 })
 await queue.start()
 
+/** On a connection of its own: handlers run meanwhile, and must not become part of this transaction. */
+async function inTransaction(
+  work: (tx: InTransaction<Topics>, client: pg.PoolClient) => Promise<void>,
+): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await queue.transaction(client, (tx) => work(tx, client))
+  } finally {
+    client.release()
+  }
+}
+
 /** The order and the moment at which it closes: one commit. */
 async function place(orderId: number, isRefused = false): Promise<void> {
-  await queue.transaction(db, async (tx) => {
-    await db.query("insert into shop_order values ($1, 'open')", [orderId])
+  await inTransaction(async (tx, client) => {
+    await client.query("insert into shop_order values ($1, 'open')", [orderId])
     await tx.produce('order.close', { orderId }, { id: `close-${orderId}`, delay: 300 })
     if (isRefused) throw new Error('the card was refused')
   })
@@ -40,8 +51,8 @@ async function place(orderId: number, isRefused = false): Promise<void> {
 
 /** Paid, and no longer to be closed: one commit. */
 async function pay(orderId: number): Promise<void> {
-  await queue.transaction(db, async (tx) => {
-    await db.query("update shop_order set status = 'paid' where id = $1", [orderId])
+  await inTransaction(async (tx, client) => {
+    await client.query("update shop_order set status = 'paid' where id = $1", [orderId])
     await tx.cancel(`close-${orderId}`)
   })
 }
@@ -54,10 +65,10 @@ await pay(2)
 while ((await queue.stats()).counts.delayed + (await queue.stats()).counts.ready > 0)
   await new Promise((resolve) => setTimeout(resolve, 50))
 await queue.stop()
-const { rows } = await db.query<{ id: number; status: string }>(
+const { rows } = await pool.query<{ id: number; status: string }>(
   'select id, status from shop_order order by id',
 )
 console.log(rows.map(({ id, status }) => `${id} ${status}`).join(', '))
-await db.query('drop table shop_order')
-await db.end()
+await pool.query('drop table shop_order')
+await pool.end()
 server.stop()

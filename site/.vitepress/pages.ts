@@ -71,6 +71,7 @@ export const GROUPS: readonly Group[] = [
       'guides/migrating-from-bullmq.md': 'Coming from BullMQ',
       'guides/migrating-from-bee-queue.md': 'Coming from bee-queue',
       'guides/migrating-from-pg-boss.md': 'Coming from pg-boss',
+      'guides/migrating-from-graphile-worker.md': 'Coming from Graphile Worker',
       'guides/migrating-from-agenda.md': 'Coming from Agenda',
       'guides/migrating-from-node-cron.md': 'Coming from node-cron',
       'upgrading.md': 'Upgrading',

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The queue as users hold it: checks what they say, and hands it on. Opens its store on first use: no `start()` to produce. */
 import type { Duration } from '../core/input/duration.ts'
 import { UsageError } from '../core/errors.ts'

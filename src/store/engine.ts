@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../core/log.ts'
+import type { PriorityRank } from '../core/message.ts'
 import type { Random } from '../random.ts'
 import type { Store } from './contract/store.ts'
 
@@ -84,14 +85,21 @@ export type ForeignSource = {
   readonly name: string
   /** What its keys begin with unless told otherwise. */
   readonly prefix: string
-  readonly open: (
-    url: string,
-    where: { readonly queue: string; readonly prefix: string },
-    context: QueuesContext,
-  ) => Promise<ForeignQueue>
+  /** It has priorities of its own order, for which `--priorities` means nothing. */
+  readonly hasRanks?: true
+  /** What is imported can be cancelled there. */
+  readonly canTake?: true
+  readonly open: (url: string, where: ForeignPlace, context: QueuesContext) => Promise<ForeignQueue>
 }
 
-/** A queue of another package. It is read, and left as it is. */
+export type ForeignPlace = {
+  readonly queue: string
+  readonly prefix: string
+  /** `taken` will be said of what is imported: nobody else may get it before. */
+  readonly isTaking?: boolean
+}
+
+/** A queue of another package. It is read, and left as it is unless `taken` is called. */
 export interface ForeignQueue {
   /** Nothing new starts there. Undefined: that package knows no pause. */
   readonly isPaused: boolean | undefined
@@ -101,6 +109,8 @@ export interface ForeignQueue {
   neighbours(): Promise<readonly string[]>
   /** What waits there, those that are next first, a page at a time; then what failed for good. */
   jobs(): AsyncIterable<readonly ForeignJob[]>
+  /** These, of the page before, are stored here: they are not to run there. Only where it was opened for that. */
+  taken?(jobs: readonly ForeignJob[]): Promise<void>
   schedules(): Promise<readonly ForeignSchedule[]>
   /** What is there and cannot be carried over. */
   rest(): Promise<readonly ForeignRest[]>
@@ -130,10 +140,20 @@ export type ForeignJob = {
 export type ForeignPolicy = {
   /** How many retries in all; absent: nothing was said that can be kept here, and the handler's own policy holds. */
   readonly retries?: number
-  readonly backoff?: { readonly kind: 'fixed' | 'exponential'; readonly ms: number; readonly jitter: number }
+  readonly backoff?: ForeignBackoff
   readonly timeoutMs?: number
   /** 1 is the first, larger ones come later; 0: none was given. */
   readonly priority: number
+  /** Where that package counts otherwise: which of ours it is. */
+  readonly rank?: PriorityRank
+}
+
+export type ForeignBackoff = {
+  readonly kind: 'fixed' | 'exponential'
+  readonly ms: number
+  readonly jitter: number
+  /** The longest wait; absent: it is not bounded there. */
+  readonly capMs?: number
 }
 
 export type ForeignSchedule = {

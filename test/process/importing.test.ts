@@ -1,14 +1,11 @@
 /** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { writeBee, writeBullmq, writeManyBullmq, writePgBoss } from '../../migrating/write.mjs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
-import { PostgresServer } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 const DAY_MS = 86_400_000
@@ -229,33 +226,6 @@ describe('bee-queue', () => {
       imported: 0,
       present: 3,
     })
-    await queue.stop()
-  })
-})
-
-describe('pg-boss', () => {
-  it('the statements of the guide hand its jobs over, with their ids and moments', async () => {
-    const postgres = await PostgresServer.start()
-    onTestFinished(() => postgres.stop())
-    const queue = new Punctual({ store: postgres.url, logger: false })
-    await queue.stats()
-    const { now, later } = await writePgBoss(postgres.url)
-    const guide = await readFile(
-      join(import.meta.dirname, '../../docs/guides/migrating-from-pg-boss.md'),
-      'utf8',
-    )
-    const [, statements = ''] = /```sql\n([^`]*)```/.exec(guide) ?? []
-    await postgres.query(statements)
-    expect(await queue.get(now)).toMatchObject({ topic: 'mail', payload: { n: 1 }, state: 'ready' })
-    const found = await queue.get(later)
-    expect(found).toMatchObject({ topic: 'mail', payload: { n: 2 }, state: 'delayed' })
-    const [job] = await postgres.query(
-      `select extract(epoch from start_after) * 1000 as at from pgboss.job where id = '${later}'`,
-    )
-    // Their clock and ours are read one after the other.
-    expect(Math.abs((found?.dueAt ?? 0) - Number(job?.['at']))).toBeLessThan(60_000)
-    await postgres.query(statements)
-    expect((await queue.stats()).counts).toMatchObject({ delayed: 1, ready: 1 })
     await queue.stop()
   })
 })

@@ -59,3 +59,21 @@ it.each(COMPILERS)('TypeScript %s', async (version) => {
     expect(stdout, resolution).toBe('')
   }
 })
+
+it.each(COMPILERS)(
+  'TypeScript %s, in a project that names neither the types of Node nor a library',
+  async (version) => {
+    const project = await Project.make({})
+    await project.write(
+      'use.ts',
+      `import { Punctual } from 'punctual'
+    const queue = new Punctual<{ tick: { n: number } }>()
+    queue.handle('tick', ({ payload, signal }) => signal.aborted || payload.n > 1)
+    export const id: Promise<string> = queue.produce('tick', { n: 1 }, { delay: '2s' })`,
+    )
+    const compilerOptions = { target: 'es2022', module: 'nodenext', types: [], strict: true, noEmit: true }
+    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['use.ts'] }))
+    const { stdout } = await project.node([join(compiler(version), 'bin', 'tsc'), '-p', '.'])
+    expect(stdout).toBe('')
+  },
+)

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The bridge: AMQP in, punctual keeps, AMQP out at the moment.
  *

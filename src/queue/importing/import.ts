@@ -1,5 +1,5 @@
 /**
- * Brings the jobs of another package's queue into one of ours. The other queue is read and left as it is, so that this can
+ * Brings the jobs of another package's queue into one of ours. The other queue is read, and left as it is unless told otherwise, so that this can
  * be ended anywhere and done again: a job whose id is there already, waiting, dead or remembered, is not placed twice.
  */
 import { isUnavailable, PunctualError } from '../../core/errors.ts'
@@ -28,6 +28,8 @@ export type ImportParts = {
   readonly rules: ImportRules
   readonly now: number
   readonly isDryRun: boolean
+  /** What is imported is cancelled there. */
+  readonly isTaking?: boolean
   readonly onProgress: (count: number) => void
 }
 
@@ -112,6 +114,17 @@ class Import {
     this.#dead += placed.filter(({ state }) => state === 'dead').length
     this.#present += messages.length - placed.length - conflicts.length
     this.#conflicts.push(...conflicts)
+    await this.#take(
+      jobs,
+      new Set([...placed, ...messages.filter((m) => there.has(m.id) && !isOther(m))].map(({ id }) => id)),
+    )
+  }
+
+  /** Only what is safe here is not to run there. */
+  async #take(jobs: readonly ForeignJob[], safe: ReadonlySet<string>): Promise<void> {
+    const { from, rules, isDryRun, isTaking } = this.#parts
+    if (isDryRun || isTaking !== true) return
+    await from.taken?.(jobs.filter(({ id }) => safe.has((rules.idPrefix ?? '') + id)))
   }
 
   #toMessages(job: ForeignJob): RestoredMessage[] {

@@ -69,12 +69,13 @@ export function messageOf(job: ForeignJob, rules: ImportRules, now: number): Res
 export function retryOf({ retries, backoff }: ForeignPolicy): RetryPolicy | undefined {
   if (retries === undefined) return undefined
   const limit = Math.min(retries, RETRY_LIMIT_MAX)
-  const { kind = 'fixed', ms: baseMs = 0, jitter = 0 } = backoff ?? {}
+  const { kind = 'fixed', ms: baseMs = 0, jitter = 0, capMs = DAY_MS * 365 } = backoff ?? {}
   if (kind === 'fixed' && (jitter === 0 || baseMs === 0)) return { limit, waits: [baseMs] }
-  return { limit, waits: { baseMs, factor: kind === 'fixed' ? 1 : 2, capMs: DAY_MS * 365, jitter } }
+  return { limit, waits: { baseMs, factor: kind === 'fixed' ? 1 : 2, capMs, jitter } }
 }
 
-export function rankOf({ priority }: ForeignPolicy, { priorities }: ImportRules): PriorityRank {
+export function rankOf({ priority, rank }: ForeignPolicy, { priorities }: ImportRules): PriorityRank {
+  if (rank !== undefined) return rank
   if (priorities === undefined) return priority === 0 ? 1 : 2
   const [high, normal] = priorities
   return priority <= high ? 0 : priority <= normal ? 1 : 2

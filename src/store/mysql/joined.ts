@@ -2,19 +2,25 @@
  * The verbs that may join a transaction of the user's own. They go through the user's client, statement by statement, and
  * take effect with the user's commit. Nothing is heard of that commit: a wake-up for what is due at once is sent only where
  * we commit ourselves (`queue.transaction`), else the next look of a worker finds it.
+ *
+ * Outside of a transaction each statement would commit by itself. MariaDB says whether one is open, and then nothing is done;
+ * MySQL has no such variable, and takes what is in the comment for a comment.
  */
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import type { Ring } from '../sql/bell.ts'
-import { rowsOf } from '../sql/replies.ts'
-import { nowOf, selectClock } from './sql/clock.ts'
+import { noTransaction, rowsOf } from '../sql/replies.ts'
+import { clockReading, nowOf } from './sql/clock.ts'
 import { sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'
 import type { Steps } from './transactions.ts'
 import { REMEMBERED, WAITING } from './verbs/locked-row.ts'
 import { RingNotes } from './verbs/ring-notes.ts'
 import { dueMicros } from './verbs/row-set.ts'
 import { newOthers, newValues, put, remove, reschedule, settle, type QueuePlace } from './verbs/writing.ts'
+
+/** A session without autocommit is always in one. */
+const LOOK = sql`select ${clockReading(null)} as now_at /*M! , @@in_transaction or not @@autocommit as is_open */`
 
 export type MysqlJoinedOptions = {
   readonly queue: number
@@ -43,7 +49,7 @@ export class MysqlJoined implements contract.JoinedVerbs {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, this.capabilities.batchMax)
     if (messages.length === 0) return []
-    return this.#inTurn((steps) => this.#put(steps, messages))
+    return this.#inTurn((steps, now) => this.#put(steps, messages, now))
   }
 
   async remove(ids: readonly string[]): Promise<contract.RemoveResult[]> {
@@ -73,9 +79,11 @@ export class MysqlJoined implements contract.JoinedVerbs {
   }
 
   /** First those whose ids are free, then, one by one, the others. */
-  async #put(steps: Steps, messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    const [clock] = await steps.send(selectClock(null))
-    const now = nowOf(clock)
+  async #put(
+    steps: Steps,
+    messages: readonly contract.NewMessage[],
+    now: number,
+  ): Promise<contract.PutResult[]> {
     const { queue } = this.#where
     const free = await insertFree(steps, queue, messages.filter(isFirst), now)
     const notes = new RingNotes()
@@ -95,13 +103,15 @@ export class MysqlJoined implements contract.JoinedVerbs {
     return answers
   }
 
-  #inTurn<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
+  #inTurn<R>(work: (steps: Steps, now: number) => Promise<R>): Promise<R> {
     const before = this.#last
     const send = (...statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]> =>
       this.#send(statements)
     const done = (async () => {
       await before.catch(() => undefined)
-      return work({ send, commit: send })
+      const [look] = await send(LOOK)
+      if (Number(look?.[0]?.['is_open'] ?? 1) === 0) throw noTransaction()
+      return work({ send, commit: send }, nowOf(look))
     })()
     this.#last = done
     return done

@@ -61,6 +61,15 @@ export const postgres: Engine = {
     const { migrateUrl } = await import('./probe.ts')
     await migrateUrl(urlOf(target), context.logger)
   },
+  foreign: [
+    {
+      name: 'pg-boss',
+      prefix: 'pgboss',
+      hasRanks: true,
+      canTake: true,
+      open: async (url, where) => (await import('./foreign/pg-boss.ts')).openPgBoss(url, where),
+    },
+  ],
   migrationText: async (url) => {
     const { migrationOf } = await import('./probe.ts')
     return migrationOf(url)

@@ -1,12 +1,16 @@
 /**
  * The verbs that may join a transaction of the user's own. They go through the user's client, one after the other, and
  * take effect with the user's commit. Everything was checked before, because an error of the server ends that transaction.
+ *
+ * Outside of a transaction the statement would commit by itself, so it does nothing unless one is open. One that has written
+ * has a number. For one that has not, the statement leaves a setting that lasts until the transaction ends, and is sent once
+ * more: where the setting is gone, there is no transaction.
  */
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
-import { replyOf } from '../sql/replies.ts'
+import { noTransaction, replyOf } from '../sql/replies.ts'
 import { completeEntry, joinedEntry } from './wire.ts'
 
 export type JoinedOptions = {
@@ -15,6 +19,10 @@ export type JoinedOptions = {
   readonly channel: string
   readonly capabilities: contract.Capabilities
 }
+
+const IS_OPEN = `pg_current_xact_id_if_assigned() is not null or current_setting('punctual.transaction', true) = 'open'`
+/** What is answered instead of a reply, which is a list. */
+const UNSURE = 'open'
 
 export class PostgresJoined implements contract.JoinedVerbs {
   readonly capabilities: contract.Capabilities
@@ -56,13 +64,17 @@ export class PostgresJoined implements contract.JoinedVerbs {
   async #send<R>(name: string, values: string[]): Promise<R[]> {
     const { schema, queue } = this.#options
     const places = values.map((_, i) => `$${i + 1}::text`).join(', ')
-    const text = `select "${schema}".${name}(${queue}, ${places}) as reply`
+    const call = `"${schema}".${name}(${queue}, ${places})`
+    const text = `select case when ${IS_OPEN} then ${call} else set_config('punctual.transaction', '${UNSURE}', true) end as reply`
     const before = this.#last
     const sent = (async () => {
       await before.catch(() => undefined)
-      return replyOf(await this.#client(text, values))
+      const reply = replyOf(await this.#client(text, values))
+      return reply === UNSURE ? replyOf(await this.#client(text, values)) : reply
     })()
     this.#last = sent
-    return JSON.parse(await sent) as R[]
+    const reply = await sent
+    if (reply === UNSURE) throw noTransaction()
+    return JSON.parse(reply) as R[]
   }
 }

@@ -42,6 +42,7 @@ export async function migrateUrl(url: string, logger: Logger): Promise<void> {
   })
 }
 
+/** In one transaction, as we send it: a statement that fails leaves nothing half done. */
 export function migrationOf(url: string): string {
-  return migrationText(parsePostgresUrl(url).settings.schema ?? SCHEMA_DEFAULT)
+  return `begin;\n\n${migrationText(parsePostgresUrl(url).settings.schema ?? SCHEMA_DEFAULT)}\ncommit;\n`
 }

@@ -27,3 +27,11 @@ function hasRows(result: unknown): result is { readonly rows: unknown } {
 function isRow(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }
+
+/** Before anything was stored or changed. */
+export function noTransaction(): UsageError {
+  return new UsageError(
+    'TRANSACTION_MISSING',
+    'no transaction is open on the connection that "transaction" sends to; send "begin" on it first, or use queue.transaction(connection, …).',
+  )
+}

@@ -146,6 +146,49 @@ describe.skipIf(!isMysqlThere).each(DRIVERS)('a transaction of the user’s own,
     expect(await queryAt(url, 'select 1 from orders where id = 2 and driver = ?', [driver])).toHaveLength(1)
   })
 
+  it('a connection out of a pool is taken, as docs/guides/transactions.md has it', async () => {
+    const queue = open()
+    const connections = createPool(url)
+    onTestFinished(() => connections.end())
+    const place = async (n: number): Promise<void> => {
+      const connection = await connections.getConnection()
+      try {
+        await queue.transaction(connection, async (tx) => {
+          await connection.query('insert into orders values (?, ?)', [100 + n, driver])
+          await tx.produce('t', n, { id: `o${n}`, delay: '1h' })
+          if (n === 2) throw new Error('refused')
+        })
+      } finally {
+        connection.release()
+      }
+    }
+    const placed = await Promise.allSettled([1, 2, 3, 4].map(place))
+    expect(placed.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect((await queue.list({ topic: 't' })).items.map(({ id }) => id).toSorted()).toEqual([
+      'o1',
+      'o3',
+      'o4',
+    ])
+    expect(await queryAt(url, 'select 1 from orders where id > 100 and driver = ?', [driver])).toHaveLength(3)
+  })
+
+  it('without one that is open MariaDB does nothing, and it says so', async ({ skip }) => {
+    const [queue, db] = [open(), await client(connect)]
+    const [row] = await queryAt(url, 'select version() as version')
+    if (!String(row?.['version']).includes('MariaDB')) skip('MySQL cannot tell')
+    await queue.produce('t', 1, { id: 'there', delay: '1h' })
+    const refused = { code: 'TRANSACTION_MISSING', name: 'UsageError' }
+    await expect(queue.produce('t', 1, { transaction: db })).rejects.toMatchObject(refused)
+    await expect(queue.cancel('there', { transaction: db })).rejects.toMatchObject(refused)
+    await expect(queue.reschedule('there', { delay: 0, transaction: db })).rejects.toMatchObject(refused)
+    expect((await queue.stats()).counts).toMatchObject({ delayed: 1, ready: 0 })
+    await db.query('set autocommit = 0')
+    await queue.produce('t', 1, { id: 'without a begin', delay: '1h', transaction: db })
+    expect(await isThere(queue, 'without a begin')).toBe(false)
+    await db.query('commit')
+    expect(await isThere(queue, 'without a begin')).toBe(true)
+  })
+
   it('a transaction that is open blocks no other producer, worker or count', async () => {
     const [queue, db] = [open(), await client(connect)]
     await queue.produce('t', 1, { delay: '1h' })

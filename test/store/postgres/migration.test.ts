@@ -8,7 +8,8 @@ import { ack, claimDue, message } from '../../../src/testing/conformance/stand.t
 import { postgres } from '../../../src/store/postgres/engine.ts'
 import { generate } from '../../../scripts/embed-sql.mjs'
 import { readFileSync } from 'node:fs'
-import { PostgresServer } from './server.ts'
+import { join } from 'node:path'
+import { PostgresServer, queryAt } from './server.ts'
 import { context } from './stores.ts'
 
 let server: PostgresServer
@@ -80,8 +81,11 @@ describe('migrations', () => {
 
   it('what is printed can be run by somebody else, twice, and is then all that is needed', async () => {
     const schema = freshSchema()
-    const text = migrationText(schema)
-    expect(await postgres.migrationText?.(`${server.url}?schema=${schema}`)).toBe(text)
+    const text = (await postgres.migrationText?.(`${server.url}?schema=${schema}`)) ?? ''
+    expect(text).toBe(`begin;\n\n${migrationText(schema)}\ncommit;\n`)
+    const broken = text.replace(/commit;\n$/, 'select 1 / 0;\ncommit;\n')
+    await expect(server.query(broken)).rejects.toThrow('division by zero')
+    expect(await server.query('select 1 from pg_namespace where nspname = $1', [schema])).toEqual([])
     await server.query(text)
     await server.query(text)
     const store = storeIn(schema, '&migrate=false')
@@ -92,11 +96,12 @@ describe('migrations', () => {
   it('a role with no more rights than docs/postgres.md lists does all that a worker does, and may not migrate', async () => {
     const schema = freshSchema()
     await server.query(migrationText(schema))
-    await server.query(`create role app login;
-      grant usage on schema ${schema} to app;
-      grant select, insert, update, delete on all tables in schema ${schema} to app;
-      grant usage, select on all sequences in schema ${schema} to app;`)
+    const docs = readFileSync(join(import.meta.dirname, '../../../docs/postgres.md'), 'utf8')
+    const [grants = ''] = /^grant usage on schema[^`]*/m.exec(docs) ?? []
+    await server.query(`create role app login; ${grants.replaceAll('schema punctual', `schema ${schema}`)}`)
+    await server.query(`create table ${schema}.of_a_later_version (id int)`)
     const url = server.url.replace('postgres@', 'app@')
+    expect(await queryAt(url, `select * from ${schema}.of_a_later_version`)).toEqual([])
     const store = storeIn(schema, '', url)
     await store.open()
     await store.put([message('a'), message('b', { tags: ['t'] }), message('b', { ifExists: 'replace' })])

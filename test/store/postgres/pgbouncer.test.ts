@@ -1,4 +1,5 @@
 /** Behind a real PgBouncer in transaction mode, on the oldest PostgreSQL that is here: everything but wake-ups, and those past it. */
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
@@ -55,6 +56,20 @@ describe.skipIf(!isPgBouncerThere)('behind PgBouncer (needs the program pgbounce
       now += ms
     }
     await run({ store: await open(), advance, another: open, close: async () => undefined })
+  })
+
+  it('a transaction of the user’s own through the pooler is told from none', async () => {
+    const [queue] = queues()
+    const db = new pg.Client({ connectionString: pooler.url })
+    await db.connect()
+    onTestFinished(() => db.end())
+    const refused = { code: 'TRANSACTION_MISSING' }
+    await expect(queue?.produce('t', 1, { id: 'none', transaction: db })).rejects.toMatchObject(refused)
+    await db.query('begin')
+    await queue?.produce('t', 1, { id: 'one', delay: '1h', transaction: db })
+    await db.query('commit')
+    await expect(queue?.cancel('one', { transaction: db })).rejects.toMatchObject(refused)
+    expect((await queue?.list({ topic: 't' }))?.items.map(({ id }) => id)).toEqual(['one'])
   })
 
   it('the doctor says that wake-ups do not arrive, and what to do', async () => {

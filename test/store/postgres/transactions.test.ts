@@ -141,6 +141,43 @@ describe('a transaction of the user’s own', () => {
     expect(await server.query('select 1 from orders where id = 2')).toHaveLength(1)
   })
 
+  it('without one that is open nothing is done, and it says so', async () => {
+    const [queue, db] = [open(), await client()]
+    const pool = new pg.Pool({ connectionString: server.url })
+    onTestFinished(() => pool.end())
+    await queue.produce('t', 1, { id: 'there', delay: '1h' })
+    const { dueAt } = (await queue.get('there')) ?? {}
+    const throughPool = (text: string, values: string[]): Promise<unknown> => pool.query(text, values)
+    for (const transaction of [db, throughPool]) {
+      const refused = { code: 'TRANSACTION_MISSING', name: 'UsageError' }
+      await expect(queue.produce('t', 1, { id: 'new', transaction })).rejects.toMatchObject(refused)
+      const many = Array.from({ length: 3 }, (_, i) => ({ topic: 't', id: `m${i}` }))
+      await expect(queue.produceMany(many, { transaction })).rejects.toMatchObject(refused)
+      await expect(queue.cancel('there', { transaction })).rejects.toMatchObject(refused)
+      await expect(queue.reschedule('there', { delay: 0, transaction })).rejects.toMatchObject(refused)
+    }
+    expect((await queue.stats()).counts).toMatchObject({ delayed: 1, ready: 0 })
+    expect((await queue.get('there'))?.dueAt).toBe(dueAt)
+    // As the first statement of a transaction, in one after it, and not after those.
+    for (const [id, end] of [
+      ['first', 'commit'],
+      ['second', 'rollback'],
+      ['third', 'commit'],
+    ] as const) {
+      await db.query('begin')
+      await queue.produce('t', 1, { id, delay: '1h', transaction: db })
+      await db.query(end)
+      await expect(queue.produce('t', 1, { transaction: db })).rejects.toMatchObject({
+        code: 'TRANSACTION_MISSING',
+      })
+    }
+    expect((await queue.list({ topic: 't' })).items.map(({ id }) => id).toSorted()).toEqual([
+      'first',
+      'there',
+      'third',
+    ])
+  })
+
   it('a transaction that is open blocks no other producer, worker or count', async () => {
     const [queue, db] = [open(), await client()]
     await queue.produce('t', 1, { delay: '1h' })
@@ -168,7 +205,13 @@ describe('a transaction of the user’s own', () => {
     await db.query('begin')
     const id = await queue.produce('t', { a: 'ü\u0000"\\' }, { transaction })
     await db.query('commit')
-    expect(texts).toHaveLength(1)
+    expect(texts, 'the first that writes is sent twice').toHaveLength(2)
+    texts.length = 0
+    await db.query('begin')
+    await db.query('insert into orders values (20)')
+    await queue.produceMany([{ topic: 't' }, { topic: 't' }], { transaction })
+    await db.query('commit')
+    expect(texts, 'one after the user has written is not').toHaveLength(1)
     expect((await queue.get(id))?.payload).toEqual({ a: 'ü\u0000"\\' })
   })
 })

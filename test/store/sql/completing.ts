@@ -169,6 +169,21 @@ export function completing(stand: CompletingStand): void {
       expect(seen).toEqual(['first', 'second'])
     })
 
+    it('without a transaction that is open it rejects, and the attempt goes on', async ({ skip }) => {
+      const [row] = await stand.query('select version() as version', [])
+      if (!/PostgreSQL|MariaDB/.test(String(row?.['version']))) skip('MySQL cannot tell')
+      const codes: unknown[] = []
+      const { names } = await run(
+        async ({ id, complete }, db) => {
+          await complete({ transaction: db }).catch((error: { code?: string }) => codes.push(error.code))
+          expect((await queueOf(id))?.state).toBe('running')
+        },
+        { id: 'outside' },
+      )
+      expect(codes).toEqual(['TRANSACTION_MISSING'])
+      expect(names).toEqual(['completed'])
+    })
+
     it('P4: after the lease was lost it rejects with LEASE_LOST, and nothing of the transaction need be kept', async () => {
       const codes: unknown[] = []
       const { names } = await run(

@@ -10,7 +10,7 @@ import {
 } from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
-import { engineForUrl, ENGINES, exampleServerUrl } from '../../../store/engines.ts'
+import { engineForUrl, ENGINES } from '../../../store/engines.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
@@ -19,16 +19,24 @@ import { formatCount, plural } from '../terminal/format.ts'
 import { Progress } from '../terminal/progress.ts'
 
 const SOURCES = ENGINES.flatMap((engine) => (engine.foreign ?? []).map((source) => ({ engine, source })))
-const [first] = SOURCES
 /** The option that names the server is called as the engine is that reads it. */
-const SERVER_OPTION = first?.engine.name ?? 'server'
+const SERVERS = [...new Set(SOURCES.map(({ engine }) => engine))]
 
 const OPTIONS: OptionSpecs = {
-  [SERVER_OPTION]: { type: 'string', value: 'URL', help: 'the server that the other queue is in' },
+  ...Object.fromEntries(
+    SERVERS.map(({ name }) => [
+      name,
+      {
+        type: 'string',
+        value: 'URL',
+        help: `the server that the other queue is in: ${sourcesOf(name)}`,
+      } as const,
+    ]),
+  ),
   prefix: {
     type: 'string',
     value: 'TEXT',
-    help: 'what the keys of that queue begin with; default: as that package does',
+    help: 'what the keys of that queue begin with, or its schema; default: as that package does',
   },
   'to-queue': { type: 'string', value: 'NAME', help: 'the queue that takes them; default: of the same name' },
   topic: { type: 'string', value: 'TOPIC', help: 'one topic for all; default: the name of each job' },
@@ -53,11 +61,31 @@ const OPTIONS: OptionSpecs = {
     value: 'DURATION',
     help: 'keep ids taken so long after they are done, so that importing again runs none twice; default 7d',
   },
+  cancel: {
+    type: 'boolean',
+    help: 'pg-boss only: cancel there what is stored here, a page at a time, so that it runs once although workers run',
+  },
   'dry-run': { type: 'boolean', help: 'only look: what would be imported, and what would not' },
 }
 
 type ImportCall = Call
 type ImportSource = ImportParts['from']
+
+/** Looking takes nothing. */
+function isTaking(call: ImportCall): boolean {
+  return isGiven(call, 'cancel') && !isGiven(call, 'dry-run')
+}
+
+/** As it is written in an example. */
+function serverOf(name: string): string {
+  const { engine } = findSource(name)
+  return `--${engine.name} ${engine.example}`
+}
+
+function sourcesOf(engine: string): string {
+  const names = SOURCES.filter((one) => one.engine.name === engine).map(({ source }) => source.name)
+  return names.join(', ')
+}
 
 export const importCommand = defineCommand({
   name: 'import',
@@ -67,44 +95,61 @@ export const importCommand = defineCommand({
   options: OPTIONS,
   examples: [
     [
-      `punctual import bullmq --${SERVER_OPTION} ${exampleServerUrl()} --queue mail --dry-run`,
+      `punctual import bullmq ${serverOf('bullmq')} --queue mail --dry-run`,
       'what there is, and what cannot be carried over',
     ],
+    [`punctual import bullmq ${serverOf('bullmq')} --queue mail`, 'into the queue "mail" here'],
     [
-      `punctual import bullmq --${SERVER_OPTION} ${exampleServerUrl()} --queue mail`,
-      'into the queue "mail" here',
-    ],
-    [
-      `punctual import bullmq --${SERVER_OPTION} ${exampleServerUrl()} --queue mail --zone Europe/Berlin`,
+      `punctual import bullmq ${serverOf('bullmq')} --queue mail --zone Europe/Berlin`,
       'its cron expressions name no zone, and its processes ran in this one',
     ],
     [
-      `punctual import bee-queue --${SERVER_OPTION} ${exampleServerUrl()} --queue mail --topic mail.send`,
+      `punctual import bee-queue ${serverOf('bee-queue')} --queue mail --topic mail.send`,
       'jobs without names need a topic',
+    ],
+    [
+      `punctual import pg-boss ${serverOf('pg-boss')} --cancel`,
+      'all its queues, each as a topic of that name; what is stored here is cancelled there',
     ],
   ],
   notes: [
     'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. The other queue is read and not changed: pause it or stop its workers first, and remove it when all is well.',
+    'pg-boss keeps all its queues in one schema, so all of them come, each as a topic of that name, into the queue that --queue names here. Its workers pass over what --cancel has in hand.',
     'Done again, or after it was ended half-way, it brings what is not there yet. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, or where an option would bring what was left.',
   ],
   makesStore: true,
   run: async (call) => {
     const { engine, source } = findSource(call.positionals[0] ?? '')
-    const url = readText(call, SERVER_OPTION)
+    const option = engine.name
+    const url = readText(call, option)
     if (url === undefined)
-      throw new CallError(`--${SERVER_OPTION} URL is missing: the server that the other queue is in.`)
+      throw new CallError(`--${option} URL is missing: the server that the other queue is in.`)
     if (!engine.schemes.some((scheme) => url.startsWith(scheme)))
-      throw new CallError(`--${SERVER_OPTION} is ${describe(url)}; give a URL like ${engine.example}.`)
+      throw new CallError(`--${option} is ${describe(url)}; give a URL like ${engine.example}.`)
     const rules = readRules(call)
-    await checkStore(url, { mayMake: false, isPatient: false, option: `--${SERVER_OPTION} URL` })
-    const where = { queue: call.queueName, prefix: readText(call, 'prefix') ?? source.prefix }
+    await checkStore(url, { mayMake: false, isPatient: false, option: `--${option} URL` })
+    if (source.hasRanks === true && rules.priorities !== undefined)
+      throw new CallError(`--priorities is not for ${source.name}: above 0 is high, 0 normal, below it low.`)
+    if (isGiven(call, 'cancel') && source.canTake !== true)
+      throw new CallError(`--cancel is not for ${source.name}: pause it, or stop its workers.`)
+    const where = {
+      queue: call.queueName,
+      prefix: readText(call, 'prefix') ?? source.prefix,
+      isTaking: isTaking(call),
+    }
     const logger = {
       warn: (line: string) => call.err.line(line),
       error: (line: string) => call.err.line(line),
     }
     const from = await source.open(url, where, { clock: call.clock, random: systemRandom, logger })
     try {
-      if (!(await from.isThere())) throw await missingQueue(from, { ...where, what: source.name })
+      if (!(await from.isThere()))
+        throw await missingQueue(from, {
+          queue: where.queue,
+          prefix: where.prefix,
+          what: source.name,
+          option,
+        })
       return await importFrom(call, from, rules)
     } finally {
       from.close()
@@ -131,6 +176,7 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
     rules,
     now: call.clock.now(),
     isDryRun,
+    isTaking: isTaking(call),
     onProgress: (count) => progress.update({ done: (done += count) }),
   })
   progress.end()
@@ -142,14 +188,14 @@ const NEIGHBOURS_NAMED = 20
 /** An empty answer would hide a misspelt name. */
 async function missingQueue(
   from: ImportSource,
-  { queue, prefix, what }: { readonly queue: string; readonly prefix: string; readonly what: string },
+  { queue, prefix, what, option }: Readonly<Record<'queue' | 'prefix' | 'what' | 'option', string>>,
 ): Promise<FailedError> {
   const names = await from.neighbours()
   const shown = names.slice(0, NEIGHBOURS_NAMED).map(printable).join(', ')
   const more = names.length > NEIGHBOURS_NAMED ? ', and more' : ''
   const found =
     names.length === 0
-      ? `no queue lies under this prefix: give --prefix, and look at the server and the database number in --${SERVER_OPTION}`
+      ? `no queue lies under this prefix: give --prefix, and look at the server and the database number in --${option}`
       : `under this prefix there are: ${shown}${more}. Name one with --queue, or give --prefix`
   return new FailedError(
     `there is no queue ${describe(queue)} of ${what} with the prefix ${describe(prefix)}; ${found}.`,

@@ -14,7 +14,10 @@ export const migrate = defineCommand({
   },
   examples: [
     ['punctual migrate --store "$DATABASE_URL"', 'before a deploy, by the owner of the tables'],
-    ['punctual migrate --print > migration.sql', 'for a database administrator'],
+    [
+      'punctual migrate --store "$DATABASE_URL" --print > migration.sql',
+      'for a database administrator, who runs: psql -v ON_ERROR_STOP=1 -f migration.sql',
+    ],
   ],
   notes: [
     'Stores migrate by themselves when they are opened, unless their URL says migrate=false. Doing it twice is fine, and processes of the version before go on.',
