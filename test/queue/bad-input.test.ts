@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Punctual, PunctualError } from '../../src/index.ts'
-import { takeCensus } from '../../src/testing/index.ts'
+import { takeCensus, VirtualClock } from '../../src/testing/index.ts'
 import { makeWorld } from '../runtime/world.ts'
 
 const cycle: { self?: unknown } = {}
@@ -78,6 +78,7 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     ['topics that are no schemas', { store: 'memory:', topics: { a: {} } }, 'OPTION_INVALID'],
     ['an array', [], 'OPTION_INVALID'],
     ['a clock that is a number', { store: 'memory:', clock: 5 }, 'OPTION_INVALID'],
+    ['a virtual clock in real time', { store: 'file:.never', clock: new VirtualClock() }, 'UNSUPPORTED'],
   ]
 
   it.each(constructions)('new Punctual: %s', (_name, options, code) => {

@@ -13,7 +13,7 @@ export const PAYLOAD_BYTES_MAX = 1024 * 1024
 export function encodePayload(payload: unknown, bytesMax: number): string {
   if (payload === undefined) return ''
   const body = toJson(payload)
-  checkLoss(payload)
+  checkLoss(payload, body)
   return limited(body, bytesMax)
 }
 
@@ -38,7 +38,7 @@ function toJson(payload: unknown): string {
     body = JSON.stringify(payload)
   } catch (cause) {
     const cycle = findCycle(payload)
-    if (cycle === undefined) checkLoss(payload)
+    if (cycle === undefined) checkLoss(payload, undefined)
     const why = cycle === undefined ? errorText(cause).split('\n')[0] : `${cycle} is one of the objects around it`
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
@@ -57,8 +57,8 @@ function toJson(payload: unknown): string {
 }
 
 /** Refuses what would arrive as something else. */
-function checkLoss(payload: unknown): void {
-  const loss = findLoss(payload)
+function checkLoss(payload: unknown, body: string | undefined): void {
+  const loss = findLoss(payload, body)
   if (loss === undefined) return
   throw new UsageError(
     'PAYLOAD_UNSERIALISABLE',
