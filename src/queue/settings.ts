@@ -117,8 +117,8 @@ const PAYLOAD_LIMIT_MAX = 256 * 1024 * 1024
 
 export function parseSettings(options: unknown): Settings {
   const given = checkRecord(typeof options === 'string' ? { store: options } : (options ?? {}), 'options', [
-    ...OPTION_NAMES,
-    ...ENGINES.flatMap(({ options: own }) => Object.keys(own)),
+    // Several engines have options of the same name.
+    ...new Set([...OPTION_NAMES, ...ENGINES.flatMap(({ options: own }) => Object.keys(own))]),
   ])
   const duration = (
     name: 'lease' | 'fallback' | 'stopTimeout' | 'lateAfter',

@@ -34,7 +34,9 @@ export class VirtualClock implements Clock {
   constructor(startsAt: number | Date = Date.UTC(2030, 0, 1), options: VirtualClockOptions = {}) {
     this.#now = parseStart(startsAt)
     const { settleWithin } = checkRecord(options, 'options', ['settleWithin'])
-    this.#realWork = new RealWork(parseDuration(settleWithin ?? '3s', 'settleWithin', { min: 0, max: TIMER_MS_MAX }))
+    this.#realWork = new RealWork(
+      parseDuration(settleWithin ?? '3s', 'settleWithin', { min: 0, max: TIMER_MS_MAX }),
+    )
   }
 
   now(): number {

@@ -73,9 +73,18 @@ describe('payloads', () => {
     }
     const cases: [unknown, unknown][] = [
       [new Order(), { id: 1 }],
-      [{ a: shared, b: [shared, shared] }, { a: { x: 1 }, b: [{ x: 1 }, { x: 1 }] }],
-      [{ none: undefined, list: [undefined], empty: {}, null: null }, { list: [null], empty: {}, null: null }],
-      [{ at: new Date(0), url: new URL('http://a.b/') }, { at: '1970-01-01T00:00:00.000Z', url: 'http://a.b/' }],
+      [
+        { a: shared, b: [shared, shared] },
+        { a: { x: 1 }, b: [{ x: 1 }, { x: 1 }] },
+      ],
+      [
+        { none: undefined, list: [undefined], empty: {}, null: null },
+        { list: [null], empty: {}, null: null },
+      ],
+      [
+        { at: new Date(0), url: new URL('http://a.b/') },
+        { at: '1970-01-01T00:00:00.000Z', url: 'http://a.b/' },
+      ],
       [{ run: () => 1, toJSON: () => 'mine' }, 'mine'],
       [Buffer.from('a'), { type: 'Buffer', data: [97] }],
       [Object.assign(Object.create(null) as object, { a: 1 }), { a: 1 }],

@@ -86,6 +86,19 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     expect(() => new construct(options)).toThrow(expect.objectContaining({ name: 'UsageError', code }))
   })
 
+  it('new Punctual: an unknown option names the one that was meant, and each that there is once', () => {
+    const construct = Punctual as unknown as new (options: unknown) => Punctual
+    let text = ''
+    try {
+      new construct({ stroe: 'memory:' })
+    } catch (error) {
+      text = (error as Error).message
+    }
+    expect(text).toContain('"stroe" (did you mean "store"?); there are: ')
+    const names = text.replace(/^.*there are: |\.$/g, '').split(', ')
+    expect(names).toEqual([...new Set(names)])
+  })
+
   it('handle: not a function, twice, and wrong options', () => {
     const queue = new Punctual('memory:')
     expect(() => queue.handle('t', 5 as never)).toThrow(expect.objectContaining({ code: 'HANDLER_INVALID' }))

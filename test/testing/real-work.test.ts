@@ -111,7 +111,8 @@ describe('advance', () => {
     expect(await waiting.queue.get('x')).toBeUndefined()
 
     const aborted = await inAnHour(
-      ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
       new VirtualClock(undefined, { settleWithin: '1h' }),
     )
     await aborted.clock.advance('61m')
@@ -153,6 +154,8 @@ describe('new VirtualClock', () => {
 
   it('refuses what is no moment', () => {
     for (const wrong of ['2030-01-01', NaN, new Date('?'), null])
-      expect(() => new VirtualClock(wrong as never)).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
+      expect(() => new VirtualClock(wrong as never)).toThrow(
+        expect.objectContaining({ code: 'OPTION_INVALID' }),
+      )
   })
 })

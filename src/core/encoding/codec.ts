@@ -39,7 +39,8 @@ function toJson(payload: unknown): string {
   } catch (cause) {
     const cycle = findCycle(payload)
     if (cycle === undefined) checkLoss(payload, undefined)
-    const why = cycle === undefined ? errorText(cause).split('\n')[0] : `${cycle} is one of the objects around it`
+    const why =
+      cycle === undefined ? errorText(cause).split('\n')[0] : `${cycle} is one of the objects around it`
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
       `payload cannot be written as JSON (${why}); remove cycles and bigints.`,

@@ -31,7 +31,9 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['SharedArrayBuffer', 'give it as base64'],
   ['DataView', 'give it as base64'],
   ...['Headers', 'FormData', 'URLSearchParams', 'Blob', 'File', 'Request', 'Response'].map(named),
-  ...['WeakMap', 'WeakSet', 'WeakRef', 'Generator', 'AsyncGenerator', 'Map Iterator', 'Set Iterator'].map(named),
+  ...['WeakMap', 'WeakSet', 'WeakRef', 'Generator', 'AsyncGenerator', 'Map Iterator', 'Set Iterator'].map(
+    named,
+  ),
 ])
 
 function named(name: string): [string, string] {
