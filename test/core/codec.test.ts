@@ -4,6 +4,8 @@ import { decodePayload, decodePolicy, encodePayload, encodePolicy } from '../../
 
 const MAX = 1024
 
+const deep = (value: unknown): unknown => ({ a: { b: { c: [{ d: value }] } } })
+
 describe('payloads', () => {
   it('any JSON value comes back as it was', () => {
     fc.assert(
@@ -35,7 +37,6 @@ describe('payloads', () => {
   it('names the field that JSON would change without a word', () => {
     const cycle: Record<string, unknown> = {}
     cycle.list = [{ back: cycle }]
-    const deep = (value: unknown): unknown => ({ a: { b: { c: [{ d: value }] } } })
     class Query {
       // oxlint-disable-next-line unicorn/no-thenable
       then(): void {}

@@ -90,7 +90,7 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     const construct = Punctual as unknown as new (options: unknown) => Punctual
     let text = ''
     try {
-      new construct({ stroe: 'memory:' })
+      void new construct({ stroe: 'memory:' }).schedules
     } catch (error) {
       text = (error as Error).message
     }

@@ -169,8 +169,8 @@ it('paused and resumed: which topic, until when; the whole queue without a topic
 
 it('an event that does not exist is refused, with the one that was meant', () => {
   const queue = new Punctual('memory:')
-  const listen = (name: string, listener: unknown): unknown => queue.on(name as never, listener as never)
-  expect(() => listen('complete', () => {})).toThrow(
+  const hear = (name: string, listener: unknown): unknown => queue.on(name as never, listener as never)
+  expect(() => hear('complete', () => {})).toThrow(
     expect.objectContaining({
       code: 'OPTION_INVALID',
       message: expect.stringContaining(
@@ -178,6 +178,6 @@ it('an event that does not exist is refused, with the one that was meant', () =>
       ) as string,
     }),
   )
-  expect(() => listen('toString', () => {})).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
-  expect(() => listen('completed', 5)).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
+  expect(() => hear('toString', () => {})).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
+  expect(() => hear('completed', 5)).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
 })

@@ -101,12 +101,12 @@ describe('advance', () => {
 
   it('does not wait in real time for one that waits for the test, its signal or the clock', async () => {
     const before = performance.now()
-    let open = (): void => undefined
-    const gate = new Promise<void>((resolve) => (open = resolve))
+    const gates: (() => void)[] = []
+    const gate = new Promise<void>((resolve) => void gates.push(resolve))
     const waiting = await inAnHour(() => gate, new VirtualClock(undefined, { settleWithin: '1h' }))
     await waiting.clock.advance('1h')
     expect((await waiting.queue.get('x'))?.state).toBe('running')
-    open()
+    for (const open of gates) open()
     await waiting.clock.settle()
     expect(await waiting.queue.get('x')).toBeUndefined()
 

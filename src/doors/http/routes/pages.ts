@@ -108,10 +108,10 @@ function show({ params, request, server }: HttpCall): HttpReply {
 function welcome({ request, server }: HttpCall): HttpReply {
   if (HAS_DASHBOARD && /\btext\/html\b/.test(request.header('accept') ?? ''))
     return { status: 302, headers: { location: `${server.basePath}/ui`, vary: 'accept' } }
-  const pages = HAS_DASHBOARD ? `the dashboard is at ${server.basePath}/ui, ` : ''
+  const dashboard = HAS_DASHBOARD ? `the dashboard is at ${server.basePath}/ui, ` : ''
   throw new HttpRefusal(
     'ROUTE_UNKNOWN',
-    `there is nothing at /: ${pages}the API is described at ${server.basePath}/openapi.json.`,
+    `there is nothing at /: ${dashboard}the API is described at ${server.basePath}/openapi.json.`,
   )
 }
 
