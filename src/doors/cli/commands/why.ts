@@ -47,7 +47,8 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
     case 'unknown':
       return [
         `${id}: there is no such message in queue "${queueName}"`,
-        'It was completed, cancelled or purged, or was never produced here. What became of a message is kept only if it was produced with "remember" (--remember 24h).',
+        'It was completed, cancelled or purged, or was never produced here.',
+        'What became of a message is kept for those that were produced with "remember".',
       ]
     case 'not-due':
       return [
