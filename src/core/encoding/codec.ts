@@ -37,10 +37,7 @@ function toJson(payload: unknown): string {
   try {
     body = JSON.stringify(payload)
   } catch (cause) {
-    const cycle = findCycle(payload)
-    if (cycle === undefined) checkLoss(payload, undefined)
-    const why =
-      cycle === undefined ? errorText(cause).split('\n')[0] : `${cycle} is one of the objects around it`
+    const why = whyUnwritable(payload) ?? errorText(cause).split('\n')[0]
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
       `payload cannot be written as JSON (${why}); remove cycles and bigints.`,
@@ -57,8 +54,15 @@ function toJson(payload: unknown): string {
   return body
 }
 
+function whyUnwritable(payload: unknown): string | undefined {
+  const cycle = findCycle(payload)
+  if (cycle !== undefined) return `${cycle} is one of the objects around it`
+  const loss = findLoss(payload, undefined)
+  return loss === undefined ? undefined : `${loss.field} is ${loss.what}`
+}
+
 /** Refuses what would arrive as something else. */
-function checkLoss(payload: unknown, body: string | undefined): void {
+function checkLoss(payload: unknown, body: string): void {
   const loss = findLoss(payload, body)
   if (loss === undefined) return
   throw new UsageError(
