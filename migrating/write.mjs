@@ -8,7 +8,7 @@ export const BULLMQ = { 5: bullmq5, 6: bullmq6 }
 
 const HOUR_MS = 3_600_000
 
-function connectionOf(url) {
+export function connectionOf(url) {
   const { hostname, port } = new URL(url)
   return { host: hostname, port: Number(port), maxRetriesPerRequest: null }
 }
@@ -28,6 +28,9 @@ export async function writeBullmq(version, url, name) {
     )
     const failing = await worker.getNextJob('token')
     await failing.moveToFailed(new Error('boom'), 'token', false)
+    await queue.add('failing', { n: 14 }, { jobId: 'failed-for-good' })
+    const broken = await worker.getNextJob('token')
+    await broken.moveToFailed(new Error('bang'), 'token', false)
     await queue.add('busy', { n: 1 }, { jobId: 'busy-one' })
     await worker.getNextJob('token')
     await queue.add('mail', { n: 2 }, { jobId: 'first' })
@@ -60,7 +63,8 @@ export async function writeBullmq(version, url, name) {
     await queue.pause()
     await queue.add('mail', { n: 13 }, { jobId: 'while-paused' })
     const [ticking] = (await queue.getJobSchedulers()).filter(({ key }) => key === 'ticking')
-    return { laterAt: delayed.timestamp + HOUR_MS, tickAt: ticking.next }
+    const { finishedOn: failedAt } = await queue.getJob('failed-for-good')
+    return { laterAt: delayed.timestamp + HOUR_MS, tickAt: ticking.next, failedAt }
   } finally {
     await worker.close(true)
     await flows.close()

@@ -17,7 +17,8 @@ export const ERROR_CODES = {
   MOMENT_OUT_OF_RANGE:
     'a moment before 1970 (or, where something is to happen, before 1973: seconds) or more than 100 years ahead',
   DELAY_AND_AT: '"delay" and "at" given together',
-  TOPIC_INVALID: 'a topic that is not a text of 1 to 200 bytes without control characters',
+  TOPIC_INVALID:
+    'a topic that is not a text of 1 to 200 bytes without control characters, or a handler for a pattern like "mail.*"',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
   TAG_INVALID: 'a tag that is not a text of 1 to 200 bytes without control characters, or more than 4 tags',
   ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters',

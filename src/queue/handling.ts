@@ -6,10 +6,20 @@ import { Lane, type Lanes } from '../runtime/runs/lanes.ts'
 import { checkDeclared } from './draft.ts'
 import type { Settings } from './settings.ts'
 
+/** A star that stands for a name or for a part of one: it would wait for a topic that is called so. */
+const PATTERN = /(^|[.:/])\*+($|[.:/])/
+
 export type HandleCall = { readonly topic: string; readonly handler: Handler; readonly options: unknown }
 
 export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, options }: HandleCall): Lane {
   checkDeclared(settings, topic)
+  if (PATTERN.test(topic)) {
+    throw new UsageError(
+      'TOPIC_INVALID',
+      `topic is ${describe(topic)}, and a handler takes one topic, by its name; there are no patterns. Call handle for each topic.`,
+      { value: topic },
+    )
+  }
   if (typeof handler !== 'function') {
     throw new UsageError(
       'HANDLER_INVALID',

@@ -95,7 +95,11 @@ export type ForeignSource = {
 export interface ForeignQueue {
   /** Nothing new starts there. Undefined: that package knows no pause. */
   readonly isPaused: boolean | undefined
-  /** What waits there, those that are next first, a page at a time. */
+  /** False: no key of it is there. */
+  isThere(): Promise<boolean>
+  /** The queues that lie beside it, under the same prefix, in the order of the alphabet; of a bounded part of the keys. */
+  neighbours(): Promise<readonly string[]>
+  /** What waits there, those that are next first, a page at a time; then what failed for good. */
   jobs(): AsyncIterable<readonly ForeignJob[]>
   schedules(): Promise<readonly ForeignSchedule[]>
   /** What is there and cannot be carried over. */
@@ -111,6 +115,8 @@ export type ForeignJob = {
   readonly producedAt: number
   /** Absent: it waits for nothing but its turn. */
   readonly dueAt?: number
+  /** It failed for good, at this moment. */
+  readonly diedAt?: number
   /** Attempts that failed. */
   readonly failures: number
   readonly error: string
@@ -122,7 +128,7 @@ export type ForeignJob = {
 }
 
 export type ForeignPolicy = {
-  /** How many retries in all; absent: nothing was said. */
+  /** How many retries in all; absent: nothing was said that can be kept here, and the handler's own policy holds. */
   readonly retries?: number
   readonly backoff?: { readonly kind: 'fixed' | 'exponential'; readonly ms: number; readonly jitter: number }
   readonly timeoutMs?: number
@@ -135,13 +141,20 @@ export type ForeignSchedule = {
   /** Of its jobs. */
   readonly jobName: string
   readonly data: string
+  /** Without a zone, `cron` is read there in that of the process. */
   readonly rhythm: { readonly cron: string; readonly zone?: string } | { readonly everyMs: number }
   readonly nextAt?: number
+  /** When `nextAt` was computed. */
+  readonly nextMadeAt?: number
+  /** Its next job, where the moment of it has passed: it is not in `jobs`, and our schedule begins later. */
+  readonly overdue?: ForeignJob
   readonly startAt?: number
   readonly endAt?: number
+  /** So many are left, without `overdue`; 0: it has made all its jobs. */
   readonly times?: number
   readonly policy: ForeignPolicy
   readonly leftOut?: string
+  readonly without?: string
 }
 
 export type ForeignRest = { readonly why: string; readonly name: string; readonly count: number }

@@ -40,7 +40,7 @@ async function read(queue: Punctual, ids: readonly string[]): Promise<readonly S
 describe.each([5, 6] as const)('BullMQ %i', (version) => {
   it('carries ids, moments, attempts, waits, priorities and schedules over, and names the rest', async () => {
     const name = `one-of-each-${version}`
-    const { laterAt, tickAt } = await writeBullmq(version, server.url, name)
+    const { laterAt, tickAt, failedAt } = await writeBullmq(version, server.url, name)
     const look = async (): Promise<unknown[]> => [
       await server.admin(['ZRANGE', `bull:${name}:delayed`, '0', '-1', 'WITHSCORES']),
       await server.admin(['HGETALL', `bull:${name}:later`]),
@@ -49,18 +49,24 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     const before = await look()
     const place = await here()
     const report = {
-      imported: 10,
+      imported: 11,
+      dead: 1,
       present: 0,
       schedules: version === 5 ? 3 : 2,
       presentSchedules: 0,
       conflicts: [],
+      scheduleConflicts: [],
       leftOut: [
         { why: 'it is a child of a flow', name: 'child', count: 1 },
         { why: 'it runs now', name: 'busy', count: 1 },
         { why: 'it waits for the children of its flow', name: 'parent', count: 1 },
       ],
       without: [
-        { why: 'its own backoff "moon"', name: 'mail', count: 1 },
+        {
+          why: 'its attempts and its own backoff "moon": the "retry" of its handler holds, from the first attempt',
+          name: 'mail',
+          count: 1,
+        },
         { why: 'its deduplication id', name: 'mail', count: 1 },
       ],
       isPaused: true,
@@ -70,13 +76,8 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(await look()).toEqual(before)
 
     const queue = queueAt(place, name)
-    const [later, failed, urgent, first, second] = await read(queue, [
-      'later',
-      'failed-once',
-      'urgent',
-      'first',
-      'second',
-    ])
+    const ids = ['later', 'failed-once', 'urgent', 'first', 'second', 'custom']
+    const [later, failed, urgent, first, second, custom] = await read(queue, ids)
     expect(later).toMatchObject({ topic: 'mail', state: 'delayed', dueAt: laterAt, attempt: 0, priority: 1 })
     expect(JSON.parse(later?.body ?? '')).toEqual({ n: 6, text: 'é\u2028' })
     expect(failed).toMatchObject({ topic: 'failing', state: 'delayed', attempt: 1, error: 'boom' })
@@ -89,6 +90,17 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(decodePolicy(first?.meta ?? '')).toMatchObject({ retry: { limit: 0 } })
     expect(decodePolicy(second?.meta ?? '')).toMatchObject({
       retry: { limit: 3, waits: { baseMs: 1_000, factor: 2, capMs: YEAR_MS, jitter: 0 } },
+    })
+    expect(decodePolicy(custom?.meta ?? '')).toEqual({ rememberMs: 7 * DAY_MS })
+    expect(await queue.get('failed-for-good')).toMatchObject({
+      state: 'dead',
+      topic: 'failing',
+      payload: { n: 14 },
+      reason: 'failed',
+      error: 'bang',
+      attempt: 1,
+      retry: { limit: 0, delays: [0] },
+      diedAt: failedAt,
     })
 
     expect(await queue.schedules.get('nightly')).toMatchObject({
@@ -134,6 +146,26 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       schedules: 0,
       conflicts: [],
     })
+  })
+
+  it('failed jobs stay there if asked, and come alive again here if not', async () => {
+    const name = `failed-${version}`
+    await writeBullmq(version, server.url, name)
+    const place = await here()
+    expect(await place.json(words('bullmq', name, '--leave-failed', '--dry-run'))).toMatchObject({
+      imported: 10,
+      dead: 0,
+      leftOut: expect.arrayContaining([{ why: 'it failed for good', name: 'failing', count: 1 }]) as unknown,
+    })
+    await place.json(words('bullmq', name))
+    const queue = queueAt(place, name)
+    expect(await queue.revive({ ids: ['failed-for-good'] })).toBe(1)
+    const done = new Promise<unknown>((resolve) => {
+      queue.handle('failing', async ({ payload, attempt }) => resolve([payload, attempt]))
+    })
+    await queue.start()
+    expect(await done).toEqual([{ n: 14 }, 1])
+    await queue.stop()
   })
 
   it('killed in the middle, the same call brings the rest', async () => {
@@ -242,8 +274,12 @@ describe('a wrong call', () => {
     expect(await place.run(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(line) as string })
   })
 
-  it('a queue that is not there has nothing to import', async () => {
+  it.each(['bullmq', 'bee-queue'])('a queue of %s that is not there', async (kind) => {
     const place = await here()
-    expect(await place.json(words('bullmq', 'nowhere'))).toMatchObject({ imported: 0, leftOut: [] })
+    expect(await place.run(words(kind, 'nowhere'))).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`there is no queue "nowhere" of ${kind}`) as string,
+    })
   })
 })

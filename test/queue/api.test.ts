@@ -69,7 +69,11 @@ describe('looking and moving', () => {
   it('get, cancel, reschedule', async () => {
     const { clock, queue: make } = makeWorld()
     const queue = make()
-    const id = await queue.produce('t', { n: 1 }, { delay: '1h', priority: 'high', ttl: '5m' })
+    const id = await queue.produce(
+      't',
+      { n: 1 },
+      { delay: '1h', priority: 'high', ttl: '5m', retry: { delays: ['1s', '1m'] } },
+    )
     expect(await queue.get(id)).toMatchObject({
       id,
       topic: 't',
@@ -81,6 +85,7 @@ describe('looking and moving', () => {
       attempt: 0,
       lapses: 0,
       ttlMs: 300_000,
+      retry: { limit: 2, delays: [1_000, 60_000] },
     })
     expect(await queue.reschedule(id, { at: START + 5_000 })).toBe('rescheduled')
     expect((await queue.get(id))?.dueAt).toBe(START + 5_000)

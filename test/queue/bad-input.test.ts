@@ -116,6 +116,14 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     expect(() => queue.handle('u', () => {})).not.toThrow()
   })
 
+  it.each(['*', 'mail.*', '*.send', 'mail:*'])('handle: %s would stand for many topics', (topic) => {
+    const queue = new Punctual('memory:')
+    expect(() => queue.handle(topic, () => {})).toThrow(
+      expect.objectContaining({ code: 'TOPIC_INVALID', message: expect.stringContaining('no patterns') }),
+    )
+    expect(() => queue.handle('5*3', () => {})).not.toThrow()
+  })
+
   it('the rest of the surface', async () => {
     const { queue: make } = makeWorld()
     const queue = make()

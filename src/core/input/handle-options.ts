@@ -81,6 +81,13 @@ export function parseRetry(value: unknown): RetryPolicy {
   }
 }
 
+/** As `parseRetry` takes it; durations in milliseconds. */
+export function retryOptionsOf({ limit, waits }: RetryPolicy): RetryOptions {
+  if (!('baseMs' in waits)) return { limit, delays: [...waits] }
+  const { baseMs: base, factor, capMs: cap, jitter } = waits
+  return { limit, exponential: { base, factor, cap, jitter } }
+}
+
 function parseDelays(value: unknown): readonly number[] {
   if (value === undefined) return RETRY_DEFAULT.waits as readonly number[]
   if (!Array.isArray(value) || value.length === 0 || value.length > 1000) {

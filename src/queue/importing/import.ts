@@ -3,23 +3,28 @@
  * be ended anywhere and done again: a job whose id is there already, waiting, dead or remembered, is not placed twice.
  */
 import { isUnavailable, PunctualError } from '../../core/errors.ts'
+import {
+  checkScheduleName,
+  decodeSchedule,
+  parseSpec,
+  scheduleId,
+  type SchedulePlan,
+  type ScheduleSpec,
+} from '../../core/recurrence/spec.ts'
 import { cutBatches } from '../../core/turn.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import type { RestoredMessage, Store } from '../../store/contract/store.ts'
 import type { ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engine.ts'
-import { messageOf, specOf, type ImportRules } from './message.ts'
-import type { ScheduleSpec } from '../../core/recurrence/spec.ts'
-
-/** What of `queue.schedules` is needed. */
-export type ScheduleBook = {
-  readonly get: (name: string) => Promise<unknown>
-  readonly set: (name: string, spec: ScheduleSpec) => Promise<unknown>
-}
+import { checkedMessage } from '../draft.ts'
+import type { Settings } from '../settings.ts'
+import { messageOf, type ImportRules, type Refusal } from './message.ts'
+import { isSameSchedule, specOf, zoneOf } from './schedule.ts'
 
 export type ImportParts = {
   readonly from: ForeignQueue
   readonly store: Store
-  readonly schedules: ScheduleBook
+  readonly settings: Settings
+  readonly setSchedule: (name: string, spec: ScheduleSpec) => Promise<unknown>
   readonly rules: ImportRules
   readonly now: number
   readonly isDryRun: boolean
@@ -29,106 +34,166 @@ export type ImportParts = {
 export type ImportReport = {
   /** Placed by this call; in a dry run, what would be. */
   readonly imported: number
+  /** Of those: as dead letters. */
+  readonly dead: number
   /** Whose id was there: imported before, or done since. */
   readonly present: number
   readonly schedules: number
   readonly presentSchedules: number
   /** Whose id is taken by a message with another payload or topic. */
   readonly conflicts: readonly string[]
+  /** Whose name is taken by a schedule with another payload, topic or rhythm. */
+  readonly scheduleConflicts: readonly string[]
   /** What stays where it is, by reason and name. */
   readonly leftOut: readonly LeftOut[]
   /** What single jobs lose on the way, by reason and name. */
   readonly without: readonly LeftOut[]
 }
 
-export type LeftOut = { readonly why: string; readonly name: string; readonly count: number }
+/** `option`: of the command, would bring it. */
+export type LeftOut = Refusal & { readonly name: string; readonly count: number }
 
-export async function importQueue(parts: ImportParts): Promise<ImportReport> {
-  const { from, onProgress } = parts
-  const leftOut = new Reasons()
-  const without = new Reasons()
-  const conflicts: string[] = []
-  let [imported, present] = [0, 0]
-  for await (const page of from.jobs()) {
-    const messages = page.flatMap((job) => toMessages(job, parts, leftOut, without))
-    const placed = await place(parts, messages)
-    imported += placed.imported
-    present += placed.present
-    conflicts.push(...placed.conflicts)
-    onProgress(page.length)
-  }
-  const schedules = await importSchedules(parts, leftOut)
-  for (const { why, name, count } of await from.rest()) leftOut.add(why, name, count)
-  return { imported, present, ...schedules, conflicts, leftOut: leftOut.list(), without: without.list() }
+export function importQueue(parts: ImportParts): Promise<ImportReport> {
+  return new Import(parts).run()
 }
 
-function toMessages(
-  job: ForeignJob,
-  parts: ImportParts,
-  leftOut: Reasons,
-  without: Reasons,
-): RestoredMessage[] {
-  const message = messageOf(job, parts.rules, parts.now)
-  if (typeof message === 'string') {
-    leftOut.add(message, job.name)
-    return []
-  }
-  if (job.without !== undefined) without.add(job.without, job.name)
-  return [message]
-}
+class Import {
+  readonly #parts: ImportParts
+  readonly #leftOut = new Reasons()
+  readonly #without = new Reasons()
+  readonly #conflicts: string[] = []
+  readonly #scheduleConflicts: string[] = []
+  #imported = 0
+  #dead = 0
+  #present = 0
+  #schedules = 0
+  #presentSchedules = 0
 
-type Placed = { readonly imported: number; readonly present: number; readonly conflicts: readonly string[] }
-
-async function place(
-  { store, isDryRun }: ImportParts,
-  messages: readonly RestoredMessage[],
-): Promise<Placed> {
-  if (messages.length === 0) return { imported: 0, present: 0, conflicts: [] }
-  const { batchMax, batchBytesMax } = store.capabilities
-  const limits = { entriesMax: batchMax, bytesMax: batchBytesMax, sizeOf: sizeOfRestored }
-  const { items } = await store.inspect({ ids: messages.map(({ id }) => id) })
-  const there = new Map(items.map((item) => [item.id, item]))
-  const isOther = ({ id, topic, body }: RestoredMessage): boolean => {
-    const found = there.get(id)
-    return (
-      found !== undefined && (found.topic !== topic || (found.state !== 'completed' && found.body !== body))
-    )
+  constructor(parts: ImportParts) {
+    this.#parts = parts
   }
-  const conflicts = messages.filter(isOther).map(({ id }) => id)
-  const wanted = messages.filter(({ id }) => !there.has(id))
-  let imported = isDryRun ? wanted.length : 0
-  if (!isDryRun && wanted.length > 0) {
-    for (const batch of cutBatches(wanted, limits))
-      imported += (await store.restore(batch)).filter((result) => result === 'restored').length
-  }
-  return { imported, present: messages.length - imported - conflicts.length, conflicts }
-}
 
-async function importSchedules(
-  { from, schedules, rules, isDryRun }: ImportParts,
-  leftOut: Reasons,
-): Promise<{ readonly schedules: number; readonly presentSchedules: number }> {
-  let [made, present] = [0, 0]
-  for (const schedule of await from.schedules()) {
-    const why = schedule.leftOut ?? (await setSchedule(schedule))
-    if (why === 'made') made += 1
-    else if (why === 'present') present += 1
-    else leftOut.add(why, schedule.jobName)
+  async run(): Promise<ImportReport> {
+    const { from, onProgress } = this.#parts
+    for await (const page of from.jobs()) {
+      await this.#place(page)
+      onProgress(page.length)
+    }
+    for (const schedule of await from.schedules()) await this.#importSchedule(schedule)
+    for (const { why, name, count } of await from.rest()) this.#leftOut.add({ why }, name, count)
+    return {
+      imported: this.#imported,
+      dead: this.#dead,
+      present: this.#present,
+      schedules: this.#schedules,
+      presentSchedules: this.#presentSchedules,
+      conflicts: this.#conflicts,
+      scheduleConflicts: this.#scheduleConflicts,
+      leftOut: this.#leftOut.list(),
+      without: this.#without.list(),
+    }
   }
-  return { schedules: made, presentSchedules: present }
 
-  /** What is no word of ours is why it cannot be one. */
-  async function setSchedule(schedule: ForeignSchedule): Promise<string> {
+  async #place(jobs: readonly ForeignJob[]): Promise<void> {
+    const { store } = this.#parts
+    const messages = jobs.flatMap((job) => this.#toMessages(job))
+    if (messages.length === 0) return
+    const { items } = await store.inspect({ ids: messages.map(({ id }) => id) })
+    const there = new Map(items.map((item) => [item.id, item]))
+    const isOther = ({ id, topic, body }: RestoredMessage): boolean => {
+      const found = there.get(id)
+      return (
+        found !== undefined && (found.topic !== topic || (found.state !== 'completed' && found.body !== body))
+      )
+    }
+    const conflicts = messages.filter(isOther).map(({ id }) => id)
+    const placed = await this.#restore(messages.filter(({ id }) => !there.has(id)))
+    this.#imported += placed.length
+    this.#dead += placed.filter(({ state }) => state === 'dead').length
+    this.#present += messages.length - placed.length - conflicts.length
+    this.#conflicts.push(...conflicts)
+  }
+
+  #toMessages(job: ForeignJob): RestoredMessage[] {
+    const { rules, now } = this.#parts
+    const message = messageOf(job, rules, now)
+    if ('why' in message) {
+      this.#leftOut.add(message, job.name)
+      return []
+    }
+    if (job.without !== undefined) this.#without.add({ why: job.without }, job.name)
+    return [message]
+  }
+
+  /** Those that were placed. */
+  async #restore(messages: readonly RestoredMessage[]): Promise<readonly RestoredMessage[]> {
+    const { store, isDryRun } = this.#parts
+    if (isDryRun || messages.length === 0) return messages
+    const { batchMax, batchBytesMax } = store.capabilities
+    const limits = { entriesMax: batchMax, bytesMax: batchBytesMax, sizeOf: sizeOfRestored }
+    const placed: RestoredMessage[] = []
+    for (const batch of cutBatches(messages, limits)) {
+      const results = await store.restore(batch)
+      placed.push(...batch.filter((_, index) => results[index] === 'restored'))
+    }
+    return placed
+  }
+
+  async #importSchedule(schedule: ForeignSchedule): Promise<void> {
+    if (schedule.leftOut !== undefined) {
+      this.#leftOut.add({ why: schedule.leftOut }, schedule.name)
+      return
+    }
     try {
-      if ((await schedules.get(schedule.name)) !== undefined) return 'present'
-      const spec = specOf(schedule, rules)
-      if (!isDryRun) await schedules.set(schedule.name, spec)
-      return 'made'
+      await this.#trySchedule(schedule)
     } catch (error) {
       if (isUnavailable(error) || !(error instanceof PunctualError || error instanceof SyntaxError))
         throw error
-      return `it cannot be a schedule: ${error.message}`
+      this.#leftOut.add({ why: `it cannot be a schedule: ${error.message}` }, schedule.name)
     }
+  }
+
+  /** Throws a UsageError, or a SyntaxError of its data, where it cannot be a schedule here. */
+  async #trySchedule(schedule: ForeignSchedule): Promise<void> {
+    const { rules, isDryRun, setSchedule } = this.#parts
+    const name = checkScheduleName((rules.idPrefix ?? '') + schedule.name)
+    const zone = zoneOf(schedule, rules)
+    if (schedule.times === 0) return this.#endSchedule(schedule)
+    const spec = specOf(schedule, rules, 'why' in zone ? undefined : zone.zone)
+    const plan = await this.#planOf(spec)
+    const found = await this.#readPlan(name)
+    if (found !== undefined) {
+      const isZoneKnown = rules.zone !== undefined || 'zone' in schedule.rhythm
+      if (isSameSchedule(plan, found, { isZoneKnown })) this.#presentSchedules += 1
+      else this.#scheduleConflicts.push(name)
+    } else if ('why' in zone) {
+      this.#leftOut.add(zone, schedule.name)
+    } else {
+      // Before the schedule: ended in between, the same call brings both.
+      if (schedule.overdue !== undefined) await this.#place([schedule.overdue])
+      if (!isDryRun) await setSchedule(name, spec)
+      this.#schedules += 1
+      for (const why of [schedule.without, zone.remark])
+        if (why !== undefined) this.#without.add({ why }, schedule.name)
+    }
+  }
+
+  async #endSchedule({ name, overdue }: ForeignSchedule): Promise<void> {
+    if (overdue !== undefined) await this.#place([overdue])
+    this.#leftOut.add({ why: 'it is over: it has made all its jobs' }, name)
+  }
+
+  /** As `schedules.set` would store it: a dry run finds the same faults. */
+  async #planOf(spec: ScheduleSpec): Promise<SchedulePlan> {
+    const { settings, now } = this.#parts
+    const parsed = parseSpec(spec, now)
+    return { ...(await checkedMessage(settings, spec.topic, spec.payload)), ...parsed }
+  }
+
+  async #readPlan(name: string): Promise<SchedulePlan | undefined> {
+    const [stored] = (await this.#parts.store.inspect({ ids: [scheduleId(name)] })).items
+    const found = stored === undefined ? undefined : decodeSchedule(JSON.parse(stored.body))
+    return found === undefined || found.progress.isRemoved === true ? undefined : found.plan
   }
 }
 
@@ -136,9 +201,9 @@ async function importSchedules(
 class Reasons {
   readonly #counts = new Map<string, LeftOut>()
 
-  add(why: string, name: string, count = 1): void {
-    const key = JSON.stringify([why, name])
-    this.#counts.set(key, { why, name, count: count + (this.#counts.get(key)?.count ?? 0) })
+  add(refusal: Refusal, name: string, count = 1): void {
+    const key = JSON.stringify([refusal.why, name])
+    this.#counts.set(key, { ...refusal, name, count: count + (this.#counts.get(key)?.count ?? 0) })
   }
 
   list(): readonly LeftOut[] {

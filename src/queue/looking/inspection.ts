@@ -1,5 +1,6 @@
 /** Looking at messages, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
+import { retryOptionsOf, type RetryOptions } from '../../core/input/handle-options.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../../core/message.ts'
 import { makeCursor, type ParsedList } from '../../core/input/questions.ts'
 import type { Page, Store, StoredMessage, Successor } from '../../store/contract/store.ts'
@@ -25,6 +26,8 @@ export type FoundMessage = {
   /** How many attempts in a row ended without an answer: their workers died, or were cut off. */
   readonly lapses: number
   readonly ttlMs?: number
+  /** Its own, as `produce` takes it, with durations in milliseconds. Absent: that of its handler holds. */
+  readonly retry?: RetryOptions
   /** Of the last failed attempt. */
   readonly error?: string
   /** Running: until when its worker has it, unless it extends. */
@@ -120,7 +123,7 @@ export function presentMessage(
   read: ReadBody = readPayload(message.body),
 ): FoundMessage {
   const { id, topic, state, dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, until } = message
-  const ttlMs = decodePolicy(message.meta)?.ttlMs
+  const { ttlMs, retry } = decodePolicy(message.meta) ?? {}
   return {
     id,
     topic,
@@ -134,6 +137,7 @@ export function presentMessage(
     attempt,
     lapses,
     ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
     ...(message.owner === '' ? {} : { owner: message.owner, runningSince: message.leasedAt }),

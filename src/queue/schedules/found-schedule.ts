@@ -1,5 +1,6 @@
 /** A schedule as `schedules.list` and `schedules.get` show it. */
 import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
+import { retryOptionsOf, type RetryOptions } from '../../core/input/handle-options.ts'
 import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import type { Overlap, SchedulePlan, StoredSchedule } from '../../core/recurrence/spec.ts'
 import { priorityName, type Priority } from '../../core/message.ts'
@@ -20,6 +21,8 @@ export type FoundSchedule = {
   readonly overlap: Overlap
   readonly spreadMs: number
   readonly ttlMs?: number
+  /** Of its occurrences, with durations in milliseconds. Absent: that of the handler holds. */
+  readonly retry?: RetryOptions
   readonly priority: Priority
   /** The occurrence that fired last, perhaps one that is just to come; epoch milliseconds. */
   readonly lastAt?: number
@@ -48,7 +51,7 @@ export function describeSchedule(
   const { lastAt, fired, skipped, caughtUp, isPaused } = progress
   const isOver = fired >= (times ?? Infinity)
   const nextAt = isOver ? undefined : recurrenceOf(plan, progress, changedAt).next(now)
-  const ttlMs = decodePolicy(meta)?.ttlMs
+  const { ttlMs, retry } = decodePolicy(meta) ?? {}
   return {
     name,
     topic,
@@ -62,6 +65,7 @@ export function describeSchedule(
     overlap,
     spreadMs,
     ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     priority: priorityName(priority),
     ...(lastAt === undefined ? {} : { lastAt }),
     ...(nextAt === undefined || isPaused ? {} : { nextAt }),

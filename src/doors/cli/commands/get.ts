@@ -1,5 +1,5 @@
 import { describe } from '../../../core/errors.ts'
-import type { FoundMessage, FoundSuccessor } from '../../../index.ts'
+import type { FoundMessage, FoundSuccessor, RetryOptions } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT, FailedError } from '../../shared/failure.ts'
 import { formatDistance, formatSpan } from '../terminal/format.ts'
@@ -54,6 +54,7 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('priority', message.priority)
   field('attempt', attemptText(message))
   field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
+  field('retry', message.retry === undefined ? undefined : retryText(message.retry))
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
   field('worker', message.owner === undefined ? undefined : printable(message.owner))
   field('since', message.runningSince === undefined ? undefined : moment(message.runningSince))
@@ -75,6 +76,15 @@ function show({ out, clock }: Call, message: FoundMessage): void {
 function attemptText({ attempt, lapses }: FoundMessage): string {
   if (lapses === 0) return String(attempt)
   return `${attempt}; the last ${lapses === 1 ? 'one' : lapses} ended without an answer`
+}
+
+function retryText({ limit = 0, delays = [], exponential }: RetryOptions): string {
+  const often = limit === 1 ? 'once' : `${limit} times`
+  if (limit === 0) return 'none'
+  if (exponential === undefined)
+    return `${often}, after ${delays.map((delay) => formatSpan(Number(delay))).join(', ')}`
+  const { base, factor } = exponential
+  return `${often}, after ${formatSpan(Number(base))}, then each ${factor} times as long`
 }
 
 /** Several lines beside their label. Their indentation stays; what else is in them is not ours, and made harmless. */

@@ -1,11 +1,17 @@
 import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
+import { checkZone } from '../../../core/recurrence/cron.ts'
 import { insidesOf } from '../../../queue/insides.ts'
-import { importQueue, type ImportReport, type LeftOut } from '../../../queue/importing/import.ts'
+import {
+  importQueue,
+  type ImportParts,
+  type ImportReport,
+  type LeftOut,
+} from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
-import { ENGINES, exampleServerUrl } from '../../../store/engines.ts'
-import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
+import { engineForUrl, ENGINES, exampleServerUrl } from '../../../store/engines.ts'
+import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { checkStore } from '../store-check.ts'
@@ -26,6 +32,17 @@ const OPTIONS: OptionSpecs = {
   },
   'to-queue': { type: 'string', value: 'NAME', help: 'the queue that takes them; default: of the same name' },
   topic: { type: 'string', value: 'TOPIC', help: 'one topic for all; default: the name of each job' },
+  'id-prefix': {
+    type: 'string',
+    value: 'TEXT',
+    help: 'in front of every id and of the names of schedules: two queues may use the same ids',
+  },
+  zone: {
+    type: 'string',
+    value: 'ZONE',
+    help: 'of cron expressions that name none: that of the process that made them, Europe/Berlin',
+  },
+  'leave-failed': { type: 'boolean', help: 'do not bring failed jobs; default: they become dead letters' },
   priorities: {
     type: 'string',
     value: 'HIGH,NORMAL',
@@ -40,6 +57,7 @@ const OPTIONS: OptionSpecs = {
 }
 
 type ImportCall = Call
+type ImportSource = ImportParts['from']
 
 export const importCommand = defineCommand({
   name: 'import',
@@ -57,13 +75,17 @@ export const importCommand = defineCommand({
       'into the queue "mail" here',
     ],
     [
+      `punctual import bullmq --${SERVER_OPTION} ${exampleServerUrl()} --queue mail --zone Europe/Berlin`,
+      'its cron expressions name no zone, and its processes ran in this one',
+    ],
+    [
       `punctual import bee-queue --${SERVER_OPTION} ${exampleServerUrl()} --queue mail --topic mail.send`,
       'jobs without names need a topic',
     ],
   ],
   notes: [
-    'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what repeats becomes a schedule. The other queue is read and not changed: pause it or stop its workers first, and remove it when all is well.',
-    'Done again, or after it was ended half-way, it brings what is not there yet. What cannot be carried over is named and counted.',
+    'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. The other queue is read and not changed: pause it or stop its workers first, and remove it when all is well.',
+    'Done again, or after it was ended half-way, it brings what is not there yet. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, or where an option would bring what was left.',
   ],
   makesStore: true,
   run: async (call) => {
@@ -81,26 +103,58 @@ export const importCommand = defineCommand({
       error: (line: string) => call.err.line(line),
     }
     const from = await source.open(url, where, { clock: call.clock, random: systemRandom, logger })
-    const progress = new Progress(call.err, call.clock)
-    let done = 0
     try {
-      const queue = call.open({ queue: readText(call, 'to-queue') ?? call.queueName })
-      const report = await importQueue({
-        from,
-        store: await insidesOf(queue).open(),
-        schedules: queue.schedules,
-        rules,
-        now: call.clock.now(),
-        isDryRun: isGiven(call, 'dry-run'),
-        onProgress: (count) => progress.update({ done: (done += count) }),
-      })
-      progress.end()
-      return show(call, report, from.isPaused)
+      if (!(await from.isThere())) throw await missingQueue(from, { ...where, what: source.name })
+      return await importFrom(call, from, rules)
     } finally {
       from.close()
     }
   },
 })
+
+async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRules): Promise<ExitCode> {
+  const isDryRun = isGiven(call, 'dry-run')
+  const progress = new Progress(call.err, call.clock)
+  let done = 0
+  // Looking makes no store: where there is none yet, an empty one of this process stands for it.
+  const isNew = isDryRun && !(await engineForUrl(call.store).exists(call.store))
+  const queue = call.open({
+    queue: readText(call, 'to-queue') ?? call.queueName,
+    ...(isNew ? { store: 'memory:' } : {}),
+  })
+  const { open, settings } = insidesOf(queue)
+  const report = await importQueue({
+    from,
+    store: await open(),
+    settings,
+    setSchedule: (name, spec) => queue.schedules.set(name, spec),
+    rules,
+    now: call.clock.now(),
+    isDryRun,
+    onProgress: (count) => progress.update({ done: (done += count) }),
+  })
+  progress.end()
+  return show(call, report, from.isPaused)
+}
+
+const NEIGHBOURS_NAMED = 20
+
+/** An empty answer would hide a misspelt name. */
+async function missingQueue(
+  from: ImportSource,
+  { queue, prefix, what }: { readonly queue: string; readonly prefix: string; readonly what: string },
+): Promise<FailedError> {
+  const names = await from.neighbours()
+  const shown = names.slice(0, NEIGHBOURS_NAMED).map(printable).join(', ')
+  const more = names.length > NEIGHBOURS_NAMED ? ', and more' : ''
+  const found =
+    names.length === 0
+      ? `no queue lies under this prefix: give --prefix, and look at the server and the database number in --${SERVER_OPTION}`
+      : `under this prefix there are: ${shown}${more}. Name one with --queue, or give --prefix`
+  return new FailedError(
+    `there is no queue ${describe(queue)} of ${what} with the prefix ${describe(prefix)}; ${found}.`,
+  )
+}
 
 function findSource(name: string): (typeof SOURCES)[number] {
   const found = SOURCES.find(({ source }) => source.name === name)
@@ -123,8 +177,14 @@ function readRules(call: ImportCall): ImportRules {
   const range = { min: 0, max: DELAY_MS_MAX }
   const rememberMs = parseDuration(readText(call, 'remember') ?? '7d', '--remember', range)
   const priorities = readText(call, 'priorities')
+  const idPrefix = readText(call, 'id-prefix')
+  const zone = readText(call, 'zone')
+  if (zone !== undefined) checkZone(zone)
   return {
     rememberMs,
+    leavesFailed: isGiven(call, 'leave-failed'),
+    ...(idPrefix === undefined ? {} : { idPrefix }),
+    ...(zone === undefined ? {} : { zone }),
     ...(topic === undefined ? {} : { topic }),
     ...(priorities === undefined ? {} : { priorities: parsePriorities(priorities) }),
   }
@@ -139,11 +199,13 @@ function parsePriorities(text: string): readonly [number, number] {
   )
 }
 
-/** The exit code is 1 for what should not be left unseen: ids that are taken by something else. */
+/** The exit code is 1 for what should not be left unseen: what is taken by something else, or waits for an option. */
 function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefined): ExitCode {
   const { out, err, json } = call
   const isDryRun = isGiven(call, 'dry-run')
-  const exit = report.conflicts.length === 0 ? EXIT.fine : EXIT.failed
+  const { imported, dead, present, schedules, presentSchedules, conflicts, scheduleConflicts } = report
+  const isWaiting = report.leftOut.some(({ option }) => option !== undefined)
+  const exit = conflicts.length + scheduleConflicts.length === 0 && !isWaiting ? EXIT.fine : EXIT.failed
   if (json) {
     out.json({
       ...report,
@@ -152,17 +214,15 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
     })
     return exit
   }
-  const { imported, present, schedules, presentSchedules, conflicts } = report
   out.line(
-    `${isDryRun ? 'would import' : 'imported'} ${plural(imported, 'message')} and ${plural(schedules, 'schedule')}` +
+    `${isDryRun ? 'would import' : 'imported'} ${plural(imported, 'message')}` +
+      `${dead === 0 ? '' : ` (${plural(dead, 'dead letter')})`} and ${plural(schedules, 'schedule')}` +
       `; ${formatCount(present + presentSchedules)} there already`,
   )
   showReasons(out, 'not carried over', report.leftOut)
   showReasons(out, 'carried over without', report.without)
-  if (conflicts.length > 0) {
-    const named = conflicts.slice(0, CONFLICTS_NAMED).map(printable).join(', ')
-    out.line(`${plural(conflicts.length, 'id')} taken by another message here, not imported: ${named}`)
-  }
+  showTaken(out, conflicts, { one: 'id', by: 'message' })
+  showTaken(out, scheduleConflicts, { one: 'name', by: 'schedule' })
   if (isPaused === false)
     err.line(err.style.yellow('the other queue is not paused: its workers may run what was imported, too'))
   return exit
@@ -170,8 +230,19 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
 
 const CONFLICTS_NAMED = 20
 
+function showTaken(
+  out: ImportCall['out'],
+  taken: readonly string[],
+  { one, by }: { readonly one: string; readonly by: string },
+): void {
+  if (taken.length === 0) return
+  const named = taken.slice(0, CONFLICTS_NAMED).map(printable).join(', ')
+  out.line(`${plural(taken.length, one)} taken by another ${by} here, not imported: ${named}`)
+}
+
 function showReasons(out: ImportCall['out'], title: string, reasons: readonly LeftOut[]): void {
   if (reasons.length === 0) return
   out.line(`${title}:`)
-  for (const { why, name, count } of reasons) out.line(`  ${formatCount(count)} ${printable(name)}: ${why}`)
+  for (const { why, name, count } of reasons)
+    out.line(`  ${formatCount(count)} ${name === '' ? '""' : printable(name)}: ${why}`)
 }

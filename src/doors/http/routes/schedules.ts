@@ -63,6 +63,7 @@ const SCHEDULE_SHOWN = {
   overlap: oneOf('allow', 'skip'),
   spreadMs: number(),
   ttlMs: optional(number()),
+  retry,
   priority: oneOf('high', 'normal', 'low'),
   lastAt: optional(number()),
   nextAt: optional(number()),

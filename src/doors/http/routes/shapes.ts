@@ -89,6 +89,7 @@ const MESSAGE_SHOWN = {
   attempt: whole({ min: 0 }),
   lapses: whole({ min: 0 }),
   ttlMs: optional(number()),
+  retry: optional(RETRY),
   error: optional(text()),
   leaseEndsAt: optional(number()),
   owner: optional(text()),

@@ -14,7 +14,7 @@ export async function openBee(
   { queue, prefix }: { readonly queue: string; readonly prefix: string },
   context: QueuesContext,
 ): Promise<ForeignQueue> {
-  return new BeeQueue(new ForeignKeys(url, `${prefix}:${queue}:`, context), queue)
+  return new BeeQueue(new ForeignKeys(url, { prefix, queue }, context), queue)
 }
 
 class BeeQueue implements ForeignQueue {
@@ -29,6 +29,14 @@ class BeeQueue implements ForeignQueue {
 
   close(): void {
     this.#keys.close()
+  }
+
+  isThere(): Promise<boolean> {
+    return this.#keys.hasAny(['id', 'jobs', 'waiting', 'delayed', 'active', 'failed', 'succeeded'])
+  }
+
+  neighbours(): Promise<readonly string[]> {
+    return this.#keys.queuesWith('id')
   }
 
   async *jobs(): AsyncGenerator<readonly ForeignJob[]> {

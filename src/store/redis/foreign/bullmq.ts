@@ -4,11 +4,13 @@
  *   wait, paused     lists, worked off from the end; a paused queue of version 5 waits in `paused`
  *   prioritized      sorted set: priority x 2^32 + order
  *   delayed          sorted set: moment x 4096 + order
- *   ID               hash of one job: name, data, opts, timestamp, atm (attempts made), failedReason, parentKey, rjk
+ *   failed           sorted set: the moment of the last failure
+ *   ID               hash of one job: name, data, opts, timestamp, atm (attempts made), failedReason, parentKey
  *   repeat           sorted set of its schedules: the moment that is next; repeat:KEY a hash of one
- *   active, waiting-children, failed, completed        what is not carried over
+ *   active, waiting-children, completed        what is not carried over
  *
- * The next job of a schedule lies in `delayed` as well: it is left out, because the schedule brings it.
+ * The next job of a schedule, repeat:KEY:MOMENT, lies in `delayed` as well: it is left out, because the schedule brings it,
+ * unless its moment has passed. Other jobs of a schedule wait for a retry, and are jobs like any other.
  */
 import type {
   ForeignJob,
@@ -21,7 +23,7 @@ import type {
 import { ForeignKeys, isJson, readNumber, readObject } from './reading.ts'
 
 const DELAYED_STEPS = 4096
-const JOB = ['name', 'data', 'opts', 'timestamp', 'atm', 'failedReason', 'parentKey', 'rjk'] as const
+const JOB = ['name', 'data', 'opts', 'timestamp', 'atm', 'failedReason', 'parentKey'] as const
 const SCHEDULE = [
   'name',
   'pattern',
@@ -35,50 +37,78 @@ const SCHEDULE = [
   'opts',
 ] as const
 const WAITING = ['wait', 'paused'] as const
-const OCCURRENCE = /^repeat:(.+):\d+$/
+/** A queue has one of them at least: `meta` since a Queue or Worker was made, the others where that was skipped. */
+const SOME_KEY = [
+  'meta',
+  'id',
+  ...WAITING,
+  'prioritized',
+  'delayed',
+  'repeat',
+  'active',
+  'waiting-children',
+  'failed',
+  'completed',
+] as const
 
 type JobFields = Record<(typeof JOB)[number], string>
 
 export async function openBullmq(
   url: string,
-  { queue, prefix }: { readonly queue: string; readonly prefix: string },
+  where: { readonly queue: string; readonly prefix: string },
   context: QueuesContext,
 ): Promise<ForeignQueue> {
-  const keys = new ForeignKeys(url, `${prefix}:${queue}:`, context)
+  const keys = new ForeignKeys(url, where, context)
   const { paused } = await keys.fields('meta', ['paused'])
-  return new BullmqQueue(keys, paused === '1')
+  return new BullmqQueue(keys, { isPaused: paused === '1', openedAt: context.clock.now() })
 }
 
 class BullmqQueue implements ForeignQueue {
   readonly isPaused: boolean
+  readonly #openedAt: number
   readonly #keys: ForeignKeys
+  /** Read once, so that jobs and schedules agree about what is next. */
+  #nexts: Promise<ReadonlyMap<string, number>> | undefined
 
-  constructor(keys: ForeignKeys, isPaused: boolean) {
+  constructor(
+    keys: ForeignKeys,
+    { isPaused, openedAt }: { readonly isPaused: boolean; readonly openedAt: number },
+  ) {
     this.#keys = keys
     this.isPaused = isPaused
+    this.#openedAt = openedAt
   }
 
   close(): void {
     this.#keys.close()
   }
 
+  isThere(): Promise<boolean> {
+    return this.#keys.hasAny(SOME_KEY)
+  }
+
+  neighbours(): Promise<readonly string[]> {
+    return this.#keys.queuesWith('meta')
+  }
+
   async *jobs(): AsyncGenerator<readonly ForeignJob[]> {
     for (const list of WAITING) for await (const ids of this.#keys.list(list)) yield await this.#read(ids)
     for await (const page of this.#keys.sorted('prioritized')) yield await this.#read(page.map(([id]) => id))
+    const nexts = new Set([...(await this.#readNexts())].map(([key, at]) => nextJobId(key, at)))
     for await (const page of this.#keys.sorted('delayed')) {
-      const own = page.filter(([id]) => !OCCURRENCE.test(id))
-      const moments = new Map(own.map(([id, score]) => [id, Math.floor(score / DELAYED_STEPS)]))
-      yield await this.#read(
-        own.map(([id]) => id),
-        moments,
-      )
+      const own = page.filter(([id]) => !nexts.has(id))
+      const moments = new Map(own.map(([id, score]) => [id, { dueAt: Math.floor(score / DELAYED_STEPS) }]))
+      yield await this.#read([...moments.keys()], moments)
+    }
+    for await (const page of this.#keys.sorted('failed')) {
+      const moments = new Map(page.map(([id, score]) => [id, { diedAt: Math.floor(score) }]))
+      yield await this.#read([...moments.keys()], moments)
     }
   }
 
   async schedules(): Promise<readonly ForeignSchedule[]> {
     const found: ForeignSchedule[] = []
-    for await (const page of this.#keys.sorted('repeat'))
-      found.push(...(await Promise.all(page.map(([key, nextAt]) => this.#schedule(key, nextAt)))))
+    for (const [key, nextAt] of await this.#readNexts()) found.push(await this.#schedule(key, nextAt))
     return found
   }
 
@@ -89,7 +119,6 @@ class BullmqQueue implements ForeignQueue {
     ]
     const counted = await Promise.all(
       [
-        ['failed', 'it failed for good'],
         ['completed', 'it is done'],
         ['groups', 'it is in a group'],
       ].map(async ([name = '', why = '']) => ({ why, name, count: await this.#keys.size(name) })),
@@ -97,25 +126,36 @@ class BullmqQueue implements ForeignQueue {
     return [...named, ...counted.filter(({ count }) => count > 0)]
   }
 
+  #readNexts(): Promise<ReadonlyMap<string, number>> {
+    this.#nexts ??= (async () => {
+      const nexts = new Map<string, number>()
+      for await (const page of this.#keys.sorted('repeat')) for (const [key, at] of page) nexts.set(key, at)
+      return nexts
+    })()
+    return this.#nexts
+  }
+
   /** Those that left meanwhile are passed over. */
-  async #read(ids: readonly string[], moments?: ReadonlyMap<string, number>): Promise<ForeignJob[]> {
+  async #read(ids: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
     const rows = await Promise.all(ids.map((id) => this.#keys.fields(id, JOB)))
     return ids.flatMap((id, index) => {
       const fields = rows[index]
-      return fields === undefined || fields.name === '' ? [] : [jobOf(id, fields, moments?.get(id))]
+      return fields === undefined || isGone(fields) ? [] : [jobOf(id, fields, moments?.get(id))]
     })
   }
 
   async #schedule(key: string, nextAt: number): Promise<ForeignSchedule> {
     const fields = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
     // The older kind keeps data and options with its next job alone.
-    const next = await this.#keys.fields(`repeat:${key}:${nextAt}`, JOB)
+    const next = await this.#keys.fields(nextJobId(key, nextAt), JOB)
     const isScheduler = fields.data !== '' || fields.opts !== '' || fields.ic !== ''
     const everyMs = readNumber(fields.every)
-    const [limit, made] = [readNumber(fields.limit), readNumber(fields.ic) ?? 0]
     const startAt = moment(fields.startDate)
     const endAt = moment(fields.endDate)
+    const nextMadeAt = readNumber(next.timestamp)
     const isKnown = everyMs !== undefined || fields.pattern !== ''
+    const { policy, without } = policyOf(readObject(fields.opts || next.opts) ?? {})
+    const times = timesLeft(fields, { isNextApart: nextAt <= this.#openedAt })
     return {
       name: isScheduler ? key : `${fields.name || next.name}:${key.slice(0, 8)}`,
       jobName: fields.name || next.name,
@@ -125,13 +165,22 @@ class BullmqQueue implements ForeignQueue {
           ? { cron: fields.pattern, ...(fields.tz === '' ? {} : { zone: fields.tz }) }
           : { everyMs },
       nextAt,
+      ...(nextMadeAt === undefined ? {} : { nextMadeAt }),
+      ...(await this.#overdue(key, nextAt, next)),
       ...(startAt === undefined ? {} : { startAt }),
       ...(endAt === undefined ? {} : { endAt }),
-      // Its next job is counted already, and comes from the schedule here.
-      ...(limit === undefined ? {} : { times: Math.max(1, limit - Math.max(0, made - 1)) }),
-      policy: policyOf(readObject(fields.opts || next.opts) ?? {}).policy,
+      ...(times === undefined ? {} : { times }),
+      policy,
       ...(isKnown ? {} : { leftOut: 'its pattern is not stored with it: it is of BullMQ 4 or older' }),
+      ...(without === undefined ? {} : { without }),
     }
+  }
+
+  /** One that was promoted waits in a list, and is among the jobs. */
+  async #overdue(key: string, nextAt: number, next: JobFields): Promise<Pick<ForeignSchedule, 'overdue'>> {
+    const id = nextJobId(key, nextAt)
+    if (nextAt > this.#openedAt || isGone(next) || !(await this.#keys.isMember('delayed', id))) return {}
+    return { overdue: jobOf(id, next, { dueAt: nextAt }) }
   }
 
   async #countNames(state: string, why: string): Promise<ForeignRest[]> {
@@ -147,7 +196,29 @@ class BullmqQueue implements ForeignQueue {
   }
 }
 
-function jobOf(id: string, fields: JobFields, dueAt: number | undefined): ForeignJob {
+type JobMoments = { readonly dueAt: number } | { readonly diedAt: number }
+
+function nextJobId(key: string, at: number): string {
+  return `repeat:${key}:${at}`
+}
+
+/** A name may be empty; a job without the moment of its making is none. */
+function isGone({ name, timestamp }: JobFields): boolean {
+  return name === '' && timestamp === ''
+}
+
+/** Its next job is counted already. Where that is a job by itself, the schedule here brings the ones after it only. */
+function timesLeft(
+  { limit, ic }: { readonly limit: string; readonly ic: string },
+  { isNextApart }: { readonly isNextApart: boolean },
+): number | undefined {
+  const most = readNumber(limit)
+  if (most === undefined) return undefined
+  const made = readNumber(ic) ?? 0
+  return Math.max(0, most - (isNextApart ? made : Math.max(0, made - 1)))
+}
+
+function jobOf(id: string, fields: JobFields, moments: JobMoments | undefined): ForeignJob {
   const { name, data, timestamp, atm, failedReason, parentKey } = fields
   const options = readObject(fields.opts) ?? {}
   const { policy, without } = policyOf(options)
@@ -162,7 +233,7 @@ function jobOf(id: string, fields: JobFields, dueAt: number | undefined): Foreig
     name,
     data,
     producedAt: readNumber(timestamp) ?? 0,
-    ...(dueAt === undefined ? {} : { dueAt }),
+    ...moments,
     failures: readNumber(atm) ?? 0,
     error: failedReason,
     policy,
@@ -171,22 +242,25 @@ function jobOf(id: string, fields: JobFields, dueAt: number | undefined): Foreig
   }
 }
 
+/** A function of the worker computes a wait of any other kind, and is not stored: the handler here decides instead. */
 function policyOf(options: Readonly<Record<string, unknown>>): {
   readonly policy: ForeignPolicy
   readonly without?: string
 } {
-  const { attempts, backoff, priority } = options
+  const { attempts, backoff } = options
   const { type, delay, jitter } =
     typeof backoff === 'object' && backoff !== null ? (backoff as Readonly<Record<string, unknown>>) : {}
   const ms = readNumber(typeof backoff === 'number' ? backoff : delay)
   const kind = type === 'exponential' ? 'exponential' : 'fixed'
-  const isForeign = typeof type === 'string' && type !== 'fixed' && type !== 'exponential'
-  const policy = {
-    retries: Math.max(0, (readNumber(attempts) ?? 1) - 1),
-    priority: readNumber(priority) ?? 0,
-    ...(ms === undefined ? {} : { backoff: { kind, ms, jitter: readNumber(jitter) ?? 0 } as const }),
-  }
-  return isForeign ? { policy, without: `its own backoff "${type}"` } : { policy }
+  const priority = readNumber(options.priority) ?? 0
+  if (typeof type === 'string' && type !== 'fixed' && type !== 'exponential')
+    return {
+      policy: { priority },
+      without: `its attempts and its own backoff "${type}": the "retry" of its handler holds, from the first attempt`,
+    }
+  const retries = Math.max(0, (readNumber(attempts) ?? 1) - 1)
+  const waits = ms === undefined ? {} : { backoff: { kind, ms, jitter: readNumber(jitter) ?? 0 } as const }
+  return { policy: { retries, priority, ...waits } }
 }
 
 /** Milliseconds, or a date as text. */

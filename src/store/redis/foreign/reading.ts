@@ -3,15 +3,25 @@ import type { QueuesContext } from '../../engine.ts'
 import { linkTo, type ServerLink } from '../open.ts'
 
 const PAGE = 200
+/** So many keys are looked at for the names of queues, and so many names are found. */
+const SCAN_PAGE = 1_000
+const SCANS_MAX = 1_000
+const NAMES_MAX = 100
 
 export class ForeignKeys {
   readonly #link: ServerLink
+  /** What the keys of all queues begin with, and those of this one; the last colon included. */
+  readonly #root: string
   readonly #prefix: string
 
-  /** `prefix`: what all keys of the queue begin with, the last colon included. */
-  constructor(url: string, prefix: string, context: QueuesContext) {
+  constructor(
+    url: string,
+    { prefix, queue }: { readonly prefix: string; readonly queue: string },
+    context: QueuesContext,
+  ) {
     this.#link = linkTo(url, 'punctual:import', context)
-    this.#prefix = prefix
+    this.#root = `${prefix}:`
+    this.#prefix = `${prefix}:${queue}:`
   }
 
   close(): void {
@@ -20,6 +30,30 @@ export class ForeignKeys {
 
   key(name: string): string {
     return this.#prefix + name
+  }
+
+  async hasAny(names: readonly string[]): Promise<boolean> {
+    const found = await Promise.all(names.map((name) => this.#call<number>('EXISTS', name)))
+    return found.some((count) => count > 0)
+  }
+
+  /** Of the queues that have a key with this name, in the order of the alphabet. */
+  async queuesWith(name: string): Promise<readonly string[]> {
+    const found = new Set<string>()
+    const pattern = `${this.#root.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`)}*:${name}`
+    let cursor = '0'
+    for (let scans = 0; scans < SCANS_MAX && found.size < NAMES_MAX; scans += 1) {
+      const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', String(SCAN_PAGE)]
+      const [next, keys] = (await this.#link.call(scan)) as [string, string[]]
+      for (const key of keys) found.add(key.slice(this.#root.length, -name.length - 1))
+      cursor = next
+      if (cursor === '0') break
+    }
+    return [...found].toSorted()
+  }
+
+  async isMember(name: string, member: string): Promise<boolean> {
+    return (await this.#call<unknown>('ZSCORE', name, member)) !== null
   }
 
   /** The members of a list that is worked off from its end, those first that are next. */
