@@ -18,6 +18,13 @@ export interface Clock {
   schedule(delayMs: number, run: () => void): Timer
   /** Calls `run` as soon as what was begun in this turn of the event loop has left the process. */
   soon(run: () => void): void
+  /**
+   * A handler as this clock wants it to be called: a virtual clock stands still while one does real work. Only a virtual
+   * clock has this; stores that keep real time refuse it.
+   */
+  watch?<Arguments extends unknown[], Result>(
+    work: (...given: Arguments) => Result,
+  ): (...given: Arguments) => Result
 }
 
 export type Timer = {

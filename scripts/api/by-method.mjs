@@ -45,7 +45,13 @@ export function callables(root) {
 }
 
 /** A clock is also what punctual itself asks: its user only moves it. */
-const FOR_PUNCTUAL_ITSELF = new Set(['clock.now', 'clock.monotonic', 'clock.schedule', 'clock.soon'])
+const FOR_PUNCTUAL_ITSELF = new Set([
+  'clock.now',
+  'clock.monotonic',
+  'clock.schedule',
+  'clock.soon',
+  'clock.watch',
+])
 
 /** A class, and those that it extends. */
 function lineage(root, name, file) {

@@ -32,8 +32,9 @@ export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, opt
       value: topic,
     })
   }
-  const { concurrency, timeoutMs, retry, schemas } = settings
-  return new Lane(topic, handler, parseHandleOptions(options, { concurrency, timeoutMs, retry }), {
+  const { clock, concurrency, timeoutMs, retry, schemas } = settings
+  const called = clock.watch?.(handler) ?? handler
+  return new Lane(topic, called, parseHandleOptions(options, { concurrency, timeoutMs, retry }), {
     schema: schemas?.get(topic),
   })
 }

@@ -117,8 +117,8 @@ const PAYLOAD_LIMIT_MAX = 256 * 1024 * 1024
 
 export function parseSettings(options: unknown): Settings {
   const given = checkRecord(typeof options === 'string' ? { store: options } : (options ?? {}), 'options', [
-    ...OPTION_NAMES,
-    ...ENGINES.flatMap(({ options: own }) => Object.keys(own)),
+    // Several engines have options of the same name.
+    ...new Set([...OPTION_NAMES, ...ENGINES.flatMap(({ options: own }) => Object.keys(own))]),
   ])
   const duration = (
     name: 'lease' | 'fallback' | 'stopTimeout' | 'lateAfter',
@@ -130,8 +130,11 @@ export function parseSettings(options: unknown): Settings {
       max: name === 'lateAfter' ? DAY_MS * 365 : TIMER_MS_MAX,
     })
   const queue = parseQueue(given.queue ?? DEFAULT_QUEUE)
+  const store = chooseStore(given.store ?? DEFAULT_STORE, given)
+  const clock = given.clock === undefined ? systemClock : parseClock(given.clock)
+  checkTime(store, clock)
   return {
-    store: chooseStore(given.store ?? DEFAULT_STORE, given),
+    store,
     queue,
     concurrency: parseConcurrency(given.concurrency ?? 100),
     leaseMs: duration('lease', '15s', 1_000),
@@ -147,7 +150,7 @@ export function parseSettings(options: unknown): Settings {
     schemas: given.topics === undefined ? undefined : parseTopics(given.topics),
     tracing: parseTracing(given.tracing ?? true) ? loadTracing(queue) : undefined,
     logger: given.logger === undefined ? consoleLogger : parseLogger(given.logger),
-    clock: given.clock === undefined ? systemClock : parseClock(given.clock),
+    clock,
     random: given.random === undefined ? systemRandom : parseRandom(given.random),
   }
 }
@@ -241,6 +244,16 @@ function parseLogger(value: unknown): Logger {
 
 function parseClock(value: unknown): Clock {
   return parseObject<Clock>(value, 'clock', ['now', 'monotonic', 'schedule', 'soon'])
+}
+
+/** A store that other processes see goes by a time of its own: with a clock that stands still nothing would come due. */
+function checkTime(store: StoreChoice, clock: Clock): void {
+  if (store.kind === 'given' || clock.watch === undefined || store.engine.reach === 'process') return
+  throw new UsageError(
+    'UNSUPPORTED',
+    `a ${store.engine.name} store goes by real time and cannot follow a virtual clock; use store: "memory:" with it, or leave clock out.`,
+    { value: clock },
+  )
 }
 
 function parseRandom(value: unknown): Random {

@@ -1,5 +1,6 @@
 /** `punctual/testing`: time under your control, stores that fail on demand, and the suite for engine authors. */
 export { VirtualClock } from './virtual-clock.ts'
+export type { VirtualClockOptions } from './virtual-clock.ts'
 export { FaultyStore } from './faulty-store.ts'
 export type { Fate, Fault, StoreVerb } from './faulty-store.ts'
 export { StrictStore } from './strict-store.ts'

@@ -1,7 +1,9 @@
 /** What the fuzzer found at the shell, each by its name. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { open } from 'node:fs/promises'
+import { chmod, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { BINARY, makePlace, type Place } from './punctual.ts'
@@ -47,6 +49,30 @@ describe('bad input at the shell', () => {
     } finally {
       await directory.close()
     }
+  })
+
+  it('a store that this user may not write says so, with its path and what to do', async () => {
+    const place = await makePlace()
+    await place.run(['produce', 't', '1', '--delay', '1h', '--store', 'file:q'])
+    const store = join(place.directory, 'q')
+    for (const file of await readdir(store)) await chmod(join(store, file), 0o444)
+    await chmod(store, 0o555)
+    await chmod(place.directory, 0o755)
+    // The super-user may write anything, so the command is run by a user who may not.
+    const uid = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+    for (const words of [['produce', 't', '1', '--delay', '1h'], ['stats'], ['doctor']]) {
+      const child = spawn(process.execPath, [BINARY, ...words, '--json', '--store', 'file:q'], {
+        cwd: place.directory,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        ...uid,
+      })
+      const [answer] = await Promise.all([text(child.stdout), once(child, 'close')])
+      expect(JSON.parse(answer), words[0]).toMatchObject({
+        code: 'STORE_REFUSED',
+        error: expect.stringMatching(/q" cannot be written .*Fix the rights/) as string,
+      })
+    }
+    await chmod(store, 0o755)
   })
 
   it('a path where nothing can be made is refused, and not tried for ever', async () => {

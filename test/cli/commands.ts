@@ -129,7 +129,10 @@ export function describeCommands(engine: Engine): void {
       expect(dead.stdout).toMatch(/^a +t .* failed +Error: no.* +\{"n":1\}$/m)
       expect(dead.stdout).not.toContain('\u001B')
       expect(await shell.json(on('dying', 'revive', 'a'))).toEqual({ revived: 1 })
-      expect(await shell.run(on('dying', 'revive', 'a'))).toMatchObject({ code: 1 })
+      expect(await shell.run(on('dying', 'revive', 'a'))).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('a: no such dead letter') as string,
+      })
 
       const asked = await shell.run(on('dying', 'purge', '--state', 'dead'))
       expect(asked.code).toBe(2)

@@ -104,6 +104,7 @@ describe('why', () => {
     expect(await screen(here, 'why', 'nobody')).toEqual([
       'nobody: there is no such message in queue "default"',
       'It was completed, cancelled or purged, or was never produced here.',
+      'What became of a message is kept for those that were produced with "remember".',
     ])
   })
 

@@ -24,6 +24,22 @@ it('serve answers on loopback, serves every queue of the store, and ends at a si
   expect((await running.ended).code).toBe(0)
 })
 
+it('serve names the dashboard, and leads a browser there', async () => {
+  const place = await makePlace()
+  const running = place.start(['--queue', 'default', 'serve', '--port', '0'])
+  const base = await addressOf(running)
+  await expect.poll(() => running.stdout, { timeout: 20_000 }).toContain(`dashboard  ${base}/ui`)
+  const browser = await fetch(base, { headers: { accept: 'text/html,*/*' } })
+  expect(browser).toMatchObject({ status: 200, url: `${base}/ui` })
+  const program = await fetch(base)
+  expect(program.status).toBe(404)
+  expect(await program.json()).toMatchObject({ detail: expect.stringContaining('/openapi.json') as string })
+  const second = await place.run(['serve', '--port', new URL(base).port])
+  expect(second).toMatchObject({ code: 1, stderr: expect.stringMatching(/port \d+ is taken .*use --port/) })
+  running.child.kill('SIGTERM')
+  expect((await running.ended).code).toBe(0)
+})
+
 it('token makes tokens that serve knows, and takes them back while it runs', async () => {
   const place = await makePlace()
   const { token } = (await place.json(['token', 'add', 'ops', '--scope', 'read'])) as { token: string }

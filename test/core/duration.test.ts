@@ -66,6 +66,10 @@ describe('durations', () => {
     expect(() => parseDuration(-5, 'delay')).toThrow(
       'delay is -5; allowed: 0ms to 36525d. For a date use "at".',
     )
+    expect(() => parseDuration('30', 'delay')).toThrow(
+      'delay is "30"; a text needs its unit: "30ms", "30s", "30m", "30h" or "30d".',
+    )
+    expect(() => parseDuration(new Date(0), 'delay')).toThrow(/For a date use "at"\.$/)
   })
 })
 

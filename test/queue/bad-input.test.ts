@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Punctual, PunctualError } from '../../src/index.ts'
-import { takeCensus } from '../../src/testing/index.ts'
+import { takeCensus, VirtualClock } from '../../src/testing/index.ts'
 import { makeWorld } from '../runtime/world.ts'
 
 const cycle: { self?: unknown } = {}
@@ -78,11 +78,25 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     ['topics that are no schemas', { store: 'memory:', topics: { a: {} } }, 'OPTION_INVALID'],
     ['an array', [], 'OPTION_INVALID'],
     ['a clock that is a number', { store: 'memory:', clock: 5 }, 'OPTION_INVALID'],
+    ['a virtual clock in real time', { store: 'file:.never', clock: new VirtualClock() }, 'UNSUPPORTED'],
   ]
 
   it.each(constructions)('new Punctual: %s', (_name, options, code) => {
     const construct = Punctual as unknown as new (options: unknown) => Punctual
     expect(() => new construct(options)).toThrow(expect.objectContaining({ name: 'UsageError', code }))
+  })
+
+  it('new Punctual: an unknown option names the one that was meant, and each that there is once', () => {
+    const construct = Punctual as unknown as new (options: unknown) => Punctual
+    let text = ''
+    try {
+      void new construct({ stroe: 'memory:' }).schedules
+    } catch (error) {
+      text = (error as Error).message
+    }
+    expect(text).toContain('"stroe" (did you mean "store"?); there are: ')
+    const names = text.replace(/^.*there are: |\.$/g, '').split(', ')
+    expect(names).toEqual([...new Set(names)])
   })
 
   it('handle: not a function, twice, and wrong options', () => {

@@ -1,6 +1,6 @@
 /** Events, field by field: what listeners build on. An event with one field too many, too few or wrong fails here. */
 import { expect, it } from 'vitest'
-import { DeadLetter, Snooze, type EventName, type Punctual } from '../../src/index.ts'
+import { DeadLetter, Punctual, Snooze, type EventName } from '../../src/index.ts'
 import { makeWorld } from './world.ts'
 
 const NAMES = [
@@ -165,4 +165,19 @@ it('paused and resumed: which topic, until when; the whole queue without a topic
     ['paused', {}],
     ['resumed', {}],
   ])
+})
+
+it('an event that does not exist is refused, with the one that was meant', () => {
+  const queue = new Punctual('memory:')
+  const hear = (name: string, listener: unknown): unknown => queue.on(name as never, listener as never)
+  expect(() => hear('complete', () => {})).toThrow(
+    expect.objectContaining({
+      code: 'OPTION_INVALID',
+      message: expect.stringContaining(
+        '"complete" (did you mean "completed"?); there are: completed, failed,',
+      ) as string,
+    }),
+  )
+  expect(() => hear('toString', () => {})).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
+  expect(() => hear('completed', 5)).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
 })

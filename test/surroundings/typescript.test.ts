@@ -9,7 +9,8 @@ import { serve } from 'punctual/server'
 import { VirtualClock, conformance } from 'punctual/testing'
 
 type Topics = { 'order.close': { orderId: number; at: Date }; tick: undefined }
-const queue = new Punctual<Topics>({ store: 'memory:', clock: new VirtualClock() })
+// Exported, and so written into a declaration: every type in it must have a name that a user can import.
+export const queue = new Punctual<Topics>({ store: 'memory:', clock: new VirtualClock() })
 export async function use(): Promise<StopReport> {
   await queue.produce('order.close', { orderId: 1, at: new Date() }, { delay: '30m', tag: 'order-1' })
   await queue.produceMany([{ topic: 'tick' }])
@@ -25,6 +26,8 @@ export async function use(): Promise<StopReport> {
   await server.close()
   return queue.stop()
 }
+export const anyTopic = new Punctual()
+export const found = async () => ({ page: await queue.list({ state: 'delayed' }), why: await queue.why('x') })
 export const handlers: Handlers<Topics> = { tick: () => undefined }
 export { conformance }
 `
@@ -52,6 +55,7 @@ it.each(COMPILERS)('TypeScript %s', async (version) => {
       strict: true,
       exactOptionalPropertyTypes: true,
       skipLibCheck: false,
+      declaration: true,
       noEmit: true,
     }
     await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['use.ts'] }))

@@ -4,6 +4,7 @@
  */
 import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe, errorText } from '../errors.ts'
+import { findCycle, findLoss } from './losses.ts'
 import { parseTrace, type TraceOrigin } from './trace.ts'
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -12,6 +13,11 @@ export const PAYLOAD_BYTES_MAX = 1024 * 1024
 export function encodePayload(payload: unknown, bytesMax: number): string {
   if (payload === undefined) return ''
   const body = toJson(payload)
+  checkLoss(payload, body)
+  return limited(body, bytesMax)
+}
+
+function limited(body: string, bytesMax: number): string {
   // A UTF-16 unit takes at most 3 bytes: most bodies pass without being measured.
   if (body.length * 3 > bytesMax) checkSize(body, bytesMax)
   return inOnePiece(body)
@@ -31,9 +37,10 @@ function toJson(payload: unknown): string {
   try {
     body = JSON.stringify(payload)
   } catch (cause) {
+    const why = whyUnwritable(payload) ?? errorText(cause).split('\n')[0]
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
-      `payload cannot be written as JSON (${errorText(cause).split('\n')[0]}); remove cycles and bigints.`,
+      `payload cannot be written as JSON (${why}); remove cycles and bigints.`,
       { value: payload, cause },
     )
   }
@@ -45,6 +52,24 @@ function toJson(payload: unknown): string {
     )
   }
   return body
+}
+
+function whyUnwritable(payload: unknown): string | undefined {
+  const cycle = findCycle(payload)
+  if (cycle !== undefined) return `${cycle} is one of the objects around it`
+  const loss = findLoss(payload, undefined)
+  return loss === undefined ? undefined : `${loss.field} is ${loss.what}`
+}
+
+/** Refuses what would arrive as something else. */
+function checkLoss(payload: unknown, body: string): void {
+  const loss = findLoss(payload, body)
+  if (loss === undefined) return
+  throw new UsageError(
+    'PAYLOAD_UNSERIALISABLE',
+    `${loss.field} is ${loss.what}, which JSON cannot carry; ${loss.remedy}.`,
+    { value: payload },
+  )
 }
 
 function checkSize(body: string, bytesMax: number): void {
@@ -62,7 +87,7 @@ export const RESULT_BYTES_MAX = 16 * 1024
 
 /** Throws as a payload does when it cannot be written, or is too large. */
 export function encodeResult(result: unknown): string {
-  return encodePayload(result, RESULT_BYTES_MAX)
+  return result === undefined ? '' : limited(toJson(result), RESULT_BYTES_MAX)
 }
 
 export function decodePayload(body: string): unknown {

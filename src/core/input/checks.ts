@@ -1,5 +1,6 @@
 /** Single values from callers, checked: the value, or a UsageError that names it and says what is allowed. */
 import { UsageError, describe } from '../errors.ts'
+import { nearest } from './nearest.ts'
 
 /** An object with none but the allowed keys. `name` is what the user calls it. */
 export function checkRecord<K extends string>(
@@ -14,12 +15,18 @@ export function checkRecord<K extends string>(
     if (!(allowed as readonly string[]).includes(key)) {
       throw new UsageError(
         'OPTION_UNKNOWN',
-        `${name} has no option ${describe(key)}; there are: ${allowed.join(', ')}.`,
+        `${name} has no option ${describe(key)}${suggestion(key, allowed)}; there are: ${allowed.join(', ')}.`,
         { value: key },
       )
     }
   }
   return value
+}
+
+/** ` (did you mean "delay"?)`, where one of the names is near. */
+export function suggestion(word: string, names: readonly string[]): string {
+  const guess = nearest(word.slice(0, 40), names)
+  return guess === undefined ? '' : ` (did you mean "${guess}"?)`
 }
 
 export function parseInteger(value: unknown, name: string, range: { min: number; max: number }): number {

@@ -47,14 +47,19 @@ export function parseDuration(
 function parseDurationText(value: unknown, name: string): number {
   const match = typeof value === 'string' ? DURATION_TEXT.exec(value) : null
   if (match === null) {
-    throw new UsageError(
-      'DURATION_INVALID',
-      `${name} is ${describe(value)}; give milliseconds as a number, or a text like "250ms", "30s", "5m", "48h", "7d".`,
-      { value },
-    )
+    throw new UsageError('DURATION_INVALID', `${name} is ${describe(value)}; ${durationHint(value, name)}`, {
+      value,
+    })
   }
   const [, amount, unit] = match as unknown as [string, string, keyof typeof UNIT_MS]
   return Number(amount) * UNIT_MS[unit]
+}
+
+function durationHint(value: unknown, name: string): string {
+  if (typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) && value.length <= 15)
+    return `a text needs its unit: "${value}ms", "${value}s", "${value}m", "${value}h" or "${value}d".`
+  const allowed = 'give milliseconds as a number, or a text like "250ms", "30s", "5m", "48h", "7d".'
+  return value instanceof Date && name === 'delay' ? `${allowed} For a date use "at".` : allowed
 }
 
 /** Reads an absolute moment. The past is fine (due now); what lies beyond 100 years from `now` is refused. */

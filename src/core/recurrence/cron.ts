@@ -112,7 +112,8 @@ function compile(cron: string, zone: string): Cron {
     // `paused` and no function: it sets no timer.
     return new Cron(cron, { timezone: zone, mode: '5-or-6-parts', paused: true })
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message.replace(/^CronPattern: /, '') : String(cause)
+    const why =
+      cause instanceof Error ? cause.message.replace(/^CronPattern: /, '').replace(/\.$/, '') : String(cause)
     throw new UsageError(
       'CRON_INVALID',
       `cron is ${describe(cron)}: ${why}. Give five fields (minute hour day month weekday), or six with seconds first.`,

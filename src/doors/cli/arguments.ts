@@ -1,6 +1,7 @@
 /** The words of a command line, parsed by the specs of its command; the first wrong one is named. */
 import { parseArgs } from 'node:util'
 import { describe } from '../../core/errors.ts'
+import { nearest } from '../../core/input/nearest.ts'
 import { DEFAULT_STORE, ENGINES } from '../../store/engines.ts'
 import type { Command, OptionSpec, OptionSpecs, Values } from './command.ts'
 import { CallError } from '../shared/failure.ts'
@@ -70,35 +71,42 @@ function checkOption(specs: OptionSpecs, { name, rawName, value }: OptionToken, 
 function checkArity({ name, operands, arity: [min, max] }: Command, positionals: readonly string[]): void {
   const usage = `punctual ${name} ${operands}`.trim()
   if (positionals.length < min) {
-    const missing = operands.split(' ')[positionals.length] ?? operands
-    throw new CallError(`missing argument: ${missing.replaceAll(/[[\].]/g, '')}; usage: ${usage}.`, name)
+    throw new CallError(
+      `missing argument: ${missingOf(operands, positionals.length)}; usage: ${usage}.`,
+      name,
+    )
   }
   const extra = positionals[max]
   if (extra !== undefined)
     throw new CallError(`${describe(extra)} is one argument too many; usage: ${usage}.`, name)
 }
 
-const DISTANCE_MAX = 2
-
-/** The name that was probably meant: at most two letters away. */
-export function nearest(word: string, names: readonly string[]): string | undefined {
-  const ranked = names
-    .map((name) => ({ name, distance: editDistance(word, name) }))
-    .toSorted((a, b) => a.distance - b.distance)
-  const [best] = ranked
-  return best !== undefined && best.distance <= DISTANCE_MAX ? best.name : undefined
+/** `TOPIC`; or, of a command whose first word is one of several, all of them. */
+function missingOf(operands: string, given: number): string {
+  const choices = operands.split(' | ').map((choice) => choice.split(' ')[0] ?? '')
+  if (given === 0 && choices.length > 1 && choices.every((choice) => /^[a-z]+$/.test(choice)))
+    return `one of ${choices.join(', ')}`
+  return (operands.split(' ')[given] ?? operands).replaceAll(/[[\].]/g, '')
 }
 
-/** Letters to insert, delete or change; row by row, keeping one row. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
-  for (let i = 0; i < from.length; i += 1) {
-    const next = [i + 1]
-    for (let j = 1; j <= to.length; j += 1) {
-      const changed = (row[j - 1] ?? 0) + (to[j - 1] === from[i] ? 0 : 1)
-      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
+/**
+ * Options of every command may stand before it too: `punctual --store URL stats`. Answers with the command first. Others
+ * may not, since only the command knows whether a word belongs to them.
+ */
+export function commandFirst(
+  words: readonly string[],
+  isCommand: (word: string) => boolean,
+): readonly string[] {
+  let at = 0
+  while (words[at]?.startsWith('--') === true) {
+    const [option = '', value] = (words[at] ?? '').slice(2).split(/=(.*)/s)
+    const spec = Object.hasOwn(COMMON_OPTIONS, option)
+      ? COMMON_OPTIONS[option as keyof typeof COMMON_OPTIONS]
+      : undefined
+    if (spec === undefined) break
+    at += spec.type === 'string' && value === undefined ? 2 : 1
   }
-  return row.at(-1) ?? 0
+  const word = words[at]
+  if (at === 0 || word === undefined || !isCommand(word)) return words
+  return [word, ...words.slice(0, at), ...words.slice(at + 1)]
 }

@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs'
 import type { Clock } from '../../clock.ts'
 import { describe, withoutPasswords } from '../../core/errors.ts'
+import { nearest } from '../../core/input/nearest.ts'
 import { Punctual, type PunctualOptions } from '../../index.ts'
 import { DEFAULT_QUEUE } from '../../queue/settings.ts'
 import { DEFAULT_STORE } from '../../store/engines.ts'
-import { parseArguments, type CommonValues } from './arguments.ts'
+import { commandFirst, parseArguments, type CommonValues } from './arguments.ts'
 import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
 import { CallError, describeFailure, EXIT, type ExitCode } from '../shared/failure.ts'
 import { renderCommandHelp, renderHelp } from './help.ts'
-import { nearest } from './arguments.ts'
 import { checkStore } from './store-check.ts'
 import type { Output } from './terminal/output.ts'
 import { printable } from '../shared/printable.ts'
@@ -23,7 +23,13 @@ export type Surroundings = {
   readonly clock: Clock
 }
 
-export async function dispatch(words: readonly string[], around: Surroundings): Promise<ExitCode> {
+/** Names that people try, and what does the same here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  export: '"punctual list --all --json" prints every message.',
+}
+
+export async function dispatch(given: readonly string[], around: Surroundings): Promise<ExitCode> {
+  const words = commandFirst(given, isCommandName)
   const [name, ...rest] = words
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
@@ -46,10 +52,13 @@ async function help(about: string | undefined, { out }: Surroundings): Promise<E
 
 async function findCommand(name: string): Promise<Command> {
   if (isCommandName(name)) return COMMANDS[name]()
+  if (name.startsWith('-'))
+    throw new CallError(
+      `${describe(name)} stands before the command; options come after it: punctual COMMAND ${printable(name)}.`,
+    )
   const guess = nearest(name, Object.keys(COMMANDS))
-  throw new CallError(
-    `there is no command ${describe(name)}.${guess === undefined ? '' : ` Did you mean "${guess}"?`}`,
-  )
+  const hint = ELSEWHERE[name] ?? (guess === undefined ? '' : `Did you mean "${guess}"?`)
+  throw new CallError(`there is no command ${describe(name)}. ${hint}`.trimEnd())
 }
 
 async function runCommand(

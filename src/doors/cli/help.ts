@@ -40,6 +40,7 @@ export async function renderHelp({ style, columns }: HelpPage): Promise<string> 
       [
         ['punctual demo', 'see messages arrive on time; pull the plug; see nothing lost'],
         [`punctual produce mail.send '{"to":"ada"}' --delay 10s`, 'one message, due in ten seconds'],
+        ['punctual serve', 'the dashboard, in your browser'],
         ['punctual COMMAND --help', 'more about a command, with examples'],
         ['punctual completion bash', 'lets your shell complete commands and options'],
       ],

@@ -1,5 +1,7 @@
 /** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
 import { isControl } from '../../core/control.ts'
+import { UsageError, describe } from '../../core/errors.ts'
+import { suggestion } from '../../core/input/checks.ts'
 import type { Logger } from '../../core/log.ts'
 import type { QueueMeter } from './meter.ts'
 
@@ -37,6 +39,21 @@ export type QueueEvents = {
 }
 
 export type EventName = keyof QueueEvents
+const EVENT_NAMES: Readonly<Record<EventName, true>> = {
+  completed: true,
+  failed: true,
+  retrying: true,
+  snoozed: true,
+  skipped: true,
+  dead: true,
+  cancelled: true,
+  late: true,
+  lost: true,
+  paused: true,
+  resumed: true,
+  error: true,
+}
+
 export type Listener<K extends EventName> = (event: QueueEvents[K]) => void
 
 export class Events {
@@ -50,6 +67,7 @@ export class Events {
   }
 
   on<K extends EventName>(name: K, listener: Listener<K>): void {
+    checkListener(name, listener)
     const listeners = this.#listeners.get(name) ?? new Set()
     listeners.add(listener)
     this.#listeners.set(name, listeners)
@@ -91,6 +109,23 @@ export class Events {
     if (!this.hears('error')) this.#logger.error(`${what}: ${trouble.message}`)
     this.emit('error', trouble)
   }
+}
+
+/** Without types a misspelt event would never be heard of. */
+function checkListener(name: unknown, listener: unknown): void {
+  if (typeof name !== 'string' || !Object.hasOwn(EVENT_NAMES, name)) {
+    const names = Object.keys(EVENT_NAMES)
+    const hint = typeof name === 'string' ? suggestion(name, names) : ''
+    throw new UsageError(
+      'OPTION_INVALID',
+      `there is no event ${describe(name)}${hint}; there are: ${names.join(', ')}.`,
+      { value: name },
+    )
+  }
+  if (typeof listener !== 'function')
+    throw new UsageError('OPTION_INVALID', `the listener is ${describe(listener)}; give a function.`, {
+      value: listener,
+    })
 }
 
 /** Nothing is told of messages of our own. */

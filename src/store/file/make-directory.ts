@@ -7,7 +7,7 @@
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { UsageError, describe, errorCode, type PunctualError } from '../../core/errors.ts'
-import { explainFailure } from './failure.ts'
+import { explainFailure, isRefused } from './failure.ts'
 
 /** Codes that no waiting mends, and what they mean. */
 const IN_THE_WAY: Readonly<Record<string, string>> = {
@@ -19,8 +19,6 @@ const IN_THE_WAY: Readonly<Record<string, string>> = {
   EINVAL: 'the name is not allowed there',
   ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
 }
-
-const NOT_ALLOWED: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS'])
 
 export async function makeDirectory(directory: string): Promise<void> {
   try {
@@ -61,7 +59,7 @@ function explain(error: unknown, directory: string): PunctualError {
       { value: directory, cause: error },
     )
   }
-  if (NOT_ALLOWED.has(code)) {
+  if (isRefused(error, directory)) {
     return new UsageError(
       'STORE_REFUSED',
       `${describe(directory)} cannot be made (${code}): this user may not write there. Name another path, or fix the rights.`,

@@ -1,6 +1,7 @@
 import { defineCommand, type OptionSpecs } from '../command.ts'
 import { CHANGE_OPTIONS, WHICH_OPTIONS, parseSelected, sayChanged, withProgress } from '../filter.ts'
 import { CallError, EXIT } from '../../shared/failure.ts'
+import { printable } from '../../shared/printable.ts'
 
 const { limit, 'dry-run': dryRun } = CHANGE_OPTIONS
 
@@ -28,13 +29,23 @@ export const revive = defineCommand({
     const { positionals: ids, values, out, json } = call
     const isAll = values.all === true
     const selected = parseSelected({ ...values, ...(isAll ? { state: 'dead' } : {}) }, ['dead'])
-    if ((selected !== undefined) === ids.length > 0)
+    if (selected === undefined && ids.length === 0)
+      throw new CallError('give ids, or --all, --topic or --tag; "punctual dead" lists the dead letters.')
+    if (selected !== undefined && ids.length > 0)
       throw new CallError('give ids, or --all, --topic or --tag; not both.')
     const queue = call.open()
     const revived = await withProgress(call, (options) => queue.revive(selected ?? { ids }, options))
     const isDryRun = values['dry-run'] === true
     if (json) out.json({ revived, ...(isDryRun ? { dryRun: true } : {}) })
     else out.line(sayChanged(revived, 'revived', { isDryRun }))
-    return selected !== undefined || revived === new Set(ids).size ? EXIT.fine : EXIT.failed
+    const missing = selected === undefined ? new Set(ids).size - revived : 0
+    if (missing > 0 && !json) call.err.line(sayMissing(ids, missing))
+    return missing === 0 ? EXIT.fine : EXIT.failed
   },
 })
+
+function sayMissing([first = '', ...others]: readonly string[], missing: number): string {
+  if (others.length === 0)
+    return `${printable(first)}: no such dead letter; "punctual why ID" says what became of it`
+  return `${missing} of them ${missing === 1 ? 'is no dead letter' : 'are no dead letters'}; "punctual why ID" says what became of one`
+}

@@ -72,6 +72,7 @@ export const schedule = defineCommand({
   ],
   notes: [
     'A worker fires schedules; without one they wait, and --catch-up says what becomes of what was missed.',
+    'LAST STORED is the last occurrence that became a message, which happens up to a minute before its moment: it may be the next one.',
     'Where clocks change: one fixed time of day fires exactly once a day (in a gap: at its end; passed twice: the first time); everything else follows the clock on the wall.',
   ],
   makesStore: ([action]) => action === 'set' || action === 'next',
@@ -173,7 +174,7 @@ function renderRows({ out, clock }: ScheduleCall, items: readonly FoundSchedule[
     { title: 'TOPIC' },
     { title: 'WHEN' },
     { title: 'STATE' },
-    { title: 'LAST' },
+    { title: 'LAST STORED' },
     { title: 'NEXT' },
     { title: '' },
     ...['FIRED', 'SKIPPED', 'CAUGHT UP'].map((title) => ({ title, align: 'right' as const })),

@@ -1,11 +1,13 @@
+import { errorCode } from '../../../core/errors.ts'
 import { Punctual, type Logger } from '../../../index.ts'
 import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { HttpServer, PORT_DEFAULT } from '../../http/server.ts'
+import { HAS_DASHBOARD } from '../../http/routes/pages.ts'
 import { watchTokenFile } from '../../http/access/token-file.ts'
 import type { ServeOptions } from '../../http/options.ts'
 import type { QueueSource } from '../../http/served.ts'
-import { EXIT } from '../../shared/failure.ts'
+import { EXIT, FailedError } from '../../shared/failure.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
@@ -51,7 +53,7 @@ type ServeCall = Call<typeof OPTIONS>
 
 export const serve = defineCommand({
   name: 'serve',
-  summary: 'an HTTP server for every language: produce, look, operate, work',
+  summary: 'the dashboard, and an HTTP server for every language: produce, look, operate, work',
   operands: '',
   arity: [0, 0],
   options: OPTIONS,
@@ -61,6 +63,7 @@ export const serve = defineCommand({
     ['punctual serve --host 0.0.0.0 --tokens punctual-tokens.json', 'for others too: see "punctual token"'],
   ],
   notes: [
+    'The dashboard is at /ui below the address that is printed: open it in a browser.',
     'Without --queue (and without $PUNCTUAL_QUEUE) it serves every queue of the store, and "default".',
     '$PUNCTUAL_SERVER_KEY, at least 16 characters, signs lease handles and sessions: give all servers of a store the same.\nWithout it they are good for this process alone.',
     'SIGINT (Ctrl-C) or SIGTERM stops within five seconds. See docs/http.md.',
@@ -80,15 +83,14 @@ export const serve = defineCommand({
     const signals = untilSignalled(() => undefined)
     const unread = new Promise<void>((resolve) => out.closed.addEventListener('abort', () => resolve()))
     try {
-      const { host, port } = await server.listen(addressOf(call))
+      const { host, port } = await listen(server, addressOf(call))
       server.beginWork()
       for (const { topic, handler, options } of deliveries) queue.handle(topic, handler, options)
       if (deliveries.length > 0) await queue.start()
       const shown = host.includes(':') ? `[${host}]` : host
-      journal.note(
-        'serving',
-        `http://${shown}:${port}${call.values['base-path'] ?? ''} from ${call.storeName}`,
-      )
+      const address = `http://${shown}:${port}${call.values['base-path'] ?? ''}`
+      journal.note('serving', `${address} from ${call.storeName}`)
+      if (HAS_DASHBOARD) journal.note('dashboard', `${address}/ui`)
       if (call.env.PUNCTUAL_SERVER_KEY === undefined && call.values.tokens !== undefined)
         journal.trouble(
           'warning',
@@ -105,6 +107,24 @@ export const serve = defineCommand({
     }
   },
 })
+
+async function listen(
+  server: HttpServer,
+  address: { port?: number; host?: string },
+): Promise<{ host: string; port: number }> {
+  try {
+    return await server.listen(address)
+  } catch (error) {
+    const { port = PORT_DEFAULT } = address
+    if (errorCode(error) === 'EADDRINUSE')
+      throw new FailedError(
+        `port ${port} is taken by another program; use --port PORT, or --port 0 for a free one.`,
+      )
+    if (errorCode(error) === 'EACCES')
+      throw new FailedError(`this user may not listen on port ${port}; use --port PORT, above 1023.`)
+    throw error
+  }
+}
 
 function addressOf({ values }: ServeCall): { port?: number; host?: string } {
   const { port, host } = values

@@ -48,6 +48,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       return [
         `${id}: there is no such message in queue "${queueName}"`,
         'It was completed, cancelled or purged, or was never produced here.',
+        'What became of a message is kept for those that were produced with "remember".',
       ]
     case 'not-due':
       return [

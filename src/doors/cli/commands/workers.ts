@@ -18,7 +18,7 @@ export const workers = defineCommand({
     [`punctual workers --json | jq 'select(.state == "alive") | .owner'`, 'the living, for a program'],
   ],
   notes: [
-    'alive: heard of lately (RUNS is what it told last, up to a minute ago). silent: not heard of for two minutes, without a\ngoodbye: it crashed, or is cut off from the store. gone: it was stopped.',
+    'alive: heard of within two minutes, at the time under SEEN (RUNS is what it told then); a process that was killed counts as alive until then. silent: not heard of for two minutes, without a\ngoodbye: it crashed, or is cut off from the store. gone: it was stopped.',
   ],
   makesStore: false,
   run: async (call) => {

@@ -104,6 +104,17 @@ function show({ params, request, server }: HttpCall): HttpReply {
   }
 }
 
+/** People type the address of the server. Programs are told where to look. */
+function welcome({ request, server }: HttpCall): HttpReply {
+  if (HAS_DASHBOARD && /\btext\/html\b/.test(request.header('accept') ?? ''))
+    return { status: 302, headers: { location: `${server.basePath}/ui`, vary: 'accept' } }
+  const dashboard = HAS_DASHBOARD ? `the dashboard is at ${server.basePath}/ui, ` : ''
+  throw new HttpRefusal(
+    'ROUTE_UNKNOWN',
+    `there is nothing at /: ${dashboard}the API is described at ${server.basePath}/openapi.json.`,
+  )
+}
+
 /** Its state is in its address, which only its script reads. */
 const ABOUT = {
   method: 'GET',
@@ -116,6 +127,7 @@ const ABOUT = {
 
 /** Beside the table of the API: pages are for people. */
 export const PAGE_ROUTES: readonly HttpRoute[] = [
+  defineRoute({ ...ABOUT, path: '/', answers: { 302: 'nothing' }, handle: welcome }),
   defineRoute({ ...ABOUT, path: '/ui' }),
   defineRoute({ ...ABOUT, path: '/ui/{rest*}' }),
 ]

@@ -32,6 +32,7 @@ export const SQLITE = {
   error: 1,
   busy: 5,
   locked: 6,
+  readonly: 8,
   ioerr: 10,
   corrupt: 11,
   full: 13,
@@ -44,6 +45,7 @@ export const SQLITE = {
 /** The package leaves out the number where `all` fails; these are SQLite's own words for it. */
 const WORDS: Readonly<Record<string, number>> = {
   'database is locked': SQLITE.busy,
+  'attempt to write a readonly database': SQLITE.readonly,
   'disk I/O error': SQLITE.ioerr,
   'database disk image is malformed': SQLITE.corrupt,
   'database or disk is full': SQLITE.full,

@@ -12,7 +12,7 @@ import type { LeaseRow } from '../../sql/rows.ts'
 import { NOW, nowOf, setClock } from '../sql/clock.ts'
 import { NOTHING, sql, type SqlRow, type Statement } from '../sql/statement.ts'
 import type { Rows, Steps } from '../transactions.ts'
-import { byPriority, lookFrom, toHeads, type TopicHead } from './heads.ts'
+import { byPriority, lookFrom, notBefore, toHeads, type TopicHead } from './heads.ts'
 import { toLeaseRow } from './leased-row.ts'
 import { countOf, deltaStatements } from './row-set.ts'
 import type { QueuePlace } from './writing.ts'
@@ -123,10 +123,11 @@ async function leasePicked(
     count.waiting -= taken[i] ?? 0
     count.running += taken[i] ?? 0
   }
+  const from = picks.map(whereLeft)
   const large = picked.filter(({ size }) => size > SMALL_BYTES_MAX).map(({ seq }) => seq)
   const [, after = [], bodies = []] = await steps.commit(
     seqs.length === 0 ? NOTHING : leaseRows(seqs, terms, now),
-    lookFrom(queue, terms.topics, picks.map(whereLeft)),
+    lookFrom(queue, terms.topics, from),
     large.length === 0 ? NOTHING : selectBodies(large),
     ...deltaStatements(queue, counts),
     ...write(taken),
@@ -146,7 +147,7 @@ async function leasePicked(
     now,
     left: [
       ...heads.filter((head) => picks.every((pick) => pick.head !== head)),
-      ...toHeads(after).map((head) => skipping(head, picks, terms, now)),
+      ...toHeads(after).map((head) => skipping(whereFound(head, from), picks, terms, now)),
     ].toSorted(byPriority),
     taken,
   }
@@ -155,7 +156,13 @@ async function leasePicked(
 /** What is left of a head begins where the last one was that we took. */
 function whereLeft({ head, picked }: HeadPick): TopicHead {
   const last = picked.at(-1)
-  return last === undefined ? head : { ...head, at: Number(last.row['due_at']) }
+  return last === undefined ? head : { ...head, at: Number(last.row['due_at']), after: last.seq }
+}
+
+/** What was found at the very moment from which we looked comes after what was taken there. */
+function whereFound(head: TopicHead, from: readonly TopicHead[]): TopicHead {
+  const { at, after } = from.find(({ topic, rank }) => topic === head.topic && rank === head.rank) ?? head
+  return at === head.at && after !== undefined ? { ...head, after } : head
 }
 
 /** When all that is due of a topic and priority was locked by others, we ask again a little later. */
@@ -248,15 +255,16 @@ class Room {
 function lockStatement(
   queue: number,
   { topics, leads }: DueTerms,
-  { topic, rank, at }: TopicHead,
+  head: TopicHead,
   wanted: number,
   now: Statement,
 ): Statement {
-  return sql`select seq, id, due_at, first_due_at, attempt, lapses, meta, octet_length(body) as size,
-      if(octet_length(body) <= ${SMALL_BYTES_MAX}, body, null) as body
-    from punctual_message force index (punctual_message_due)
-    where queue = ${queue} and state = 0 and topic = ${topics[topic] ?? ''} and priority = ${rank}
-      and due_at >= ${at} and due_at <= ${now} + ${leads[topic] ?? 0} order by due_at, seq limit ${wanted} for update skip locked`
+  return sql`select m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, octet_length(m.body) as size,
+      if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body
+    from punctual_message as m force index (punctual_message_due)
+    where m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''} and m.priority = ${head.rank}
+      and ${notBefore(head)} and m.due_at <= ${now} + ${leads[head.topic] ?? 0}
+    order by m.due_at, m.seq limit ${wanted} for update skip locked`
 }
 
 function selectBodies(seqs: readonly number[]): Statement {

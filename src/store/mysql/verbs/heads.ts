@@ -11,7 +11,13 @@ export type HeadsOf = {
   readonly also?: Statement
 }
 
-export type TopicHead = { readonly topic: number; readonly rank: number; readonly at: number }
+export type TopicHead = {
+  readonly topic: number
+  readonly rank: number
+  readonly at: number
+  /** Of those of that very moment, what has this number or a lower one is taken. */
+  readonly after?: number
+}
 
 export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: HeadsOf): Statement {
   const names = topics.map((topic, i) => sql`select ${i} as i, cast(${topic} as binary) as topic`)
@@ -32,12 +38,19 @@ export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: He
 export function lookFrom(queue: number, topics: readonly string[], heads: readonly TopicHead[]): Statement {
   if (heads.length === 0) return lookAtHeads({ queue, topics: [] })
   const looks = heads.map(
-    ({ topic, rank, at }) => sql`select ${topic} as i, ${rank} as p, (
+    (head) => sql`select ${head.topic} as i, ${head.rank} as p, (
       select m.due_at from punctual_message m force index (punctual_message_due)
-        where m.queue = ${queue} and m.state = 0 and m.topic = ${topics[topic] ?? ''} and m.priority = ${rank}
-          and m.due_at >= ${at} order by m.due_at limit 1) as due_at`,
+        where m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''}
+          and m.priority = ${head.rank} and ${notBefore(head)} order by m.due_at, m.seq limit 1) as due_at`,
   )
   return joined(looks, ' union all ')
+}
+
+/** A condition on a row m. */
+export function notBefore({ at, after }: TopicHead): Statement {
+  return after === undefined
+    ? sql`m.due_at >= ${at}`
+    : sql`m.due_at >= ${at} and (m.due_at > ${at} or m.seq > ${after})`
 }
 
 /** By priority. */
