@@ -102,8 +102,9 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     const heir = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 })
     const started = await heir.said('start')
     expect(started).toMatchObject({ start: 'x', attempt: 2 })
-    expect(started['latenessMs']).toBeLessThan(20_000)
-  }, 90_000)
+    // Ten more for a machine that stands still.
+    expect(started['latenessMs']).toBeLessThan(30_000)
+  })
 
   it('P4: a worker stopped (SIGSTOP) through its lease cannot complete what another has taken over', async () => {
     const store = await open()

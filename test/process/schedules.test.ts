@@ -66,5 +66,5 @@ describe.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
     expect(new Set(starts()).size).toBe(5)
     expect(starts()).toHaveLength(5)
     await queue.stop()
-  }, 60_000)
+  })
 })

@@ -43,7 +43,7 @@ it('a store that is away is told, and that it is back', async () => {
     .toMatchObject({ code: 'STORE_UNAVAILABLE' })
   store.fate = () => undefined
   await expect.poll(() => named(events, 'back').length, { timeout: 20_000 }).toBe(1)
-}, 60_000)
+})
 
 it('what a store says of itself is told without its password', async () => {
   const stand = await makeStand()
