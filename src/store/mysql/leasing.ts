@@ -71,6 +71,7 @@ export class MysqlLeasing {
   /** The queue has pauses or limits, as far as we know. */
   #isControlled = false
   #known: KnownHeads | undefined
+  #rings = 0
 
   constructor(options: MysqlLeasingOptions) {
     this.#options = options
@@ -82,6 +83,7 @@ export class MysqlLeasing {
 
   /** Something was put or given back. */
   heard(): void {
+    this.#rings += 1
     this.#known = undefined
   }
 
@@ -199,6 +201,7 @@ export class MysqlLeasing {
       isLimited: [],
       limitedAll: 0,
     })
+    const rings = this.#rings
     const seen = this.#seen(where, request)
     const known = this.#knownHeads(terms)
     const taken =
@@ -211,16 +214,16 @@ export class MysqlLeasing {
     }
     if (taken.rows.length > 0) this.#options.wrote(undefined)
     const leases = taken.rows.map((row) => toLease(row, token, taken.now))
-    const firstAt = Math.min(...taken.left.map(({ at }) => at))
-    const next = firstAt === Infinity ? undefined : toMs(firstAt - taken.now) - request.leadMs
-    const monotonicMs = context.clock.monotonic()
-    const lookedAt = known?.lookedAt ?? monotonicMs
-    const dueAt = monotonicMs + (next ?? Infinity)
-    this.#known = { wanted: terms.topics.join('\n'), heads: taken.left, lookedAt, dueAt }
-    if (known === undefined) return { leases, next: nextAt(next, 0) }
-    // What was overlooked may be due before the first that we know.
-    const lookMs = Math.max(0, lookedAt + KNOWN_MS - monotonicMs)
-    return { leases, next: nextAt(Math.min(next ?? Infinity, lookMs), 0) }
+    const lookAt = (known?.lookedAt ?? context.clock.monotonic()) + KNOWN_MS
+    const isLong = lookAt - context.clock.monotonic() < msUntil(taken, request.leadMs)
+    // Before a longer sleep: what was overlooked may be due before the first that we know.
+    const left = known !== undefined && isLong ? await this.#look(where, terms.topics, []) : taken
+    if (left === undefined) return { leases, next: nextAt(0, 0) }
+    const [next, monotonicMs] = [msUntil(left, request.leadMs), context.clock.monotonic()]
+    const lookedAt = left === taken ? lookAt - KNOWN_MS : monotonicMs
+    const heads = { wanted: terms.topics.join('\n'), heads: left.left, lookedAt, dueAt: monotonicMs + next }
+    this.#known = rings === this.#rings ? heads : undefined
+    return { leases, next: nextAt(next, 0) }
   }
 
   /** What a claim may begin with instead of a look: something of it is due for sure. */
@@ -238,18 +241,24 @@ export class MysqlLeasing {
     terms: DueTerms,
     seen: readonly Statement[],
   ): Promise<Taken | undefined> {
-    const { claims } = this.#options
-    const also = sql`, ${clockReading(where.at)} as now_at,
-      exists (select 1 from punctual_control where queue = ${where.queue}) as is_controlled`
-    const [found = []] = await claims.flight(
-      lookAtHeads({ queue: where.queue, topics: terms.topics, also }),
-      ...seen,
-    )
-    if (Number(found[0]?.['is_controlled']) === 1) return undefined
-    const [now, heads] = [nowOf(found), toHeads(found)]
+    const look = await this.#look(where, terms.topics, seen)
+    if (look === undefined) return undefined
+    const { now, left: heads } = look
     return dueHeads(heads, terms, now).length === 0 || terms.limitAll === 0
       ? { rows: [], now, left: heads, taken: [] }
-      : claims.run((steps) => take(steps, where, terms, { heads, now }, () => []))
+      : this.#options.claims.run((steps) => take(steps, where, terms, { heads, now }, () => []))
+  }
+
+  /** The first moments of all that is wanted. Undefined: the queue has pauses or limits. */
+  async #look(
+    { queue, at }: QueuePlace,
+    topics: readonly string[],
+    seen: readonly Statement[],
+  ): Promise<HeadsLeft | undefined> {
+    const also = sql`, ${clockReading(at)} as now_at,
+      exists (select 1 from punctual_control where queue = ${queue}) as is_controlled`
+    const [found = []] = await this.#options.claims.flight(lookAtHeads({ queue, topics, also }), ...seen)
+    return Number(found[0]?.['is_controlled']) === 1 ? undefined : { now: nowOf(found), left: toHeads(found) }
   }
 
   /** Under pauses and limits: good only for the controls that were read, else it begins again. */
@@ -289,6 +298,14 @@ export class MysqlLeasing {
       ? seeWorker(where, owner, facts)
       : []
   }
+}
+
+type HeadsLeft = Pick<Taken, 'now' | 'left'>
+
+/** Until the first of them may be handed out. */
+function msUntil({ now, left }: HeadsLeft, leadMs: number): number {
+  const firstAt = Math.min(...left.map(({ at }) => at))
+  return firstAt === Infinity ? Infinity : toMs(firstAt - now) - leadMs
 }
 
 type Gating = Pick<DueTerms, 'limits' | 'leads' | 'isLimited' | 'limitedAll'>
