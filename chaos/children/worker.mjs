@@ -97,13 +97,16 @@ function pause(ms, signal) {
 
 function remember({ id, g, attempt }) {
   const key = `${attempt} ${id}`
+  const waiting = remembered.get(key) ?? []
   remembered.delete(key)
-  remembered.set(key, g)
+  remembered.set(key, [...waiting, g])
   if (remembered.size > REMEMBERED_MAX) remembered.delete(remembered.keys().next().value)
 }
 
+/** A successor may start, with the same id and attempt, before the event of the one that it replaces: that comes first. */
 function note(what, { id, attempt }, more = {}) {
-  log.writeSoon({ what, id, attempt, g: remembered.get(`${attempt} ${id}`), ...more })
+  const waiting = remembered.get(`${attempt} ${id}`) ?? []
+  log.writeSoon({ what, id, attempt, g: waiting.length > 1 ? waiting.shift() : waiting[0], ...more })
 }
 
 const life = stopsWhenAsked(queue)

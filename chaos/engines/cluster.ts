@@ -127,7 +127,9 @@ export class ClusterEngine implements Engine {
         async ({ server }) => (await server.admin(['KEYS', '*'])) as readonly string[],
       ),
     )
-    return found.flat().filter((key) => !/:(?:order|workers|facts|layout|looks:[^:]+|figures:\d+)$/.test(key))
+    // Watch: hints about workers that were killed, one key for each partition, until the next message of their topics.
+    const known = /:(?:order|workers|facts|layout|watch|looks:[^:]+|figures:\d+)$/
+    return found.flat().filter((key) => !known.test(key))
   }
 
   async end(): Promise<void> {

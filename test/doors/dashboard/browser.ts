@@ -65,7 +65,7 @@ export function useBrowser(): Surfer {
   }
 }
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 120_000
 
 /** Asks again until it is so. */
 export function until<T>(ask: () => T | Promise<T>): ReturnType<typeof expect.poll<T>> {
@@ -76,6 +76,7 @@ export function until<T>(ask: () => T | Promise<T>): ReturnType<typeof expect.po
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
   await until(() => page.locator('.loading, .is-old').count()).toBe(0)
+  await until(() => page.getByText('Looking…').count()).toBe(0)
 }
 
 type AxeFinding = {

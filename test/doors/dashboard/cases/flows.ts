@@ -156,9 +156,7 @@ export function describeFlows(surfer: Surfer): void {
 
     it('what one sees is in the address: loaded again it is the same', async () => {
       const page = await surfer.open(`${world.ui}/messages?state=dead&topic=flaky&zone=utc`)
-      await settled(page)
-      const before = await page.locator('main').innerText()
-      expect(before).toContain('dead-0')
+      await until(() => page.locator('main').innerText()).toContain('dead-0')
       await page.reload()
       await settled(page)
       expect(
