@@ -119,7 +119,18 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
         { why: 'it runs now', name: 'invoice', count: 1 },
         ...(version === 10 ? [] : [{ why: 'it waits for other jobs', name: 'child', count: 1 }]),
       ],
-      without: [{ why: 'its singleton key', name: 'invoice', count: 1 }],
+      without: [
+        { why: 'its singleton key', name: 'invoice', count: 1 },
+        ...(version === 10
+          ? []
+          : [
+              {
+                why: 'its singleton key; its "missed": once, and here the latest moment that was missed is caught up with',
+                name: 'report:often',
+                count: 1,
+              },
+            ]),
+      ],
     }
     expect(await place.json(words(url, '--dry-run', '--cancel'))).toEqual({ ...report, dryRun: true })
     expect(await place.json(words(url))).toEqual(report)
@@ -151,9 +162,14 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
       cron: '0 3 * * *',
       zone: 'Europe/Berlin',
       payload: { day: 1 },
+      timeoutMs: 900_000,
     })
     if (version === 12)
-      expect(await queue.schedules.get('report:often')).toMatchObject({ cron: '*/5 * * * *', zone: 'UTC' })
+      expect(await queue.schedules.get('report:often')).toMatchObject({
+        cron: '*/5 * * * *',
+        zone: 'UTC',
+        timeoutMs: 120_000,
+      })
     expect(await place.json(words(url))).toMatchObject({ imported: 0, present: report.imported })
   })
 

@@ -66,10 +66,10 @@ export function specOf(
   rules: ImportRules,
   zone: string | undefined,
 ): ScheduleSpec {
-  const { jobName, data, rhythm, nextAt, startAt, endAt, times, policy } = schedule
+  const { jobName, data, rhythm, firstAt, startAt, endAt, times, policy } = schedule
   const retry = retryOf(policy)
-  // Its own next moment anchors it, so that the rhythm stays what it was.
-  const start = 'everyMs' in rhythm ? (nextAt ?? startAt) : startAt
+  // Its own next moment anchors it, so that the rhythm stays what it was, and tells later which moments are ours.
+  const start = firstAt ?? startAt
   return {
     topic: rules.topic ?? jobName,
     payload: JSON.parse(data) as unknown,
@@ -78,6 +78,7 @@ export function specOf(
     ...(endAt === undefined ? {} : { end: endAt }),
     ...(times === undefined ? {} : { times }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
+    ...(policy.timeoutMs === undefined ? {} : { timeout: policy.timeoutMs }),
     priority: priorityName(rankOf(policy, rules)),
   }
 }

@@ -10,7 +10,8 @@
  *   active, waiting-children, completed        what is not carried over
  *
  * The next job of a schedule, repeat:KEY:MOMENT, lies in `delayed` as well: it is left out, because the schedule brings it,
- * unless its moment has passed. Other jobs of a schedule wait for a retry, and are jobs like any other.
+ * unless its moment has passed. Workers move it to `wait` when its moment comes, also while the queue is paused. Other jobs of a
+ * schedule wait for a retry. Each says which moment it is of: a schedule that was imported before brings that moment itself.
  */
 import type {
   ForeignJob,
@@ -60,23 +61,23 @@ export async function openBullmq(
 ): Promise<ForeignQueue> {
   const keys = new ForeignKeys(url, where, context)
   const { paused } = await keys.fields('meta', ['paused'])
-  return new BullmqQueue(keys, { isPaused: paused === '1', openedAt: context.clock.now() })
+  return new BullmqQueue(keys, { isPaused: paused === '1', clock: context.clock })
 }
 
 class BullmqQueue implements ForeignQueue {
   readonly isPaused: boolean
-  readonly #openedAt: number
+  readonly #clock: QueuesContext['clock']
   readonly #keys: ForeignKeys
   /** Read once, so that jobs and schedules agree about what is next. */
   #nexts: Promise<ReadonlyMap<string, number>> | undefined
 
   constructor(
     keys: ForeignKeys,
-    { isPaused, openedAt }: { readonly isPaused: boolean; readonly openedAt: number },
+    { isPaused, clock }: { readonly isPaused: boolean; readonly clock: QueuesContext['clock'] },
   ) {
     this.#keys = keys
     this.isPaused = isPaused
-    this.#openedAt = openedAt
+    this.#clock = clock
   }
 
   close(): void {
@@ -138,26 +139,45 @@ class BullmqQueue implements ForeignQueue {
   /** Those that left meanwhile are passed over. */
   async #read(ids: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
     const rows = await Promise.all(ids.map((id) => this.#keys.fields(id, JOB)))
-    return ids.flatMap((id, index) => {
+    const jobs = ids.flatMap((id, index) => {
       const fields = rows[index]
       return fields === undefined || isGone(fields) ? [] : [jobOf(id, fields, moments?.get(id))]
     })
+    return Promise.all(jobs.map((job) => this.#withOccurrence(job)))
+  }
+
+  /** One that failed for good ran there. */
+  async #withOccurrence(job: ForeignJob): Promise<ForeignJob> {
+    const [, key, at] = /^repeat:(.+):(\d+)$/s.exec(job.id) ?? []
+    if (key === undefined || job.diedAt !== undefined) return job
+    const { name, ...fields } = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
+    // Of a schedule that was removed there only the key is known.
+    const isKnown = fields.pattern !== '' || fields.every !== ''
+    const schedule = isKnown ? scheduleNameOf(key, name || job.name, fields) : key
+    return { ...job, occurrence: { schedule, at: Number(at) } }
   }
 
   async #schedule(key: string, nextAt: number): Promise<ForeignSchedule> {
     const fields = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
     // The older kind keeps data and options with its next job alone.
     const next = await this.#keys.fields(nextJobId(key, nextAt), JOB)
-    const isScheduler = fields.data !== '' || fields.opts !== '' || fields.ic !== ''
     const everyMs = readNumber(fields.every)
     const startAt = moment(fields.startDate)
     const endAt = moment(fields.endDate)
     const nextMadeAt = readNumber(next.timestamp)
     const isKnown = everyMs !== undefined || fields.pattern !== ''
     const { policy, without } = policyOf(readObject(fields.opts || next.opts) ?? {})
-    const times = timesLeft(fields, { isNextApart: nextAt <= this.#openedAt })
+    const isDelayed = await this.#keys.isMember('delayed', nextJobId(key, nextAt))
+    const isOverdue = nextAt <= this.#clock.now()
+    // One that a worker moved, or somebody promoted, waits in a list, and is among the jobs.
+    const isNextApart = isOverdue || (!isGone(next) && !isDelayed)
+    const times = timesLeft(fields, { isNextApart })
+    const overdue =
+      isOverdue && isDelayed && !isGone(next)
+        ? jobOf(nextJobId(key, nextAt), next, { dueAt: nextAt })
+        : undefined
     return {
-      name: isScheduler ? key : `${fields.name || next.name}:${key.slice(0, 8)}`,
+      name: scheduleNameOf(key, fields.name || next.name, fields),
       jobName: fields.name || next.name,
       data: fields.data || next.data || '{}',
       rhythm:
@@ -166,7 +186,8 @@ class BullmqQueue implements ForeignQueue {
           : { everyMs },
       nextAt,
       ...(nextMadeAt === undefined ? {} : { nextMadeAt }),
-      ...(await this.#overdue(key, nextAt, next)),
+      firstAt: isNextApart ? nextAt + (everyMs ?? 1) : nextAt,
+      ...(overdue === undefined ? {} : { overdue: await this.#withOccurrence(overdue) }),
       ...(startAt === undefined ? {} : { startAt }),
       ...(endAt === undefined ? {} : { endAt }),
       ...(times === undefined ? {} : { times }),
@@ -174,13 +195,6 @@ class BullmqQueue implements ForeignQueue {
       ...(isKnown ? {} : { leftOut: 'its pattern is not stored with it: it is of BullMQ 4 or older' }),
       ...(without === undefined ? {} : { without }),
     }
-  }
-
-  /** One that was promoted waits in a list, and is among the jobs. */
-  async #overdue(key: string, nextAt: number, next: JobFields): Promise<Pick<ForeignSchedule, 'overdue'>> {
-    const id = nextJobId(key, nextAt)
-    if (nextAt > this.#openedAt || isGone(next) || !(await this.#keys.isMember('delayed', id))) return {}
-    return { overdue: jobOf(id, next, { dueAt: nextAt }) }
   }
 
   async #countNames(state: string, why: string): Promise<ForeignRest[]> {
@@ -200,6 +214,16 @@ type JobMoments = { readonly dueAt: number } | { readonly diedAt: number }
 
 function nextJobId(key: string, at: number): string {
   return `repeat:${key}:${at}`
+}
+
+/** The key of the older kind is a hash. */
+function scheduleNameOf(
+  key: string,
+  jobName: string,
+  { data, opts, ic }: Readonly<Record<'data' | 'opts' | 'ic', string>>,
+): string {
+  const isScheduler = data !== '' || opts !== '' || ic !== ''
+  return isScheduler ? key : `${jobName}:${key.slice(0, 8)}`
 }
 
 /** A name may be empty; a job without the moment of its making is none. */
