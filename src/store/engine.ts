@@ -181,4 +181,16 @@ export type ForeignSchedule = {
   readonly without?: string
 }
 
-export type ForeignRest = { readonly why: string; readonly name: string; readonly count: number }
+/** `remedy`: what the caller can do, where it would be lost otherwise. */
+export type ForeignRest = {
+  readonly why: string
+  readonly name: string
+  readonly count: number
+  readonly remedy?: string
+}
+
+/** A job that a worker has in hand; or had, when it died. */
+export const ACTIVE_THERE = {
+  why: 'it is active there',
+  remedy: 'let a worker there finish it, then import again',
+} as const

@@ -104,6 +104,19 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(whyOf(without, 'hourly')).toEqual([])
     const queue = queueAt(place, name)
     expect(await queue.schedules.get('daily')).toMatchObject({ zone: 'UTC', nextAt: dailyAt })
+    // London in winter looks the same; whoever learns of it later is told what to do.
+    const later = await report(place, name, '--zone', 'Africa/Abidjan')
+    expect(later.leftOut.filter((one) => one.name === 'daily')).toEqual([
+      {
+        why: 'it is here in UTC',
+        remedy: '`punctual schedule remove daily`, then import again',
+        name: 'daily',
+        count: 1,
+      },
+    ])
+    await queue.schedules.remove('daily')
+    await report(place, name, '--zone', 'Africa/Abidjan')
+    expect(await queue.schedules.get('daily')).toMatchObject({ zone: 'Africa/Abidjan' })
     await queue.stop()
   })
 
@@ -164,22 +177,23 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     await Promise.all([queue.stop(), other.stop(), there.close()])
   })
 
-  it('a job without a name is told, and comes with --topic', async () => {
+  it('a job without a name is told, and comes with --unnamed, under which the others keep their names', async () => {
     const name = `nameless-${version}`
     await writeOdd(version, name)
     const place = await makePlace()
     const { leftOut } = await report(place, name)
     expect(leftOut.filter((one) => one.name === '')).toEqual([
       {
-        why: 'it has no name, and a topic needs one; use --topic',
-        option: '--topic',
+        why: 'it has no name, and a topic needs one; use --unnamed TOPIC',
+        option: '--unnamed',
         name: '',
         count: 1,
       },
     ])
-    await report(place, name, '--topic', 'all')
+    expect(await report(place, name, '--unnamed', 'other')).toMatchObject({ imported: 1, conflicts: [] })
     const queue = queueAt(place, name)
-    expect(await queue.get('nameless')).toMatchObject({ topic: 'all', payload: { n: 3 } })
+    expect(await queue.get('nameless')).toMatchObject({ topic: 'other', payload: { n: 3 } })
+    expect(await queue.get('jittered')).toMatchObject({ topic: 'work' })
     await queue.stop()
   })
 

@@ -51,7 +51,7 @@ export type ImportReport = {
   readonly without: readonly LeftOut[]
 }
 
-/** `option`: of the command, would bring it. */
+/** `option`: of the command, would bring it; `remedy`: what else would. */
 export type LeftOut = Refusal & { readonly name: string; readonly count: number }
 
 export function importQueue(parts: ImportParts): Promise<ImportReport> {
@@ -81,7 +81,7 @@ class Import {
       onProgress(page.length)
     }
     for (const schedule of await from.schedules()) await this.#importSchedule(schedule)
-    for (const { why, name, count } of await from.rest()) this.#leftOut.add({ why }, name, count)
+    for (const { name, count, ...refusal } of await from.rest()) this.#leftOut.add(refusal, name, count)
     return {
       imported: this.#imported,
       dead: this.#dead,
@@ -198,6 +198,8 @@ class Import {
     if (found !== undefined) {
       const isZoneKnown = rules.zone !== undefined || 'zone' in schedule.rhythm
       if (isSameSchedule(plan, found, { isZoneKnown })) this.#presentSchedules += 1
+      else if (isSameSchedule(plan, found, { isZoneKnown: false }))
+        this.#leftOut.add(otherZone(name, found), name)
       else this.#scheduleConflicts.push(name)
     } else if ('why' in zone) {
       this.#leftOut.add(zone, schedule.name)
@@ -221,6 +223,14 @@ class Import {
     const { settings, now } = this.#parts
     const parsed = parseSpec(spec, now)
     return { ...(await checkedMessage(settings, spec.topic, spec.payload)), ...parsed }
+  }
+}
+
+/** It was imported with a zone that was only guessed. It may have fired, so that it is not ours to replace. */
+function otherZone(name: string, { rhythm }: SchedulePlan): Refusal {
+  return {
+    why: `it is here in ${'cron' in rhythm ? rhythm.zone : 'UTC'}`,
+    remedy: `\`punctual schedule remove ${name}\`, then import again`,
   }
 }
 

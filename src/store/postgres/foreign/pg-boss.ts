@@ -9,7 +9,14 @@
  * The columns of a version that others have not are read as JSON, where what is absent is null.
  */
 import { UsageError } from '../../../core/errors.ts'
-import type { ForeignJob, ForeignPlace, ForeignQueue, ForeignRest, ForeignSchedule } from '../../engine.ts'
+import {
+  ACTIVE_THERE,
+  type ForeignJob,
+  type ForeignPlace,
+  type ForeignQueue,
+  type ForeignRest,
+  type ForeignSchedule,
+} from '../../engine.ts'
 import { parsePostgresUrl, readTimeouts } from '../address/url.ts'
 import { PostgresConnection } from '../link/connection.ts'
 import { toPunctualError } from '../link/refusals.ts'
@@ -123,7 +130,7 @@ class PgBossQueue implements ForeignQueue {
     const rows = await this.#ask<{ why: string; name: string; count: string }>(
       `select * from (
         select case
-            when j.state = 'active' then 'it runs now'
+            when j.state = 'active' then '${ACTIVE_THERE.why}'
             when j.state = 'completed' then 'it is done'
             when j.state in ('created', 'retry') and j.name like ${OWN} then 'of pg-boss itself: its schedule came due, and it was not sent yet'
             when j.state in ('created', 'retry') and not (${IS_FREE}) then 'it waits for other jobs'
@@ -131,7 +138,11 @@ class PgBossQueue implements ForeignQueue {
           from ${this.#schema}.job j group by 1, 2) as counted
         where why is not null and (name not like ${OWN} or why like 'of pg-boss%') order by 1, 2`,
     )
-    return rows.map(({ why, name, count }) => ({ why, name, count: Number(count) }))
+    return rows.map(({ why, name, count }) => ({
+      ...(why === ACTIVE_THERE.why ? ACTIVE_THERE : { why }),
+      name,
+      count: Number(count),
+    }))
   }
 
   /** Those that left meanwhile, and those that somebody else has locked, are passed over. */

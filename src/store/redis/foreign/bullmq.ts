@@ -13,13 +13,14 @@
  * unless its moment has passed. Workers move it to `wait` when its moment comes, also while the queue is paused. Other jobs of a
  * schedule wait for a retry. Each says which moment it is of: a schedule that was imported before brings that moment itself.
  */
-import type {
-  ForeignJob,
-  ForeignPolicy,
-  ForeignQueue,
-  ForeignRest,
-  ForeignSchedule,
-  QueuesContext,
+import {
+  ACTIVE_THERE,
+  type ForeignJob,
+  type ForeignPolicy,
+  type ForeignQueue,
+  type ForeignRest,
+  type ForeignSchedule,
+  type QueuesContext,
 } from '../../engine.ts'
 import { ForeignKeys, isJson, readNumber, readObject } from './reading.ts'
 
@@ -115,8 +116,8 @@ class BullmqQueue implements ForeignQueue {
 
   async rest(): Promise<readonly ForeignRest[]> {
     const named = [
-      ...(await this.#countNames('active', 'it runs now')),
-      ...(await this.#countNames('waiting-children', 'it waits for the children of its flow')),
+      ...(await this.#countNames('active', ACTIVE_THERE)),
+      ...(await this.#countNames('waiting-children', { why: 'it waits for the children of its flow' })),
     ]
     const counted = await Promise.all(
       [
@@ -197,7 +198,7 @@ class BullmqQueue implements ForeignQueue {
     }
   }
 
-  async #countNames(state: string, why: string): Promise<ForeignRest[]> {
+  async #countNames(state: string, refusal: Pick<ForeignRest, 'why' | 'remedy'>): Promise<ForeignRest[]> {
     const names = new Map<string, number>()
     const pages = state === 'active' ? this.#keys.list(state) : this.#keys.sorted(state)
     for await (const page of pages) {
@@ -206,7 +207,7 @@ class BullmqQueue implements ForeignQueue {
         if (name !== '') names.set(name, (names.get(name) ?? 0) + 1)
       }
     }
-    return [...names].map(([name, count]) => ({ why, name, count }))
+    return [...names].map(([name, count]) => ({ ...refusal, name, count }))
   }
 }
 
