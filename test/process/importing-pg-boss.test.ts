@@ -279,6 +279,27 @@ describe('a wrong call', () => {
   })
 })
 
+describe('rights', () => {
+  it('those that the guide names are enough, and one that is missing is told', async () => {
+    const url = await database('rights')
+    await writePgBoss(12, url)
+    const tables = ['version', 'job', 'queue', 'schedule'].map((table) => `pgboss.${table}`).join(', ')
+    await queryAt(url, 'create role reader login; grant usage on schema pgboss to reader')
+    await queryAt(url, `grant select on ${tables} to reader`)
+    const reader = new URL(url)
+    reader.username = 'reader'
+    const place = await makePlace()
+    expect(await place.json(words(reader.href))).toMatchObject({ imported: 9, schedules: 2 })
+    expect(await place.run(words(reader.href, '--cancel'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the user of --postgres lacks a right on the schema pgboss') as string,
+    })
+    await queryAt(url, 'grant update on pgboss.job to reader')
+    expect(await place.json(words(reader.href, '--cancel'))).toMatchObject({ imported: 0, present: 9 })
+    expect(await place.json(words(reader.href, '--cancel'))).toMatchObject({ imported: 0, present: 1 })
+  })
+})
+
 /** None while the schema is being made. */
 async function waiting(url: string): Promise<number> {
   const rows = await queryAt(url, 'select 1 from pgboss.job').catch(() => [])

@@ -23,6 +23,7 @@ import { toPunctualError } from '../link/refusals.ts'
 import { jobOf, scheduleOf, type BossJob, type BossSchedule } from './pg-boss-rows.ts'
 
 const PAGE = 200
+const RIGHT_MISSING = '42501'
 /** Of the first release of pg-boss 10. */
 const VERSION_NEEDED = 21
 
@@ -169,6 +170,12 @@ class PgBossQueue implements ForeignQueue {
         values === undefined ? { text } : { text, values },
       )) as readonly Row[]
     } catch (error) {
+      if ((error as { code?: unknown }).code === RIGHT_MISSING)
+        throw new UsageError(
+          'STORE_REFUSED',
+          `${this.#server}: the user of --postgres lacks a right on the schema ${this.#where.prefix}: usage, select on its tables, and with --cancel update on its table job (${(error as Error).message}).`,
+          { cause: error },
+        )
       throw toPunctualError(error, this.#server)
     }
   }
