@@ -11,7 +11,6 @@ import {
 } from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
-import type { Store } from '../../../store/contract/store.ts'
 import { engineForUrl, ENGINES } from '../../../store/engines.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
@@ -73,6 +72,7 @@ const OPTIONS: OptionSpecs = {
 
 type ImportCall = Call
 type ImportSource = ImportParts['from']
+type OpenTarget = { readonly queue: Punctual; readonly store: ImportParts['store'] }
 
 /** Looking takes nothing. */
 function isTaking(call: ImportCall): boolean {
@@ -181,9 +181,9 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
 }
 
 /** Looking makes no store, and no schema: where there is none yet, an empty store of this process stands for it. */
-async function openTarget(call: ImportCall): Promise<{ readonly queue: Punctual; readonly store: Store }> {
+async function openTarget(call: ImportCall): Promise<OpenTarget> {
   const name = { queue: readText(call, 'to-queue') ?? call.queueName }
-  const opened = async (options: PunctualOptions): Promise<{ queue: Punctual; store: Store }> => {
+  const opened = async (options: PunctualOptions): Promise<OpenTarget> => {
     const queue = call.open({ ...name, ...options })
     return { queue, store: await insidesOf(queue).open() }
   }
