@@ -4,6 +4,18 @@ export function writeBullmq(
   name: string,
 ): Promise<{ readonly laterAt: number; readonly tickAt: number; readonly failedAt: number }>
 export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
+export function writeDue(
+  version: 5 | 6,
+  url: string,
+  name: string,
+): Promise<{
+  readonly nextAt: number
+  readonly queue: {
+    readonly workPaused: () => Promise<{ readonly close: () => Promise<void> }>
+    readonly waiting: () => Promise<readonly string[]>
+    readonly close: () => Promise<void>
+  }
+}>
 export function writeBee(url: string, name: string): Promise<{ readonly laterAt: number }>
 type PgBossJob =
   'retry' | 'dead' | 'failed' | 'active' | 'done' | 'now' | 'later' | 'low' | 'empty' | 'single'

@@ -87,6 +87,26 @@ export async function writeManyBullmq(version, url, name, count) {
   await queue.close()
 }
 
+/** A paused queue with a schedule whose next job is due in some seconds; and a worker for it, which only moves what is due. */
+export async function writeDue(version, url, name) {
+  const { Queue, Worker } = BULLMQ[version]
+  const connection = connectionOf(url)
+  const queue = new Queue(name, { connection })
+  await queue.pause()
+  const everyMs = HOUR_MS
+  const startDate = Date.now() + 10_000
+  await queue.upsertJobScheduler('soon', { every: everyMs, startDate }, { name: 'tick', data: { n: 1 } })
+  const [{ next }] = await queue.getJobSchedulers()
+  return {
+    nextAt: next,
+    queue: {
+      workPaused: async () => new Worker(name, async () => undefined, { connection }),
+      waiting: async () => (await queue.getJobs(['wait', 'paused'])).map(({ id }) => id),
+      close: () => queue.close(),
+    },
+  }
+}
+
 export async function writeBee(url, name) {
   const settings = {
     redis: url,
@@ -155,7 +175,12 @@ export function writePgBoss(version, url) {
     const single = await boss.send('invoice', { n: 8 }, { singletonKey: 'k', startAfter: 600 })
     await boss.schedule('report', '0 3 * * *', { day: 1 }, { tz: 'Europe/Berlin', retryLimit: 4 })
     if (version === 12) {
-      await boss.schedule('report', '*/5 * * * *', { day: 2 }, { key: 'often' })
+      await boss.schedule(
+        'report',
+        '*/5 * * * *',
+        { day: 2 },
+        { key: 'often', expireInSeconds: 120, singletonKey: 'one', missed: 'once' },
+      )
       await boss.flow([
         { name: 'parent', data: {}, ref: 'first', options: { startAfter: 3_600 } },
         { name: 'child', data: {}, ref: 'second', dependsOn: ['first'] },

@@ -131,6 +131,8 @@ export type ForeignJob = {
   readonly failures: number
   readonly error: string
   readonly policy: ForeignPolicy
+  /** A schedule there made it for this moment. */
+  readonly occurrence?: { readonly schedule: string; readonly at: number }
   /** Why it cannot be carried over. */
   readonly leftOut?: string
   /** What of it cannot be carried over; the rest can. */
@@ -164,6 +166,8 @@ export type ForeignSchedule = {
   /** Without a zone, `cron` is read there in that of the process. */
   readonly rhythm: { readonly cron: string; readonly zone?: string } | { readonly everyMs: number }
   readonly nextAt?: number
+  /** The first moment that our schedule brings: `nextAt`, or later where the job of that moment comes by itself. */
+  readonly firstAt?: number
   /** When `nextAt` was computed. */
   readonly nextMadeAt?: number
   /** Its next job, where the moment of it has passed: it is not in `jobs`, and our schedule begins later. */
@@ -177,4 +181,16 @@ export type ForeignSchedule = {
   readonly without?: string
 }
 
-export type ForeignRest = { readonly why: string; readonly name: string; readonly count: number }
+/** `remedy`: what the caller can do, where it would be lost otherwise. */
+export type ForeignRest = {
+  readonly why: string
+  readonly name: string
+  readonly count: number
+  readonly remedy?: string
+}
+
+/** A job that a worker has in hand; or had, when it died. */
+export const ACTIVE_THERE = {
+  why: 'it is active there',
+  remedy: 'let a worker there finish it, then import again',
+} as const

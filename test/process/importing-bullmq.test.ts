@@ -4,13 +4,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeManyBullmq } from '../../migrating/write.mjs'
+import { writeDue, writeManyBullmq } from '../../migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
 import { RedisServer } from '../store/redis/server.ts'
+import { until } from '../store/redis/until.ts'
 
 const ODD = join(import.meta.dirname, '../../migrating/odd.mjs')
 const HOUR_MS = 3_600_000
@@ -103,6 +104,19 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(whyOf(without, 'hourly')).toEqual([])
     const queue = queueAt(place, name)
     expect(await queue.schedules.get('daily')).toMatchObject({ zone: 'UTC', nextAt: dailyAt })
+    // London in winter looks the same; whoever learns of it later is told what to do.
+    const later = await report(place, name, '--zone', 'Africa/Abidjan')
+    expect(later.leftOut.filter((one) => one.name === 'daily')).toEqual([
+      {
+        why: 'it is here in UTC',
+        remedy: '`punctual schedule remove daily`, then import again',
+        name: 'daily',
+        count: 1,
+      },
+    ])
+    await queue.schedules.remove('daily')
+    await report(place, name, '--zone', 'Africa/Abidjan')
+    expect(await queue.schedules.get('daily')).toMatchObject({ zone: 'Africa/Abidjan' })
     await queue.stop()
   })
 
@@ -141,22 +155,45 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     await queue.stop()
   })
 
-  it('a job without a name is told, and comes with --topic', async () => {
+  it('P2: a moment that a worker moved to the waiting jobs between two imports comes once, by its schedule', async () => {
+    const name = `moved-${version}`
+    const { queue: there, nextAt } = await writeDue(version, server.url, name)
+    const place = await makePlace()
+    expect(await report(place, name)).toMatchObject({ imported: 0, schedules: 1 })
+    const worker = await there.workPaused()
+    await until('the worker moved it', async () => (await there.waiting()).length > 0)
+    await worker.close()
+    expect(await there.waiting()).toEqual([`repeat:soon:${nextAt}`])
+    expect(await report(place, name)).toMatchObject({ imported: 0, present: 1, presentSchedules: 1 })
+    const queue = queueAt(place, name)
+    expect(await queue.get(`repeat:soon:${nextAt}`)).toBeUndefined()
+    // Where no schedule brings it, it is a job.
+    const empty = await makePlace()
+    expect(await report(empty, name)).toMatchObject({ imported: 1, schedules: 1 })
+    const other = queueAt(empty, name)
+    expect(await other.get(`repeat:soon:${nextAt}`)).toMatchObject({ topic: 'tick', payload: { n: 1 } })
+    expect(Number((await other.schedules.get('soon'))?.nextAt)).toBeGreaterThan(nextAt)
+    expect(await report(empty, name)).toMatchObject({ imported: 0, present: 1, presentSchedules: 1 })
+    await Promise.all([queue.stop(), other.stop(), there.close()])
+  })
+
+  it('a job without a name is told, and comes with --unnamed, under which the others keep their names', async () => {
     const name = `nameless-${version}`
     await writeOdd(version, name)
     const place = await makePlace()
     const { leftOut } = await report(place, name)
     expect(leftOut.filter((one) => one.name === '')).toEqual([
       {
-        why: 'it has no name, and a topic needs one; use --topic',
-        option: '--topic',
+        why: 'it has no name, and a topic needs one; use --unnamed TOPIC',
+        option: '--unnamed',
         name: '',
         count: 1,
       },
     ])
-    await report(place, name, '--topic', 'all')
+    expect(await report(place, name, '--unnamed', 'other')).toMatchObject({ imported: 1, conflicts: [] })
     const queue = queueAt(place, name)
-    expect(await queue.get('nameless')).toMatchObject({ topic: 'all', payload: { n: 3 } })
+    expect(await queue.get('nameless')).toMatchObject({ topic: 'other', payload: { n: 3 } })
+    expect(await queue.get('jittered')).toMatchObject({ topic: 'work' })
     await queue.stop()
   })
 

@@ -14,6 +14,7 @@ import {
 } from '../../migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
+import { readSchedule } from '../../src/queue/importing/occurrence.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace } from '../cli/punctual.ts'
@@ -115,11 +116,27 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
       scheduleConflicts: [],
       leftOut: [
         { why: 'it failed, and its copy is in its dead letter queue mail-dead', name: 'mail', count: 1 },
+        {
+          why: 'it is active there',
+          remedy: 'let a worker there finish it, then import again',
+          name: 'invoice',
+          count: 1,
+        },
         { why: 'it is done', name: 'report', count: 1 },
-        { why: 'it runs now', name: 'invoice', count: 1 },
         ...(version === 10 ? [] : [{ why: 'it waits for other jobs', name: 'child', count: 1 }]),
       ],
-      without: [{ why: 'its singleton key', name: 'invoice', count: 1 }],
+      without: [
+        { why: 'its singleton key', name: 'invoice', count: 1 },
+        ...(version === 10
+          ? []
+          : [
+              {
+                why: 'its singleton key; its "missed": once, and here the latest moment that was missed is caught up with',
+                name: 'report:often',
+                count: 1,
+              },
+            ]),
+      ],
     }
     expect(await place.json(words(url, '--dry-run', '--cancel'))).toEqual({ ...report, dryRun: true })
     expect(await place.json(words(url))).toEqual(report)
@@ -153,8 +170,23 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
       payload: { day: 1 },
     })
     if (version === 12)
-      expect(await queue.schedules.get('report:often')).toMatchObject({ cron: '*/5 * * * *', zone: 'UTC' })
+      expect(await queue.schedules.get('report:often')).toMatchObject({
+        cron: '*/5 * * * *',
+        zone: 'UTC',
+      })
+    const timeoutOf = async (name: string): Promise<number | undefined> => {
+      const schedule = await readSchedule(await insidesOf(queue).open(), name)
+      return decodePolicy(schedule?.plan.meta ?? '')?.timeoutMs
+    }
+    expect(await timeoutOf('report')).toBe(900_000)
+    if (version === 12) expect(await timeoutOf('report:often')).toBe(120_000)
     expect(await place.json(words(url))).toMatchObject({ imported: 0, present: report.imported })
+    const schemas = (): Promise<unknown> => queryAt(url, 'select nspname from pg_namespace order by 1')
+    const schemasBefore = await schemas()
+    expect(await place.json(words(url, '--dry-run', '--store', url))).toEqual({ ...report, dryRun: true })
+    expect(await schemas()).toEqual(schemasBefore)
+    const taking = await place.run(words(url, '--cancel'))
+    expect(taking.stderr).toContain('failed jobs and schedules are not cancelled there')
   })
 
   it('P2: with --cancel, beside producers and workers of pg-boss, each job runs once: here or there', async () => {
@@ -244,6 +276,27 @@ describe('a wrong call', () => {
     expect(await call('pg-boss', '--postgres', url, '--prefix', 'old')).toMatchObject({
       stderr: expect.stringContaining('is of a pg-boss before 10 (version 20)') as string,
     })
+  })
+})
+
+describe('rights', () => {
+  it('those that the guide names are enough, and one that is missing is told', async () => {
+    const url = await database('rights')
+    await writePgBoss(12, url)
+    const tables = ['version', 'job', 'queue', 'schedule'].map((table) => `pgboss.${table}`).join(', ')
+    await queryAt(url, 'create role reader login; grant usage on schema pgboss to reader')
+    await queryAt(url, `grant select on ${tables} to reader`)
+    const reader = new URL(url)
+    reader.username = 'reader'
+    const place = await makePlace()
+    expect(await place.json(words(reader.href))).toMatchObject({ imported: 9, schedules: 2 })
+    expect(await place.run(words(reader.href, '--cancel'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the user of --postgres lacks a right on the schema pgboss') as string,
+    })
+    await queryAt(url, 'grant update on pgboss.job to reader')
+    expect(await place.json(words(reader.href, '--cancel'))).toMatchObject({ imported: 0, present: 9 })
+    expect(await place.json(words(reader.href, '--cancel'))).toMatchObject({ imported: 0, present: 1 })
   })
 })
 

@@ -55,7 +55,12 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       scheduleConflicts: [],
       leftOut: [
         { why: 'it is a child of a flow', name: 'child', count: 1 },
-        { why: 'it runs now', name: 'busy', count: 1 },
+        {
+          why: 'it is active there',
+          remedy: 'let a worker there finish it, then import again',
+          name: 'busy',
+          count: 1,
+        },
         { why: 'it waits for the children of its flow', name: 'parent', count: 1 },
       ],
       without: [
@@ -71,6 +76,10 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(await place.json(words('bullmq', name, '--dry-run'))).toEqual({ ...report, dryRun: true })
     expect(await place.json(words('bullmq', name))).toEqual(report)
     expect(await look()).toEqual(before)
+    expect(await place.run(words('bullmq', name))).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('busy: it is active there; let a worker there finish it') as string,
+    })
 
     const queue = queueAt(place, name)
     const ids = ['later', 'failed-once', 'urgent', 'first', 'second', 'custom']
@@ -242,6 +251,13 @@ describe('a wrong call', () => {
   ])('%j', async (wrong, line) => {
     const place = await here()
     expect(await place.run(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining(line) as string })
+  })
+
+  it('a server that does not answer is named by the option of the source', async () => {
+    const place = await here()
+    expect(await place.run(['import', 'bullmq', '--redis', 'redis://127.0.0.1:1'])).toMatchObject({
+      stderr: expect.stringContaining('Does Redis run there? Name another with --redis URL.') as string,
+    })
   })
 
   it.each(['bullmq', 'bee-queue'])('a queue of %s that is not there', async (kind) => {

@@ -1,5 +1,5 @@
 /** Whether a store that was named on the command line can be what was meant. */
-import { withoutPasswords } from '../../core/errors.ts'
+import { UnavailableError, withoutPasswords } from '../../core/errors.ts'
 import { engineForUrl, exampleUrls } from '../../store/engines.ts'
 import { CallError, FailedError } from '../shared/failure.ts'
 
@@ -24,5 +24,11 @@ export async function checkStore(
   }
   if (!mayMake && !(await engine.exists(store)))
     throw new FailedError(`there is no store at ${withoutPasswords(store)}; name one with ${option}.`)
-  if (!isPatient) await engine.probe(store)
+  if (isPatient) return
+  try {
+    await engine.probe(store)
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error
+    throw new UnavailableError(error.code, `${error.message} Name another with ${option}.`, { cause: error })
+  }
 }

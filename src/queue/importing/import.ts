@@ -5,9 +5,7 @@
 import { isUnavailable, PunctualError } from '../../core/errors.ts'
 import {
   checkScheduleName,
-  decodeSchedule,
   parseSpec,
-  scheduleId,
   type SchedulePlan,
   type ScheduleSpec,
 } from '../../core/recurrence/spec.ts'
@@ -18,6 +16,7 @@ import type { ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engi
 import { checkedMessage } from '../draft.ts'
 import type { Settings } from '../settings.ts'
 import { messageOf, type ImportRules, type Refusal } from './message.ts'
+import { isOwnOccurrence, readSchedule } from './occurrence.ts'
 import { isSameSchedule, specOf, zoneOf } from './schedule.ts'
 
 export type ImportParts = {
@@ -38,7 +37,7 @@ export type ImportReport = {
   readonly imported: number
   /** Of those: as dead letters. */
   readonly dead: number
-  /** Whose id was there: imported before, or done since. */
+  /** Whose id was there: imported before, or done since; or whose moment an imported schedule brings. */
   readonly present: number
   readonly schedules: number
   readonly presentSchedules: number
@@ -52,7 +51,7 @@ export type ImportReport = {
   readonly without: readonly LeftOut[]
 }
 
-/** `option`: of the command, would bring it. */
+/** `option`: of the command, would bring it; `remedy`: what else would. */
 export type LeftOut = Refusal & { readonly name: string; readonly count: number }
 
 export function importQueue(parts: ImportParts): Promise<ImportReport> {
@@ -82,7 +81,7 @@ class Import {
       onProgress(page.length)
     }
     for (const schedule of await from.schedules()) await this.#importSchedule(schedule)
-    for (const { why, name, count } of await from.rest()) this.#leftOut.add({ why }, name, count)
+    for (const { name, count, ...refusal } of await from.rest()) this.#leftOut.add(refusal, name, count)
     return {
       imported: this.#imported,
       dead: this.#dead,
@@ -109,7 +108,11 @@ class Import {
       )
     }
     const conflicts = messages.filter(isOther).map(({ id }) => id)
-    const placed = await this.#restore(messages.filter(({ id }) => !there.has(id)))
+    const own = await this.#ownOccurrences(
+      jobs,
+      messages.filter(({ id }) => !there.has(id)),
+    )
+    const placed = await this.#restore(messages.filter(({ id }) => !there.has(id) && !own.has(id)))
     this.#imported += placed.length
     this.#dead += placed.filter(({ state }) => state === 'dead').length
     this.#present += messages.length - placed.length - conflicts.length
@@ -118,6 +121,23 @@ class Import {
       jobs,
       new Set([...placed, ...messages.filter((m) => there.has(m.id) && !isOther(m))].map(({ id }) => id)),
     )
+  }
+
+  /** The ids of those whose moment a schedule here brings. */
+  async #ownOccurrences(
+    jobs: readonly ForeignJob[],
+    messages: readonly RestoredMessage[],
+  ): Promise<ReadonlySet<string>> {
+    const { store, rules, now } = this.#parts
+    const idPrefix = rules.idPrefix ?? ''
+    const made = new Map(jobs.map(({ id, occurrence }) => [idPrefix + id, occurrence]))
+    const own = new Set<string>()
+    for (const { id, topic } of messages) {
+      const occurrence = made.get(id)
+      if (occurrence === undefined) continue
+      if (await isOwnOccurrence(store, { occurrence, topic }, { now, idPrefix })) own.add(id)
+    }
+    return own
   }
 
   /** Only what is safe here is not to run there. */
@@ -174,10 +194,12 @@ class Import {
     if (schedule.times === 0) return this.#endSchedule(schedule)
     const spec = specOf(schedule, rules, 'why' in zone ? undefined : zone.zone)
     const plan = await this.#planOf(spec)
-    const found = await this.#readPlan(name)
+    const found = (await readSchedule(this.#parts.store, name))?.plan
     if (found !== undefined) {
       const isZoneKnown = rules.zone !== undefined || 'zone' in schedule.rhythm
       if (isSameSchedule(plan, found, { isZoneKnown })) this.#presentSchedules += 1
+      else if (isSameSchedule(plan, found, { isZoneKnown: false }))
+        this.#leftOut.add(otherZone(name, found), name)
       else this.#scheduleConflicts.push(name)
     } else if ('why' in zone) {
       this.#leftOut.add(zone, schedule.name)
@@ -202,11 +224,13 @@ class Import {
     const parsed = parseSpec(spec, now)
     return { ...(await checkedMessage(settings, spec.topic, spec.payload)), ...parsed }
   }
+}
 
-  async #readPlan(name: string): Promise<SchedulePlan | undefined> {
-    const [stored] = (await this.#parts.store.inspect({ ids: [scheduleId(name)] })).items
-    const found = stored === undefined ? undefined : decodeSchedule(JSON.parse(stored.body))
-    return found === undefined || found.progress.isRemoved === true ? undefined : found.plan
+/** It was imported with a zone that was only guessed. It may have fired, so that it is not ours to replace. */
+function otherZone(name: string, { rhythm }: SchedulePlan): Refusal {
+  return {
+    why: `it is here in ${'cron' in rhythm ? rhythm.zone : 'UTC'}`,
+    remedy: `\`punctual schedule remove ${name}\`, then import again`,
   }
 }
 

@@ -11,6 +11,8 @@ import type { RestoredMessage } from '../../store/contract/store.ts'
 export type ImportRules = {
   /** All jobs become messages of this topic; absent: of the topic that is called as they are. */
   readonly topic?: string
+  /** Of jobs without a name. */
+  readonly unnamed?: string
   /** How long an id stays taken after its message is done, so that importing again does not run it again. */
   readonly rememberMs: number
   /** Up to the first number high, up to the second normal. Absent: what has a priority is low, what has none is normal. */
@@ -23,16 +25,17 @@ export type ImportRules = {
   readonly leavesFailed?: boolean
 }
 
-/** Why it stays there; and the option that would bring it, where there is one. */
-export type Refusal = { readonly why: string; readonly option?: string }
+/** Why it stays there; and the option that would bring it, or what else would, where there is one. */
+export type Refusal = { readonly why: string; readonly option?: string; readonly remedy?: string }
 
 export function messageOf(job: ForeignJob, rules: ImportRules, now: number): RestoredMessage | Refusal {
-  const topic = rules.topic ?? job.name
+  const topic = topicOf(job.name, rules)
   const id = (rules.idPrefix ?? '') + job.id
   const isDead = job.diedAt !== undefined
   if (isDead && rules.leavesFailed === true) return { why: 'it failed for good' }
   if (job.leftOut !== undefined) return { why: job.leftOut }
-  if (topic === '') return { why: 'it has no name, and a topic needs one; use --topic', option: '--topic' }
+  if (topic === '')
+    return { why: 'it has no name, and a topic needs one; use --unnamed TOPIC', option: '--unnamed' }
   if (!isName(topic, TOPIC_BYTES_MAX))
     return { why: 'its name cannot be a topic; use --topic', option: '--topic' }
   if (!isName(id, ID_BYTES_MAX)) return { why: 'its id is too long or has control characters' }
@@ -63,6 +66,11 @@ export function messageOf(job: ForeignJob, rules: ImportRules, now: number): Res
     reason: isDead ? 'failed' : '',
     until: job.diedAt ?? 0,
   }
+}
+
+/** '' where it has no name, and none was given for it. */
+export function topicOf(name: string, { topic, unnamed = '' }: ImportRules): string {
+  return topic ?? (name === '' ? unnamed : name)
 }
 
 /** Without a backoff the others try again at once. */

@@ -8,7 +8,7 @@ import { priorityName } from '../../core/message.ts'
 import { cronTimes } from '../../core/recurrence/cron.ts'
 import type { SchedulePlan, ScheduleSpec } from '../../core/recurrence/spec.ts'
 import type { ForeignSchedule } from '../../store/engine.ts'
-import { rankOf, retryOf, type ImportRules, type Refusal } from './message.ts'
+import { rankOf, retryOf, topicOf, type ImportRules, type Refusal } from './message.ts'
 
 /** By so much the clocks of their processes may differ. */
 const SKEW_MS = 60_000
@@ -66,18 +66,19 @@ export function specOf(
   rules: ImportRules,
   zone: string | undefined,
 ): ScheduleSpec {
-  const { jobName, data, rhythm, nextAt, startAt, endAt, times, policy } = schedule
+  const { jobName, data, rhythm, firstAt, startAt, endAt, times, policy } = schedule
   const retry = retryOf(policy)
-  // Its own next moment anchors it, so that the rhythm stays what it was.
-  const start = 'everyMs' in rhythm ? (nextAt ?? startAt) : startAt
+  // Its own next moment anchors it, so that the rhythm stays what it was, and tells later which moments are ours.
+  const start = firstAt ?? startAt
   return {
-    topic: rules.topic ?? jobName,
+    topic: topicOf(jobName, rules),
     payload: JSON.parse(data) as unknown,
     ...('everyMs' in rhythm ? { every: rhythm.everyMs } : { cron: rhythm.cron, zone: zone ?? 'UTC' }),
     ...(start === undefined ? {} : { start }),
     ...(endAt === undefined ? {} : { end: endAt }),
     ...(times === undefined ? {} : { times }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
+    ...(policy.timeoutMs === undefined ? {} : { timeout: policy.timeoutMs }),
     priority: priorityName(rankOf(policy, rules)),
   }
 }

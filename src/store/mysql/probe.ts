@@ -20,11 +20,9 @@ export async function probe(url: string): Promise<void> {
     const reason = toPunctualError(error, server)
     if (reason.code === 'STORE_CLIENT_MISSING') throw reason
     if (CERTAIN.test((error as NodeJS.ErrnoException).code ?? ''))
-      throw new UnavailableError(
-        'STORE_UNAVAILABLE',
-        `${reason.message} Does MySQL or MariaDB run there? Name another with --store URL or PUNCTUAL_STORE.`,
-        { cause: error },
-      )
+      throw new UnavailableError('STORE_UNAVAILABLE', `${reason.message} Does MySQL or MariaDB run there?`, {
+        cause: error,
+      })
   } finally {
     connection.destroy()
   }

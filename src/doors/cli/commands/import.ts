@@ -1,6 +1,7 @@
-import { describe } from '../../../core/errors.ts'
+import { describe, UsageError } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
 import { checkZone } from '../../../core/recurrence/cron.ts'
+import type { Punctual, PunctualOptions } from '../../../index.ts'
 import { insidesOf } from '../../../queue/insides.ts'
 import {
   importQueue,
@@ -40,6 +41,7 @@ const OPTIONS: OptionSpecs = {
   },
   'to-queue': { type: 'string', value: 'NAME', help: 'the queue that takes them; default: of the same name' },
   topic: { type: 'string', value: 'TOPIC', help: 'one topic for all; default: the name of each job' },
+  unnamed: { type: 'string', value: 'TOPIC', help: 'the topic of jobs without a name' },
   'id-prefix': {
     type: 'string',
     value: 'TEXT',
@@ -54,7 +56,7 @@ const OPTIONS: OptionSpecs = {
   priorities: {
     type: 'string',
     value: 'HIGH,NORMAL',
-    help: 'up to the first number high, up to the second normal; default: none is normal, any is low',
+    help: 'up to the first number high, up to the second normal; default: none is normal, any is low. Not for pg-boss: above 0 is high, below it low',
   },
   remember: {
     type: 'string',
@@ -70,6 +72,7 @@ const OPTIONS: OptionSpecs = {
 
 type ImportCall = Call
 type ImportSource = ImportParts['from']
+type OpenTarget = { readonly queue: Punctual; readonly store: ImportParts['store'] }
 
 /** Looking takes nothing. */
 function isTaking(call: ImportCall): boolean {
@@ -113,9 +116,9 @@ export const importCommand = defineCommand({
     ],
   ],
   notes: [
-    'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. The other queue is read and not changed: pause it or stop its workers first, and remove it when all is well.',
-    'pg-boss keeps all its queues in one schema, so all of them come, each as a topic of that name, into the queue that --queue names here. Its workers pass over what --cancel has in hand.',
-    'Done again, or after it was ended half-way, it brings what is not there yet. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, or where an option would bring what was left.',
+    'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. Without --cancel the other queue is read and not changed: pause it and stop its workers first, and remove it when all is well.',
+    'pg-boss keeps all its queues in one schema, so all of them come, each as a topic of that name, into the queue that --queue names here. Its workers pass over what --cancel has in hand. Failed jobs and schedules are not cancelled there.',
+    'Done again, or after it was ended half-way, it brings what is not there yet; also what was cancelled, purged or removed here: cancel it there too. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, where an option would bring what was left, or where jobs are active there.',
   ],
   makesStore: true,
   run: async (call) => {
@@ -161,17 +164,11 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
   const isDryRun = isGiven(call, 'dry-run')
   const progress = new Progress(call.err, call.clock)
   let done = 0
-  // Looking makes no store: where there is none yet, an empty one of this process stands for it.
-  const isNew = isDryRun && !(await engineForUrl(call.store).exists(call.store))
-  const queue = call.open({
-    queue: readText(call, 'to-queue') ?? call.queueName,
-    ...(isNew ? { store: 'memory:' } : {}),
-  })
-  const { open, settings } = insidesOf(queue)
+  const { queue, store } = await openTarget(call)
   const report = await importQueue({
     from,
-    store: await open(),
-    settings,
+    store,
+    settings: insidesOf(queue).settings,
     setSchedule: (name, spec) => queue.schedules.set(name, spec),
     rules,
     now: call.clock.now(),
@@ -181,6 +178,27 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
   })
   progress.end()
   return show(call, report, from.isPaused)
+}
+
+/** Looking makes no store, and no schema: where there is none yet, an empty store of this process stands for it. */
+async function openTarget(call: ImportCall): Promise<OpenTarget> {
+  const name = { queue: readText(call, 'to-queue') ?? call.queueName }
+  const opened = async (options: PunctualOptions): Promise<OpenTarget> => {
+    const queue = call.open({ ...name, ...options })
+    return { queue, store: await insidesOf(queue).open() }
+  }
+  if (!isGiven(call, 'dry-run')) return opened({})
+  const engine = engineForUrl(call.store)
+  if (!(await engine.exists(call.store))) return opened({ store: 'memory:' })
+  if (engine.options['migrate'] === undefined) return opened({})
+  try {
+    return await opened({ migrate: false })
+  } catch (error) {
+    // The version that it found; 0: there is no schema.
+    if (error instanceof UsageError && error.code === 'STORE_REFUSED' && error.value === 0)
+      return opened({ store: 'memory:' })
+    throw error
+  }
 }
 
 const NEIGHBOURS_NAMED = 20
@@ -220,6 +238,7 @@ function isGiven({ values }: ImportCall, name: string): boolean {
 
 function readRules(call: ImportCall): ImportRules {
   const topic = readText(call, 'topic')
+  const unnamed = readText(call, 'unnamed')
   const range = { min: 0, max: DELAY_MS_MAX }
   const rememberMs = parseDuration(readText(call, 'remember') ?? '7d', '--remember', range)
   const priorities = readText(call, 'priorities')
@@ -232,6 +251,7 @@ function readRules(call: ImportCall): ImportRules {
     ...(idPrefix === undefined ? {} : { idPrefix }),
     ...(zone === undefined ? {} : { zone }),
     ...(topic === undefined ? {} : { topic }),
+    ...(unnamed === undefined ? {} : { unnamed }),
     ...(priorities === undefined ? {} : { priorities: parsePriorities(priorities) }),
   }
 }
@@ -245,12 +265,12 @@ function parsePriorities(text: string): readonly [number, number] {
   )
 }
 
-/** The exit code is 1 for what should not be left unseen: what is taken by something else, or waits for an option. */
+/** The exit code is 1 for what should not be left unseen: what is taken by something else, or waits for an option or a remedy. */
 function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefined): ExitCode {
   const { out, err, json } = call
   const isDryRun = isGiven(call, 'dry-run')
   const { imported, dead, present, schedules, presentSchedules, conflicts, scheduleConflicts } = report
-  const isWaiting = report.leftOut.some(({ option }) => option !== undefined)
+  const isWaiting = report.leftOut.some(({ option, remedy }) => (option ?? remedy) !== undefined)
   const exit = conflicts.length + scheduleConflicts.length === 0 && !isWaiting ? EXIT.fine : EXIT.failed
   if (json) {
     out.json({
@@ -269,6 +289,8 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
   showReasons(out, 'carried over without', report.without)
   showTaken(out, conflicts, { one: 'id', by: 'message' })
   showTaken(out, scheduleConflicts, { one: 'name', by: 'schedule' })
+  if (isTaking(call) && dead + schedules + presentSchedules > 0)
+    err.line('failed jobs and schedules are not cancelled there: stop its cron, or both sides fire')
   if (isPaused === false)
     err.line(err.style.yellow('the other queue is not paused: its workers may run what was imported, too'))
   return exit
@@ -289,6 +311,8 @@ function showTaken(
 function showReasons(out: ImportCall['out'], title: string, reasons: readonly LeftOut[]): void {
   if (reasons.length === 0) return
   out.line(`${title}:`)
-  for (const { why, name, count } of reasons)
-    out.line(`  ${formatCount(count)} ${name === '' ? '""' : printable(name)}: ${why}`)
+  for (const { why, name, count, remedy } of reasons)
+    out.line(
+      `  ${formatCount(count)} ${name === '' ? '""' : printable(name)}: ${why}${remedy === undefined ? '' : `; ${printable(remedy)}`}`,
+    )
 }

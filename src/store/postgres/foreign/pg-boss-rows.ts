@@ -23,6 +23,8 @@ type Columns = Readonly<Record<string, unknown>>
 
 /** The retries that pg-boss 10 has where nothing was said; later ones write them into each row. */
 const RETRIES_DEFAULT = 2
+/** The seconds that an attempt has where nothing was said. */
+const EXPIRE_DEFAULT = 900
 /** Its waits stop growing there. */
 const DOUBLINGS_MAX = 16
 
@@ -64,8 +66,14 @@ export function scheduleOf({ schedule, queue }: BossSchedule): ForeignSchedule {
       retry_delay_max: options['retryDelayMax'] ?? defaults['retry_delay_max'],
       priority: options['priority'],
     },
-    0,
+    expireOf(options) ?? Number(defaults['expire_seconds'] ?? EXPIRE_DEFAULT),
   )
+  const missing = [
+    typeof options['singletonKey'] === 'string' ? 'its singleton key' : undefined,
+    typeof options['missed'] === 'string'
+      ? `its "missed": ${options['missed']}, and here the latest moment that was missed is caught up with`
+      : undefined,
+  ].filter((what) => what !== undefined)
   return {
     name: key === '' ? name : `${name}:${key}`,
     jobName: name,
@@ -75,7 +83,18 @@ export function scheduleOf({ schedule, queue }: BossSchedule): ForeignSchedule {
     ...(kind === '' || kind === 'cron'
       ? {}
       : { leftOut: `it is no cron expression but of the kind ${kind}` }),
+    ...(missing.length === 0 ? {} : { without: missing.join('; ') }),
   }
+}
+
+/** Version 10 takes hours and minutes as well. */
+function expireOf(options: Columns): number | undefined {
+  const [hours, minutes, seconds] = ['expireInHours', 'expireInMinutes', 'expireInSeconds'].map(
+    (unit) => options[unit],
+  )
+  if (hours !== undefined) return Number(hours) * 3_600
+  if (minutes !== undefined) return Number(minutes) * 60
+  return seconds === undefined ? undefined : Number(seconds)
 }
 
 /** '' where a version has no such column. */

@@ -9,13 +9,21 @@
  * The columns of a version that others have not are read as JSON, where what is absent is null.
  */
 import { UsageError } from '../../../core/errors.ts'
-import type { ForeignJob, ForeignPlace, ForeignQueue, ForeignRest, ForeignSchedule } from '../../engine.ts'
+import {
+  ACTIVE_THERE,
+  type ForeignJob,
+  type ForeignPlace,
+  type ForeignQueue,
+  type ForeignRest,
+  type ForeignSchedule,
+} from '../../engine.ts'
 import { parsePostgresUrl, readTimeouts } from '../address/url.ts'
 import { PostgresConnection } from '../link/connection.ts'
 import { toPunctualError } from '../link/refusals.ts'
 import { jobOf, scheduleOf, type BossJob, type BossSchedule } from './pg-boss-rows.ts'
 
 const PAGE = 200
+const RIGHT_MISSING = '42501'
 /** Of the first release of pg-boss 10. */
 const VERSION_NEEDED = 21
 
@@ -123,7 +131,7 @@ class PgBossQueue implements ForeignQueue {
     const rows = await this.#ask<{ why: string; name: string; count: string }>(
       `select * from (
         select case
-            when j.state = 'active' then 'it runs now'
+            when j.state = 'active' then '${ACTIVE_THERE.why}'
             when j.state = 'completed' then 'it is done'
             when j.state in ('created', 'retry') and j.name like ${OWN} then 'of pg-boss itself: its schedule came due, and it was not sent yet'
             when j.state in ('created', 'retry') and not (${IS_FREE}) then 'it waits for other jobs'
@@ -131,7 +139,11 @@ class PgBossQueue implements ForeignQueue {
           from ${this.#schema}.job j group by 1, 2) as counted
         where why is not null and (name not like ${OWN} or why like 'of pg-boss%') order by 1, 2`,
     )
-    return rows.map(({ why, name, count }) => ({ why, name, count: Number(count) }))
+    return rows.map(({ why, name, count }) => ({
+      ...(why === ACTIVE_THERE.why ? ACTIVE_THERE : { why }),
+      name,
+      count: Number(count),
+    }))
   }
 
   /** Those that left meanwhile, and those that somebody else has locked, are passed over. */
@@ -158,6 +170,12 @@ class PgBossQueue implements ForeignQueue {
         values === undefined ? { text } : { text, values },
       )) as readonly Row[]
     } catch (error) {
+      if ((error as { code?: unknown }).code === RIGHT_MISSING)
+        throw new UsageError(
+          'STORE_REFUSED',
+          `${this.#server}: the user of --postgres lacks a right on the schema ${this.#where.prefix}: usage, select on its tables, and with --cancel update on its table job (${(error as Error).message}).`,
+          { cause: error },
+        )
       throw toPunctualError(error, this.#server)
     }
   }

@@ -6,7 +6,14 @@
  *   delayed    sorted set: its moment
  *   active, stalling, failed, succeeded        what is not carried over
  */
-import type { ForeignJob, ForeignQueue, ForeignRest, ForeignSchedule, QueuesContext } from '../../engine.ts'
+import {
+  ACTIVE_THERE,
+  type ForeignJob,
+  type ForeignQueue,
+  type ForeignRest,
+  type ForeignSchedule,
+  type QueuesContext,
+} from '../../engine.ts'
 import { ForeignKeys, readNumber, readObject } from './reading.ts'
 
 export async function openBee(
@@ -53,12 +60,12 @@ class BeeQueue implements ForeignQueue {
 
   async rest(): Promise<readonly ForeignRest[]> {
     const states = [
-      ['active', 'it runs now'],
-      ['failed', 'it failed for good'],
-      ['succeeded', 'it is done'],
+      { name: 'active', ...ACTIVE_THERE },
+      { name: 'failed', why: 'it failed for good' },
+      { name: 'succeeded', why: 'it is done' },
     ]
     const counted = await Promise.all(
-      states.map(async ([name = '', why = '']) => ({ why, name, count: await this.#keys.size(name) })),
+      states.map(async (state) => ({ ...state, count: await this.#keys.size(state.name) })),
     )
     return counted.filter(({ count }) => count > 0)
   }

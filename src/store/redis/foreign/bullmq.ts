@@ -10,15 +10,17 @@
  *   active, waiting-children, completed        what is not carried over
  *
  * The next job of a schedule, repeat:KEY:MOMENT, lies in `delayed` as well: it is left out, because the schedule brings it,
- * unless its moment has passed. Other jobs of a schedule wait for a retry, and are jobs like any other.
+ * unless its moment has passed. Workers move it to `wait` when its moment comes, also while the queue is paused. Other jobs of a
+ * schedule wait for a retry. Each says which moment it is of: a schedule that was imported before brings that moment itself.
  */
-import type {
-  ForeignJob,
-  ForeignPolicy,
-  ForeignQueue,
-  ForeignRest,
-  ForeignSchedule,
-  QueuesContext,
+import {
+  ACTIVE_THERE,
+  type ForeignJob,
+  type ForeignPolicy,
+  type ForeignQueue,
+  type ForeignRest,
+  type ForeignSchedule,
+  type QueuesContext,
 } from '../../engine.ts'
 import { ForeignKeys, isJson, readNumber, readObject } from './reading.ts'
 
@@ -60,23 +62,23 @@ export async function openBullmq(
 ): Promise<ForeignQueue> {
   const keys = new ForeignKeys(url, where, context)
   const { paused } = await keys.fields('meta', ['paused'])
-  return new BullmqQueue(keys, { isPaused: paused === '1', openedAt: context.clock.now() })
+  return new BullmqQueue(keys, { isPaused: paused === '1', clock: context.clock })
 }
 
 class BullmqQueue implements ForeignQueue {
   readonly isPaused: boolean
-  readonly #openedAt: number
+  readonly #clock: QueuesContext['clock']
   readonly #keys: ForeignKeys
   /** Read once, so that jobs and schedules agree about what is next. */
   #nexts: Promise<ReadonlyMap<string, number>> | undefined
 
   constructor(
     keys: ForeignKeys,
-    { isPaused, openedAt }: { readonly isPaused: boolean; readonly openedAt: number },
+    { isPaused, clock }: { readonly isPaused: boolean; readonly clock: QueuesContext['clock'] },
   ) {
     this.#keys = keys
     this.isPaused = isPaused
-    this.#openedAt = openedAt
+    this.#clock = clock
   }
 
   close(): void {
@@ -114,8 +116,8 @@ class BullmqQueue implements ForeignQueue {
 
   async rest(): Promise<readonly ForeignRest[]> {
     const named = [
-      ...(await this.#countNames('active', 'it runs now')),
-      ...(await this.#countNames('waiting-children', 'it waits for the children of its flow')),
+      ...(await this.#countNames('active', ACTIVE_THERE)),
+      ...(await this.#countNames('waiting-children', { why: 'it waits for the children of its flow' })),
     ]
     const counted = await Promise.all(
       [
@@ -138,26 +140,45 @@ class BullmqQueue implements ForeignQueue {
   /** Those that left meanwhile are passed over. */
   async #read(ids: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
     const rows = await Promise.all(ids.map((id) => this.#keys.fields(id, JOB)))
-    return ids.flatMap((id, index) => {
+    const jobs = ids.flatMap((id, index) => {
       const fields = rows[index]
       return fields === undefined || isGone(fields) ? [] : [jobOf(id, fields, moments?.get(id))]
     })
+    return Promise.all(jobs.map((job) => this.#withOccurrence(job)))
+  }
+
+  /** One that failed for good ran there. */
+  async #withOccurrence(job: ForeignJob): Promise<ForeignJob> {
+    const [, key, at] = /^repeat:(.+):(\d+)$/s.exec(job.id) ?? []
+    if (key === undefined || job.diedAt !== undefined) return job
+    const { name, ...fields } = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
+    // Of a schedule that was removed there only the key is known.
+    const isKnown = fields.pattern !== '' || fields.every !== ''
+    const schedule = isKnown ? scheduleNameOf(key, name || job.name, fields) : key
+    return { ...job, occurrence: { schedule, at: Number(at) } }
   }
 
   async #schedule(key: string, nextAt: number): Promise<ForeignSchedule> {
     const fields = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
     // The older kind keeps data and options with its next job alone.
     const next = await this.#keys.fields(nextJobId(key, nextAt), JOB)
-    const isScheduler = fields.data !== '' || fields.opts !== '' || fields.ic !== ''
     const everyMs = readNumber(fields.every)
     const startAt = moment(fields.startDate)
     const endAt = moment(fields.endDate)
     const nextMadeAt = readNumber(next.timestamp)
     const isKnown = everyMs !== undefined || fields.pattern !== ''
     const { policy, without } = policyOf(readObject(fields.opts || next.opts) ?? {})
-    const times = timesLeft(fields, { isNextApart: nextAt <= this.#openedAt })
+    const isDelayed = await this.#keys.isMember('delayed', nextJobId(key, nextAt))
+    const isOverdue = nextAt <= this.#clock.now()
+    // One that a worker moved, or somebody promoted, waits in a list, and is among the jobs.
+    const isNextApart = isOverdue || (!isGone(next) && !isDelayed)
+    const times = timesLeft(fields, { isNextApart })
+    const overdue =
+      isOverdue && isDelayed && !isGone(next)
+        ? jobOf(nextJobId(key, nextAt), next, { dueAt: nextAt })
+        : undefined
     return {
-      name: isScheduler ? key : `${fields.name || next.name}:${key.slice(0, 8)}`,
+      name: scheduleNameOf(key, fields.name || next.name, fields),
       jobName: fields.name || next.name,
       data: fields.data || next.data || '{}',
       rhythm:
@@ -166,7 +187,8 @@ class BullmqQueue implements ForeignQueue {
           : { everyMs },
       nextAt,
       ...(nextMadeAt === undefined ? {} : { nextMadeAt }),
-      ...(await this.#overdue(key, nextAt, next)),
+      firstAt: isNextApart ? nextAt + (everyMs ?? 1) : nextAt,
+      ...(overdue === undefined ? {} : { overdue: await this.#withOccurrence(overdue) }),
       ...(startAt === undefined ? {} : { startAt }),
       ...(endAt === undefined ? {} : { endAt }),
       ...(times === undefined ? {} : { times }),
@@ -176,14 +198,7 @@ class BullmqQueue implements ForeignQueue {
     }
   }
 
-  /** One that was promoted waits in a list, and is among the jobs. */
-  async #overdue(key: string, nextAt: number, next: JobFields): Promise<Pick<ForeignSchedule, 'overdue'>> {
-    const id = nextJobId(key, nextAt)
-    if (nextAt > this.#openedAt || isGone(next) || !(await this.#keys.isMember('delayed', id))) return {}
-    return { overdue: jobOf(id, next, { dueAt: nextAt }) }
-  }
-
-  async #countNames(state: string, why: string): Promise<ForeignRest[]> {
+  async #countNames(state: string, refusal: Pick<ForeignRest, 'why' | 'remedy'>): Promise<ForeignRest[]> {
     const names = new Map<string, number>()
     const pages = state === 'active' ? this.#keys.list(state) : this.#keys.sorted(state)
     for await (const page of pages) {
@@ -192,7 +207,7 @@ class BullmqQueue implements ForeignQueue {
         if (name !== '') names.set(name, (names.get(name) ?? 0) + 1)
       }
     }
-    return [...names].map(([name, count]) => ({ why, name, count }))
+    return [...names].map(([name, count]) => ({ ...refusal, name, count }))
   }
 }
 
@@ -200,6 +215,16 @@ type JobMoments = { readonly dueAt: number } | { readonly diedAt: number }
 
 function nextJobId(key: string, at: number): string {
   return `repeat:${key}:${at}`
+}
+
+/** The key of the older kind is a hash. */
+function scheduleNameOf(
+  key: string,
+  jobName: string,
+  { data, opts, ic }: Readonly<Record<'data' | 'opts' | 'ic', string>>,
+): string {
+  const isScheduler = data !== '' || opts !== '' || ic !== ''
+  return isScheduler ? key : `${jobName}:${key.slice(0, 8)}`
 }
 
 /** A name may be empty; a job without the moment of its making is none. */

@@ -16,7 +16,7 @@ export async function probe(target: string): Promise<void> {
   if (refusal === undefined) return
   throw new UnavailableError(
     'STORE_UNAVAILABLE',
-    `${describeAddress(address)} is not reachable (${refusal}). Does Redis run there? Name another with --store URL or PUNCTUAL_STORE.`,
+    `${describeAddress(address)} is not reachable (${refusal}). Does Redis run there?`,
   )
 }
 
