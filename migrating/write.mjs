@@ -94,7 +94,7 @@ export async function writeDue(version, url, name) {
   const queue = new Queue(name, { connection })
   await queue.pause()
   const everyMs = HOUR_MS
-  const startDate = Date.now() + 10_000
+  const startDate = Date.now() + 25_000
   await queue.upsertJobScheduler('soon', { every: everyMs, startDate }, { name: 'tick', data: { n: 1 } })
   const [{ next }] = await queue.getJobSchedulers()
   return {
