@@ -107,7 +107,7 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
   /**
    * Begins a transaction on a connection of yours, commits it when `work` is done, rolls it back when `work` throws. What
    * is produced, cancelled or moved through the value that `work` gets belongs to it. A connection on which a transaction is
-   * open already is refused with TRANSACTION_OPEN; MySQL cannot tell that of one that was begun elsewhere.
+   * open already is refused with TRANSACTION_OPEN, where the server can tell.
    */
   async transaction<R>(
     connection: TransactionHandle,
@@ -186,7 +186,7 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
 
 /**
  * Where a `queue.transaction` of this process is under way. Two that begin at the same moment on one connection would both
- * find it free, and MySQL does not tell whether it is.
+ * find it free, and not every server tells whether it is.
  */
 const begunOn = new WeakSet<TransactionHandle>()
 
