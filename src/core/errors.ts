@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   CRON_INVALID: 'a cron expression that cannot be read, or that never comes',
   ATTEMPT_OVER: 'a follow-up attached, or a message completed, after its handler had ended',
   TRANSACTION_MISSING: 'a transaction that is not open on the connection that was given for it',
+  TRANSACTION_OPEN: 'a transaction that is open already on the connection on which another is to begin',
   LEASE_LOST: 'a message that is to be completed in a transaction, but may be another worker’s by now',
   QUEUE_STOPPED: 'a call on a queue that was stopped',
   STORE_UNAVAILABLE: 'the store did not answer',

@@ -28,9 +28,13 @@ export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, opt
     )
   }
   if (lanes.get(topic) !== undefined) {
-    throw new UsageError('HANDLER_EXISTS', `"${topic}" has a handler already; a topic has one per queue.`, {
-      value: topic,
-    })
+    throw new UsageError(
+      'HANDLER_EXISTS',
+      `"${topic}" has a handler already; a topic has one per queue. Do both in one function, or give the second a topic of its own.`,
+      {
+        value: topic,
+      },
+    )
   }
   const { clock, concurrency, timeoutMs, retry, schemas } = settings
   const called = clock.watch?.(handler) ?? handler

@@ -91,10 +91,10 @@ describe('wrong usage', () => {
     ],
     ['schedule', /missing argument: one of set, list, remove, pause, resume, next; usage/],
     ['export', /there is no command "export"\. "punctual list --all --json" prints every message\./],
-    [
-      '--limit 5 list',
-      /"--limit" stands before the command; options come after it: punctual COMMAND --limit\./,
-    ],
+    ['--limit 5 list', /"--limit" stands before the command; it comes after it: punctual COMMAND --limit\./],
+    ['--queue q stauts', /there is no command "stauts"\. Did you mean "stats"\?/],
+    ['--queue=q --store', /--store needs a value: --store URL; and the command is missing: punctual/],
+    ['--queue q', /: the command is missing: punctual \[OPTIONS\] COMMAND\./],
     [
       'produce t 1 --delay 30',
       /delay is "30"; a text needs its unit: "30ms", "30s", "30m", "30h" or "30d"\./,

@@ -85,7 +85,9 @@ describe('why', () => {
     expect((await screen(here, 'why', 'x'))[0]).toBe(
       'x has been due for 30.0 s, and 1 message of "order.close" is before it',
     )
-    await clock.advance('3m')
+    await clock.advance('14s')
+    expect((await screen(here, 'why', 'x'))[1]).toMatch(/handles "order.close", last heard of 14\.0 s ago; 3/)
+    await clock.advance('166s')
     expect(await screen(here, 'why', 'first')).toEqual([
       'first waits to be taken over: its lease ended 2m 45s ago',
       'Attempt 1, run by oak:8, ended without an answer.',
@@ -210,6 +212,24 @@ describe('upcoming', () => {
       expect.stringMatching(/^2030-01-01 06:00 {2}2 {2}█/),
       expect.stringMatching(/^later {13}1 {2}█/),
     ])
+  })
+})
+
+describe('upcoming, of schedules alone', () => {
+  it('shows what they will bring before any worker has seen them, in a unit that shows their rhythm', async () => {
+    const here = world()
+    const queue = here.queue()
+    await here.clock.advance('30m')
+    await queue.schedules.set('beat', { topic: 't', every: '1h' })
+    expect(await screen(here, 'upcoming', '--bars', '3')).toEqual([
+      '0 messages wait; per hour, UTC',
+      '2030-01-01 00:00  ·',
+      '2030-01-01 01:00  ·   +1 by schedule',
+      '2030-01-01 02:00  ·   +1 by schedule',
+    ])
+    expect((await screen(here, 'upcoming', '--by', 'day', '--bars', '1'))[1]).toBe(
+      '2030-01-01  ·   +23 by schedule',
+    )
   })
 })
 

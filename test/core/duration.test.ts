@@ -62,6 +62,18 @@ describe('durations', () => {
     },
   )
 
+  it('a plain number that is a date of these times is no delay; a text of the same length is one', () => {
+    const date = Date.parse('2030-01-01')
+    const refused = { code: 'DELAY_OUT_OF_RANGE', value: date }
+    expect(() => parseDuration(date, 'delay')).toThrow(expect.objectContaining(refused))
+    expect(() => parseDuration(date, 'delay')).toThrow(
+      'delay is 1893456000000, which is 2030-01-01 in milliseconds since 1970. For a date use "at"; for so long a wait give a text such as "21915d".',
+    )
+    expect(parseDuration('21915d', 'delay')).toBe(date)
+    expect(parseDuration(date, 'olderThan')).toBe(date)
+    expect(parseDuration(Date.UTC(2000) - 1, 'delay')).toBe(Date.UTC(2000) - 1)
+  })
+
   it('says what is allowed, and what else might be meant', () => {
     expect(() => parseDuration(-5, 'delay')).toThrow(
       'delay is -5; allowed: 0ms to 36525d. For a date use "at".',

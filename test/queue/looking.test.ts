@@ -358,7 +358,10 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
       expect(await queue.why('x')).toEqual({ ...notDue, handlers: { workers: 0, running: 0, slots: 0 } })
       await claim(memory, 'a')
       await claim(memory, 'b', { running: 3 })
-      expect(await queue.why('x')).toEqual({ ...notDue, handlers: { workers: 2, running: 4, slots: 8 } })
+      expect(await queue.why('x')).toEqual({
+        ...notDue,
+        handlers: { workers: 2, running: 4, slots: 8, lastSeenAt: START },
+      })
     })
 
     it('no living worker of its topic', async () => {
@@ -380,7 +383,7 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
       await queue.produce('u', 1)
       await queue.produce('t', 1, { id: 'x', delay: 1 })
       await clock.advance(1)
-      const handlers = { workers: 1, running: 1, slots: 4 }
+      const handlers = { workers: 1, running: 1, slots: 4, lastSeenAt: START }
       const line = { kind: 'in-line', ...about, dueAt: START + 1 }
       expect(await queue.why('x')).toEqual({ ...line, before: 7, isExact: true, handlers })
     })

@@ -32,6 +32,27 @@ describe('a forecast', () => {
     ])
   })
 
+  it('knows what a schedule will bring before any worker has seen it', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    await queue.schedules.set('beat', { topic: 'tick', every: '1h' })
+    await queue.schedules.set('few', { topic: 'few', every: '1h', times: 3 })
+    await queue.schedules.set('late', { topic: 'late', every: '1h', start: new Date(START + 20 * HOUR_MS) })
+    await queue.schedules.set('noon', { topic: 'noon', cron: '0 12 * * *', zone: 'UTC' })
+    await queue.schedules.set('paused', { topic: 'paused', every: '1h' })
+    await queue.schedules.pause('paused')
+    await queue.schedules.set('changed', { topic: 'changed', every: '1h' })
+    await queue.schedules.set('changed', { topic: 'changed', every: '2h' })
+    const ahead = async (topic: string): Promise<number> => {
+      const { bars } = await queue.forecast({ topic, edges: [START, START + 24 * HOUR_MS + 1] })
+      return bars[0]?.scheduled ?? 0
+    }
+    const topics = ['tick', 'few', 'late', 'noon', 'paused', 'changed']
+    expect(await Promise.all(topics.map(ahead))).toEqual([24, 3, 5, 1, 0, 12])
+    await queue.schedules.resume('paused')
+    expect(await ahead('paused')).toBe(24)
+  })
+
   it('counts each occurrence once: it is stored, or computed', async () => {
     const world = makeWorld()
     const queue = world.queue()

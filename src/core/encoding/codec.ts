@@ -4,7 +4,7 @@
  */
 import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe, errorText } from '../errors.ts'
-import { findCycle, findLoss } from './losses.ts'
+import { findCycle, findLoss, type WrittenName } from './losses.ts'
 import { parseTrace, type TraceOrigin } from './trace.ts'
 
 export const PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -12,14 +12,14 @@ export const PAYLOAD_BYTES_MAX = 1024 * 1024
 /** `undefined` is a payload too: topics that need none. It is stored as the empty text, which is no JSON. */
 export function encodePayload(payload: unknown, bytesMax: number): string {
   if (payload === undefined) return ''
-  const body = toJson(payload)
-  checkLoss(payload, body)
-  return limited(body, bytesMax)
+  return toText(payload, 'payload', bytesMax)
 }
 
-function limited(body: string, bytesMax: number): string {
+function toText(value: unknown, name: WrittenName, bytesMax: number): string {
+  const body = toJson(value, name)
+  checkLoss(value, body, name)
   // A UTF-16 unit takes at most 3 bytes: most bodies pass without being measured.
-  if (body.length * 3 > bytesMax) checkSize(body, bytesMax)
+  if (body.length * 3 > bytesMax) checkSize(body, name, bytesMax)
   return inOnePiece(body)
 }
 
@@ -32,38 +32,38 @@ function inOnePiece(text: string): string {
   return text
 }
 
-function toJson(payload: unknown): string {
+function toJson(payload: unknown, name: WrittenName): string {
   let body: string | undefined
   try {
     body = JSON.stringify(payload)
   } catch (cause) {
-    const why = whyUnwritable(payload) ?? errorText(cause).split('\n')[0]
+    const why = whyUnwritable(payload, name) ?? errorText(cause).split('\n')[0]
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
-      `payload cannot be written as JSON (${why}); remove cycles and bigints.`,
+      `${name} cannot be written as JSON (${why}); remove cycles and bigints.`,
       { value: payload, cause },
     )
   }
   if (body === undefined) {
     throw new UsageError(
       'PAYLOAD_UNSERIALISABLE',
-      `payload is ${describe(payload)}, which JSON cannot carry; give plain data.`,
+      `${name} is ${describe(payload)}, which JSON cannot carry; give plain data.`,
       { value: payload },
     )
   }
   return body
 }
 
-function whyUnwritable(payload: unknown): string | undefined {
-  const cycle = findCycle(payload)
+function whyUnwritable(payload: unknown, name: WrittenName): string | undefined {
+  const cycle = findCycle(payload, name)
   if (cycle !== undefined) return `${cycle} is one of the objects around it`
-  const loss = findLoss(payload, undefined)
+  const loss = findLoss(payload, undefined, name)
   return loss === undefined ? undefined : `${loss.field} is ${loss.what}`
 }
 
 /** Refuses what would arrive as something else. */
-function checkLoss(payload: unknown, body: string): void {
-  const loss = findLoss(payload, body)
+function checkLoss(payload: unknown, body: string, name: WrittenName): void {
+  const loss = findLoss(payload, body, name)
   if (loss === undefined) return
   throw new UsageError(
     'PAYLOAD_UNSERIALISABLE',
@@ -72,12 +72,16 @@ function checkLoss(payload: unknown, body: string): void {
   )
 }
 
-function checkSize(body: string, bytesMax: number): void {
+function checkSize(body: string, name: WrittenName, bytesMax: number): void {
   const bytes = Buffer.byteLength(body)
   if (bytes <= bytesMax) return
+  const remedy =
+    name === 'payload'
+      ? 'Store it elsewhere and send its key, or raise payloadLimit.'
+      : 'Store it elsewhere and return its key.'
   throw new UsageError(
     'PAYLOAD_TOO_LARGE',
-    `payload has ${bytes} bytes as JSON; allowed: ${bytesMax}. Store it elsewhere and send its key, or raise payloadLimit.`,
+    `${name} has ${bytes} bytes as JSON; allowed: ${bytesMax}. ${remedy}`,
     { value: bytes },
   )
 }
@@ -85,9 +89,9 @@ function checkSize(body: string, bytesMax: number): void {
 /** What is kept of what a handler returned. */
 export const RESULT_BYTES_MAX = 16 * 1024
 
-/** Throws as a payload does when it cannot be written, or is too large. */
+/** Throws as a payload does when it cannot be written, would lose something, or is too large. */
 export function encodeResult(result: unknown): string {
-  return result === undefined ? '' : limited(toJson(result), RESULT_BYTES_MAX)
+  return result === undefined ? '' : toText(result, 'result', RESULT_BYTES_MAX)
 }
 
 export function decodePayload(body: string): unknown {

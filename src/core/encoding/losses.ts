@@ -40,19 +40,26 @@ function named(name: string): [string, string] {
   return [name, 'give plain data']
 }
 
+/** What is written: a payload, or what a handler returned. */
+export type WrittenName = 'payload' | 'result'
+
 /** The first thing in the payload that would not arrive. `body`: what was written of it, if it could be. */
-export function findLoss(payload: unknown, body: string | undefined): PayloadLoss | undefined {
+export function findLoss(
+  payload: unknown,
+  body: string | undefined,
+  name: WrittenName,
+): PayloadLoss | undefined {
   try {
     const isDeep = body === undefined || body.includes('{}') || body.includes('null')
     const found = look(payload, isDeep ? DEPTH_MAX : DEPTH_ALWAYS)
-    return found === undefined ? undefined : lossOf(found)
+    return found === undefined ? undefined : lossOf(found, name)
   } catch {
     return undefined // A getter or a proxy that throws only when it is asked again.
   }
 }
 
-function lossOf({ path, value }: Found): PayloadLoss {
-  const field = `payload${path}`
+function lossOf({ path, value }: Found, name: WrittenName): PayloadLoss {
+  const field = `${name}${path}`
   switch (typeof value) {
     case 'number':
       return { field, what: String(value), remedy: 'give a finite number, or null' }
@@ -133,7 +140,7 @@ function nameOf(value: unknown): string {
 }
 
 /** Where an object holds itself: only for a payload that could not be written. Looks at so many values, then no further. */
-export function findCycle(payload: unknown): string | undefined {
+export function findCycle(payload: unknown, name: WrittenName): string | undefined {
   let left = 10_000
   const walk = (value: unknown, above: readonly unknown[]): string | undefined => {
     left -= 1
@@ -147,7 +154,7 @@ export function findCycle(payload: unknown): string | undefined {
   }
   try {
     const path = walk(payload, [])
-    return path === undefined ? undefined : `payload${path}`
+    return path === undefined ? undefined : `${name}${path}`
   } catch {
     return undefined // A getter or a proxy that throws: the error that is told is that of the writing.
   }

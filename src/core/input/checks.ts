@@ -9,7 +9,11 @@ export function checkRecord<K extends string>(
   allowed: readonly K[],
 ): Partial<Record<K, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new UsageError('OPTION_INVALID', `${name} is ${describe(value)}; give an object.`, { value })
+    throw new UsageError(
+      'OPTION_INVALID',
+      `${name} is ${describe(value)}; give an object such as { ${allowed[0]}: … }.`,
+      { value },
+    )
   }
   for (const key of Object.keys(value)) {
     if (!(allowed as readonly string[]).includes(key)) {

@@ -17,6 +17,9 @@ export const DAY_MS = 24 * HOUR_MS
 /** 100 years: far enough for a letter to the future, near enough that a unit mix-up is caught. */
 export const DELAY_MS_MAX = 36_525 * DAY_MS
 
+/** The year 2000 in epoch milliseconds, or a wait of 30 years: as a plain number it is a date that was meant for "at". */
+const DATES_FROM_MS = Date.UTC(2000)
+
 /** The longest wait a Node timer can do: above it, `setTimeout` fires at once. */
 export const TIMER_MS_MAX = 2 ** 31 - 1
 
@@ -32,6 +35,13 @@ export function parseDuration(
   range: Range = { min: 0, max: DELAY_MS_MAX },
 ): number {
   const ms = typeof value === 'number' ? value : parseDurationText(value, name)
+  if (name === 'delay' && value === ms && ms >= DATES_FROM_MS && ms <= range.max) {
+    throw new UsageError(
+      'DELAY_OUT_OF_RANGE',
+      `delay is ${describe(value)}, which is ${new Date(ms).toISOString().slice(0, 10)} in milliseconds since 1970. For a date use "at"; for so long a wait give a text such as "${Math.round(ms / DAY_MS)}d".`,
+      { value },
+    )
+  }
   if (!(ms >= range.min && ms <= range.max)) {
     const code = name === 'delay' ? 'DELAY_OUT_OF_RANGE' : 'OPTION_INVALID'
     const hint = name === 'delay' ? ' For a date use "at".' : ''

@@ -64,6 +64,13 @@ export function parseTimeout(value: unknown): number {
 }
 
 export function parseRetry(value: unknown): RetryPolicy {
+  if (Number.isInteger(value) && Number(value) >= 0) {
+    throw new UsageError(
+      'OPTION_INVALID',
+      `retry is ${describe(value)}; give an object such as { limit: ${describe(value)} }.`,
+      { value },
+    )
+  }
   const { limit, delays, exponential } = checkRecord(value, 'retry', ['limit', 'delays', 'exponential'])
   if (delays !== undefined && exponential !== undefined) {
     throw new UsageError('OPTION_INVALID', 'retry has both "delays" and "exponential"; give one of them.', {

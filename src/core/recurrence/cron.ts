@@ -112,14 +112,22 @@ function compile(cron: string, zone: string): Cron {
     // `paused` and no function: it sets no timer.
     return new Cron(cron, { timezone: zone, mode: '5-or-6-parts', paused: true })
   } catch (cause) {
-    const why =
-      cause instanceof Error ? cause.message.replace(/^CronPattern: /, '').replace(/\.$/, '') : String(cause)
+    const why = whyInvalid(cron, cause)
     throw new UsageError(
       'CRON_INVALID',
       `cron is ${describe(cron)}: ${why}. Give five fields (minute hour day month weekday), or six with seconds first.`,
       { value: cron, cause },
     )
   }
+}
+
+/** The library's own words, but for the number of fields: it also knows seven. */
+function whyInvalid(cron: string, cause: unknown): string {
+  const fields = cron.trim().split(/\s+/).length
+  if (fields < 5 || fields > 6) return fields === 1 ? 'it has one field' : `it has ${fields} fields`
+  return cause instanceof Error
+    ? cause.message.replace(/^CronPattern: /, '').replace(/\.$/, '')
+    : String(cause)
 }
 
 export function checkZone(zone: string): void {

@@ -90,23 +90,37 @@ function missingOf(operands: string, given: number): string {
 }
 
 /**
- * Options of every command may stand before it too: `punctual --store URL stats`. Answers with the command first. Others
- * may not, since only the command knows whether a word belongs to them.
+ * Options of every command may stand before it too: `punctual --store URL stats`. Answers with the word after them first,
+ * which is the command or ought to be. Other options may not, since only the command knows whether a word belongs to them.
  */
-export function commandFirst(
-  words: readonly string[],
-  isCommand: (word: string) => boolean,
-): readonly string[] {
+export function commandFirst(words: readonly string[]): readonly string[] {
+  const at = commonWords(words)
+  const word = words[at]
+  return at === 0 || word === undefined ? words : [word, ...words.slice(0, at), ...words.slice(at + 1)]
+}
+
+/** How many words at the beginning belong to options of every command; one more than there are if a value is missing. */
+function commonWords(words: readonly string[]): number {
   let at = 0
   while (words[at]?.startsWith('--') === true) {
     const [option = '', value] = (words[at] ?? '').slice(2).split(/=(.*)/s)
-    const spec = Object.hasOwn(COMMON_OPTIONS, option)
-      ? COMMON_OPTIONS[option as keyof typeof COMMON_OPTIONS]
-      : undefined
+    const spec = commonOption(option)
     if (spec === undefined) break
     at += spec.type === 'string' && value === undefined ? 2 : 1
   }
-  const word = words[at]
-  if (at === 0 || word === undefined || !isCommand(word)) return words
-  return [word, ...words.slice(0, at), ...words.slice(at + 1)]
+  return at
+}
+
+function commonOption(name: string): OptionSpec | undefined {
+  return Object.hasOwn(COMMON_OPTIONS, name) ? COMMON_OPTIONS[name as keyof typeof COMMON_OPTIONS] : undefined
+}
+
+/** Of words that are options of every command and nothing else. Undefined where there is more, or nothing. */
+export function missingCommand(words: readonly string[]): CallError | undefined {
+  const count = commonWords(words)
+  if (count === 0 || count < words.length) return undefined
+  const last = words.at(-1) ?? ''
+  const value = commonOption(last.slice(2))?.value ?? 'VALUE'
+  const usage = 'the command is missing: punctual [OPTIONS] COMMAND.'
+  return new CallError(count > words.length ? `${last} needs a value: ${last} ${value}; and ${usage}` : usage)
 }

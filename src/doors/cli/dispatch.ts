@@ -6,7 +6,7 @@ import { nearest } from '../../core/input/nearest.ts'
 import { Punctual, type PunctualOptions } from '../../index.ts'
 import { DEFAULT_QUEUE } from '../../queue/settings.ts'
 import { DEFAULT_STORE } from '../../store/engines.ts'
-import { commandFirst, parseArguments, type CommonValues } from './arguments.ts'
+import { commandFirst, missingCommand, parseArguments, type CommonValues } from './arguments.ts'
 import type { Command, Input } from './command.ts'
 import { COMMANDS, isCommandName } from './commands.ts'
 import { CallError, describeFailure, EXIT, type ExitCode } from '../shared/failure.ts'
@@ -29,16 +29,21 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 
 export async function dispatch(given: readonly string[], around: Surroundings): Promise<ExitCode> {
-  const words = commandFirst(given, isCommandName)
+  const words = commandFirst(given)
   const [name, ...rest] = words
   try {
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-      return await help(rest[0], around)
+      return await help(
+        rest.find((word) => !word.startsWith('-')),
+        around,
+      )
     }
     if (name === '--version' || name === '-v' || name === '-V') {
       around.out.line(readVersion())
       return EXIT.fine
     }
+    const missing = missingCommand(words)
+    if (missing !== undefined) throw missing
     return await runCommand(await findCommand(name), rest, around)
   } catch (error) {
     return report(error, name, asksForJson(words), around)
@@ -54,7 +59,7 @@ async function findCommand(name: string): Promise<Command> {
   if (isCommandName(name)) return COMMANDS[name]()
   if (name.startsWith('-'))
     throw new CallError(
-      `${describe(name)} stands before the command; options come after it: punctual COMMAND ${printable(name)}.`,
+      `${describe(name)} stands before the command; it comes after it: punctual COMMAND ${printable(name)}.`,
     )
   const guess = nearest(name, Object.keys(COMMANDS))
   const hint = ELSEWHERE[name] ?? (guess === undefined ? '' : `Did you mean "${guess}"?`)

@@ -55,6 +55,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   HANDLER_EXISTS: [usage, 500],
   ATTEMPT_OVER: [usage, 500],
   TRANSACTION_MISSING: [usage, 500],
+  TRANSACTION_OPEN: [usage, 500],
   LEASE_LOST: [usage, 500],
   CRON_INVALID: [usage, 400],
   CONTROLS_TOO_MANY: [usage, 409],

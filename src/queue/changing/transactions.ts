@@ -7,7 +7,7 @@ import { checkRecord } from '../../core/input/checks.ts'
 import type { CancelOptions, Filter, FilterOptions } from '../../core/input/filter.ts'
 import { parseReschedule, type ProduceOptions, type RescheduleOptions } from '../../core/input/request.ts'
 import type { TopicSchemas } from '../../core/input/schema.ts'
-import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
+import { parseTransaction, type SendStatement, type TransactionHandle } from '../../core/input/transaction.ts'
 import { checkId } from '../../core/message.ts'
 import { spreadOut } from '../../core/spread.ts'
 import type { ProduceArguments } from '../../runtime/handler.ts'
@@ -106,7 +106,8 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
 
   /**
    * Begins a transaction on a connection of yours, commits it when `work` is done, rolls it back when `work` throws. What
-   * is produced, cancelled or moved through the value that `work` gets belongs to it.
+   * is produced, cancelled or moved through the value that `work` gets belongs to it. A connection on which a transaction is
+   * open already is refused with TRANSACTION_OPEN, where the server can tell.
    */
   async transaction<R>(
     connection: TransactionHandle,
@@ -114,15 +115,17 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
   ): Promise<R> {
     const send = parseTransaction(connection)
     const joined = await this.#join(connection) // Refuses an engine that cannot, before anything begins.
-    await send('begin', [])
+    if (begunOn.has(connection)) throw transactionOpen()
+    begunOn.add(connection)
     try {
-      const result = await work(this.#bound(connection))
-      await send('commit', [])
+      // A second "begin" would end with our commit, or our rollback, what the first one began.
+      if (await joined.isOpen()) throw transactionOpen()
+      await send('begin', [])
+      const result = await commitAfter(send, () => work(this.#bound(connection)))
       joined.committed?.()
       return result
-    } catch (error) {
-      await Promise.resolve(send('rollback', [])).catch(() => undefined) // The first error is the one to tell.
-      throw error
+    } finally {
+      begunOn.delete(connection)
     }
   }
 
@@ -179,6 +182,31 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     parseTransaction(transaction)
     return (await this.openStore()).join(transaction)
   }
+}
+
+/**
+ * Where a `queue.transaction` of this process is under way. Two that begin at the same moment on one connection would both
+ * find it free, and not every server tells whether it is.
+ */
+const begunOn = new WeakSet<TransactionHandle>()
+
+async function commitAfter<R>(send: SendStatement, work: () => Promise<R>): Promise<R> {
+  try {
+    const result = await work()
+    await send('commit', [])
+    return result
+  } catch (error) {
+    await Promise.resolve(send('rollback', [])).catch(() => undefined) // The first error is the one to tell.
+    throw error
+  }
+}
+
+/** Before anything was begun. */
+function transactionOpen(): UsageError {
+  return new UsageError(
+    'TRANSACTION_OPEN',
+    'a transaction is open already on the connection that was given to queue.transaction, which begins and commits one of its own; inside of yours use produce(…, { transaction: connection }), or give another connection.',
+  )
 }
 
 function transactionOf(options: unknown): TransactionHandle | undefined {

@@ -88,8 +88,17 @@ export type WhyPaused = {
 /** Who has it; `worker` unless it has been gone for an hour. */
 export type WhyBy = { readonly owner: string; readonly worker?: FoundWorker }
 
-/** The living workers that handle the topic, and what they ran when they last told. */
-export type TopicHandlers = { readonly workers: number; readonly running: number; readonly slots: number }
+/**
+ * The living workers that handle the topic, and what they ran when they last told. One that was killed counts among them
+ * until it has been silent for two minutes.
+ */
+export type TopicHandlers = {
+  readonly workers: number
+  readonly running: number
+  readonly slots: number
+  /** When one of them was last heard of: epoch milliseconds, may be a minute old. Absent where there is none. */
+  readonly lastSeenAt?: number
+}
 
 export async function readWhy(store: Store, id: string, now: number): Promise<Why> {
   const [found] = (await store.inspect({ ids: [id] })).items
@@ -163,5 +172,6 @@ function summary(handlers: readonly FoundWorker[] | undefined): { handlers?: Top
   if (handlers === undefined) return {}
   const sum = (of: 'running' | 'slots'): number =>
     handlers.reduce((total, { facts }) => total + (facts?.[of] ?? 0), 0)
-  return { handlers: { workers: handlers.length, running: sum('running'), slots: sum('slots') } }
+  const seen = handlers.length === 0 ? {} : { lastSeenAt: Math.max(...handlers.map((one) => one.lastSeenAt)) }
+  return { handlers: { workers: handlers.length, running: sum('running'), slots: sum('slots'), ...seen } }
 }

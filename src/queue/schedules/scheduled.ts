@@ -3,7 +3,7 @@
  * stored already. Bounded: of so many schedules, and so many moments of cron expressions, in all.
  */
 import { SCHEDULES_TOPIC } from '../../core/control.ts'
-import { recurrenceOf } from '../../core/recurrence/firing.ts'
+import { begun, recurrenceOf } from '../../core/recurrence/firing.ts'
 import { decodeSchedule, type StoredSchedule } from '../../core/recurrence/spec.ts'
 import type { Store } from '../../store/contract/store.ts'
 
@@ -39,9 +39,11 @@ async function* everySchedule(store: Store): AsyncGenerator<StoredSchedule> {
     do {
       const about = cursor === undefined ? {} : { cursor }
       const page = await store.inspect({ state, topic: SCHEDULES_TOPIC, limit, ...about })
-      for (const { body } of page.items) {
+      for (const { body, firstDueAt } of page.items) {
         const schedule = decodeSchedule(JSON.parse(body))
-        if (schedule !== undefined) yield schedule
+        // No worker has looked at one that was just set: what it would begin with is known all the same.
+        if (schedule !== undefined)
+          yield schedule.progress.change === 'set' ? begun(schedule, firstDueAt) : schedule
       }
       cursor = page.cursor
     } while (cursor !== undefined)

@@ -82,6 +82,8 @@ export type ControlState = {
 
 export interface JoinedVerbs {
   readonly capabilities: Capabilities
+  /** Whether a transaction is open on that connection. Where the server cannot tell: false. */
+  isOpen(): Promise<boolean>
   put(messages: readonly NewMessage[]): Promise<PutResult[]>
   /** Of messages that wait. */
   remove(ids: readonly string[]): Promise<RemoveResult[]>

@@ -22,6 +22,9 @@ import { newOthers, newValues, put, remove, reschedule, settle, type QueuePlace 
 /** A session without autocommit is always in one. */
 const LOOK = sql`select ${clockReading(null)} as now_at /*M! , @@in_transaction or not @@autocommit as is_open */`
 
+/** A session without autocommit is in none before it has touched a table: a `begin` there ends nothing. */
+const LOOK_OPEN = sql`select 0 /*M! + @@in_transaction */ as is_open`
+
 export type MysqlJoinedOptions = {
   readonly queue: number
   readonly capabilities: contract.Capabilities
@@ -44,6 +47,11 @@ export class MysqlJoined implements contract.JoinedVerbs {
     this.#options = options
     this.#where = { queue: options.queue, at: null }
     this.capabilities = options.capabilities
+  }
+
+  async isOpen(): Promise<boolean> {
+    const [[row] = []] = await this.#send([LOOK_OPEN])
+    return Number(row?.['is_open'] ?? 0) !== 0
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {

@@ -23,6 +23,7 @@ export type JoinedOptions = {
 const IS_OPEN = `pg_current_xact_id_if_assigned() is not null or current_setting('punctual.transaction', true) = 'open'`
 /** What is answered instead of a reply, which is a list. */
 const UNSURE = 'open'
+const MARK_OPEN = `set_config('punctual.transaction', '${UNSURE}', true)`
 
 export class PostgresJoined implements contract.JoinedVerbs {
   readonly capabilities: contract.Capabilities
@@ -35,6 +36,11 @@ export class PostgresJoined implements contract.JoinedVerbs {
     this.#client = client
     this.#options = options
     this.capabilities = options.capabilities
+  }
+
+  async isOpen(): Promise<boolean> {
+    const ask = `select case when ${IS_OPEN} then '' else ${MARK_OPEN} end as reply`
+    return !(await this.#isUnsure(ask)) || !(await this.#isUnsure(ask))
   }
 
   put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
@@ -56,6 +62,10 @@ export class PostgresJoined implements contract.JoinedVerbs {
     return answer ?? 'lost'
   }
 
+  async #isUnsure(ask: string): Promise<boolean> {
+    return replyOf(await this.#client(ask, [])) === UNSURE
+  }
+
   async #call<R>(name: string, first: readonly string[], entries: readonly unknown[]): Promise<R[]> {
     admitEntries(entries.length, this.#options.capabilities.batchMax)
     return entries.length === 0 ? [] : this.#send(name, [...first, JSON.stringify(entries)])
@@ -65,7 +75,7 @@ export class PostgresJoined implements contract.JoinedVerbs {
     const { schema, queue } = this.#options
     const places = values.map((_, i) => `$${i + 1}::text`).join(', ')
     const call = `"${schema}".${name}(${queue}, ${places})`
-    const text = `select case when ${IS_OPEN} then ${call} else set_config('punctual.transaction', '${UNSURE}', true) end as reply`
+    const text = `select case when ${IS_OPEN} then ${call} else ${MARK_OPEN} end as reply`
     const before = this.#last
     const sent = (async () => {
       await before.catch(() => undefined)

@@ -37,6 +37,11 @@ async function isThere(queue: Punctual, id: string): Promise<boolean> {
   return (await queue.get(id)) !== undefined
 }
 
+async function isMariadb(): Promise<boolean> {
+  const [row] = await queryAt(url, 'select version() as version')
+  return String(row?.['version']).includes('MariaDB')
+}
+
 describe.skipIf(!isMysqlThere).each(DRIVERS)('a transaction of the user’s own, by %s', (driver, connect) => {
   it('P8: what is produced in it is there with its commit, and not before', async () => {
     const [queue, db] = [open(), await client(connect)]
@@ -174,8 +179,7 @@ describe.skipIf(!isMysqlThere).each(DRIVERS)('a transaction of the user’s own,
 
   it('without one that is open MariaDB does nothing, and it says so', async ({ skip }) => {
     const [queue, db] = [open(), await client(connect)]
-    const [row] = await queryAt(url, 'select version() as version')
-    if (!String(row?.['version']).includes('MariaDB')) skip('MySQL cannot tell')
+    if (!(await isMariadb())) skip('MySQL cannot tell')
     await queue.produce('t', 1, { id: 'there', delay: '1h' })
     const refused = { code: 'TRANSACTION_MISSING', name: 'UsageError' }
     await expect(queue.produce('t', 1, { transaction: db })).rejects.toMatchObject(refused)
@@ -247,6 +251,37 @@ describe.skipIf(!isMysqlThere).each(DRIVERS)('queue.transaction, by %s', (driver
     await expect(work).rejects.toThrow('no')
     expect(await isThere(queue, 'x')).toBe(false)
     expect(await queryAt(url, 'select 1 from orders where id = 11 and driver = ?', [driver])).toHaveLength(0)
+  })
+
+  it.each(['rollback', 'commit'])(
+    'MariaDB refuses it inside of an open one, which can still %s',
+    async (end) => {
+      const [queue, db] = [open(), await client(connect)]
+      if (!(await isMariadb())) return // MySQL cannot tell.
+      const id = end === 'commit' ? 31 : 30
+      const nested = (): Promise<string> => queue.transaction(db, (tx) => tx.produce('t', 1, { id: 'inner' }))
+      await db.query('begin')
+      await db.query(`insert into orders values (${id}, '${driver}')`)
+      await expect(nested()).rejects.toMatchObject({ code: 'TRANSACTION_OPEN', name: 'UsageError' })
+      await queue.produce('t', 1, { id: 'outer', transaction: db })
+      await db.query(end)
+      const rows = await queryAt(url, `select 1 from orders where id = ${id} and driver = ?`, [driver])
+      expect(rows).toHaveLength(end === 'commit' ? 1 : 0)
+      expect(await isThere(queue, 'inner')).toBe(false)
+      expect(await isThere(queue, 'outer')).toBe(end === 'commit')
+      await db.query('set autocommit = 0')
+      expect(await nested(), 'once the outer one has ended').toBe('inner')
+    },
+  )
+
+  it('a second one on the same connection is refused, and the first goes on', async () => {
+    const [queue, db] = [open(), await client(connect)]
+    await queue.transaction(db, async (tx) => {
+      await tx.produce('t', 1, { id: 'first', delay: '1h' })
+      const second = queue.transaction(db, async () => 1)
+      await expect(second).rejects.toMatchObject({ code: 'TRANSACTION_OPEN' })
+    })
+    expect(await isThere(queue, 'first')).toBe(true)
   })
 
   it('P9: its commit wakes a sleeping worker', async () => {

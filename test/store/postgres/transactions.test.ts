@@ -244,6 +244,49 @@ describe('queue.transaction', () => {
     expect(await server.query('select 1 from orders where id = 11')).toHaveLength(0)
   })
 
+  it.each(['rollback', 'commit'])('is refused inside of an open one, which can still %s', async (end) => {
+    const [queue, db] = [open(), await client()]
+    const refused = { code: 'TRANSACTION_OPEN', name: 'UsageError' }
+    const nested = (): Promise<string> => queue.transaction(db, (tx) => tx.produce('t', 1, { id: 'inner' }))
+    await db.query('begin')
+    await expect(nested(), 'before it has written').rejects.toMatchObject(refused)
+    await db.query(`insert into orders values (${end === 'commit' ? 31 : 30})`)
+    await queue.produce('t', 1, { id: 'outer', transaction: db })
+    await expect(nested()).rejects.toMatchObject(refused)
+    await db.query(end)
+    expect(await server.query('select id from orders where id in (30, 31)')).toHaveLength(
+      end === 'commit' ? 1 : 0,
+    )
+    await server.query('delete from orders where id in (30, 31)')
+    expect(await isThere(queue, 'inner')).toBe(false)
+    expect(await isThere(queue, 'outer')).toBe(end === 'commit')
+    expect(await nested(), 'once the outer one has ended').toBe('inner')
+  })
+
+  it('a second one on the same connection is refused, inside of the first and beside it', async () => {
+    const [queue, db] = [open(), await client()]
+    const refused = { code: 'TRANSACTION_OPEN' }
+    await queue.transaction(db, async (tx) => {
+      await tx.produce('t', 1, { id: 'first', delay: '1h' })
+      await expect(queue.transaction(db, async () => 1)).rejects.toMatchObject(refused)
+      await expect(open().transaction(db, async () => 1)).rejects.toMatchObject(refused)
+    })
+    expect(await isThere(queue, 'first')).toBe(true)
+    const both = await Promise.allSettled(
+      ['a', 'b'].map((id) => queue.transaction(db, (tx) => tx.produce('t', 1, { id, delay: '1h' }))),
+    )
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  it('one that failed is left to its owner', async () => {
+    const [queue, db] = [open(), await client()]
+    await db.query('begin')
+    await expect(db.query('select 1/0')).rejects.toThrow('division')
+    await expect(queue.transaction(db, async () => 1)).rejects.toThrow('aborted')
+    await db.query('rollback')
+    expect(await queue.transaction(db, async () => 1)).toBe(1)
+  })
+
   it('another engine refuses it with UNSUPPORTED, before anything begins', async () => {
     const queue = new Punctual({ store: 'memory:', logger: false })
     const sent: string[] = []

@@ -14,6 +14,8 @@ import { parseWholeNumber } from '../values.ts'
 const BARS_DEFAULT = '24'
 /** How much of what is to come decides about the unit. */
 const SHOWN_SHARE = 0.9
+/** So many of what schedules bring show how often that is. */
+const SHOWN_OCCURRENCES = 2
 
 const OPTIONS = {
   by: {
@@ -92,15 +94,25 @@ function unitEnds(now: number, count: number): number[] {
   return [...new Set(UNITS.map((unit) => edgesOf(now, unit, count).at(-1) ?? now))].toSorted((a, b) => a - b)
 }
 
-/** A single letter to the year 2050 must not press everything else into one bar. */
+/**
+ * The smallest that shows most of what is stored, and a rhythm. A single letter to the year 2050 must not press everything
+ * else into one bar. Schedules have no end, so that of them a share says nothing.
+ */
 function chooseUnit({ bars, after }: DueForecast, now: number, count: number): Unit {
-  const all = bars.reduce((sum, { count: due }) => sum + due, after)
-  const shownBy = (unit: Unit): number => {
-    const end = edgesOf(now, unit, count).at(-1) ?? now
-    return bars.reduce((sum, { until, count: due }) => (until <= end ? sum + due : sum), 0)
-  }
+  const [all, scheduled] = [sumOf(bars, 'count') + after, sumOf(bars, 'scheduled')]
   const most = Math.floor((all - 1) * SHOWN_SHARE) + 1
-  return UNITS.find((unit) => shownBy(unit) >= most) ?? 'year'
+  const some = Math.min(scheduled, SHOWN_OCCURRENCES)
+  return (
+    UNITS.find((unit) => {
+      const end = edgesOf(now, unit, count).at(-1) ?? now
+      const shown = bars.filter(({ until }) => until <= end)
+      return sumOf(shown, 'count') >= most && sumOf(shown, 'scheduled') >= some
+    }) ?? 'year'
+  )
+}
+
+function sumOf(bars: DueForecast['bars'], what: 'count' | 'scheduled'): number {
+  return bars.reduce((sum, one) => sum + (one[what] ?? 0), 0)
 }
 
 function draw({ bars, before, after, isExact, missing }: DueForecast, now: number, unit: Unit): Picture {
@@ -111,7 +123,7 @@ function draw({ bars, before, after, isExact, missing }: DueForecast, now: numbe
 }
 
 function render({ out, clock }: UpcomingCall, { unit, due, slots, later, isExact }: Picture): string[] {
-  const total = due + later + slots.reduce((sum, { count }) => sum + count, 0)
+  const total = due + later + sumOf(slots, 'count')
   if (total === 0 && slots.length === 0) return [out.style.dim('nothing waits')]
   const { style } = out
   const rows = [

@@ -7,7 +7,9 @@ import { formatMoment } from '../../shared/moment.ts'
 import { firstLine, printable } from '../../shared/printable.ts'
 import { wrap } from '../terminal/width.ts'
 import { limitText } from './limit.ts'
-import { workerName } from './workers.ts'
+import { inSeconds, workerName } from './workers.ts'
+
+const HEARD_LATELY_MS = 5_000
 
 export const why = defineCommand({
   name: 'why',
@@ -54,14 +56,14 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       return [
         `${id} is not due yet: ${when(reason.dueAt)}`,
         ...pausedLine(reason),
-        ...handlersLine(reason.topic, reason.handlers),
+        ...handlersLine(reason, now),
       ]
     case 'retry':
       return [
         `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
         ...pausedLine(reason),
-        ...handlersLine(reason.topic, reason.handlers),
+        ...handlersLine(reason, now),
       ]
     case 'paused':
       return [
@@ -69,7 +71,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         reason.until === undefined
           ? `"punctual resume${reason.isWholeQueue ? '' : ' TOPIC'}" lets it start.`
           : `It goes on ${when(reason.until)}.`,
-        ...handlersLine(reason.topic, reason.handlers),
+        ...handlersLine(reason, now),
       ]
     case 'limited':
       return [
@@ -77,7 +79,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         ...reason.limits.map(
           (control) => `${limitLine(control)} ${reason.running} of ${describe(reason.topic)} run.`,
         ),
-        ...handlersLine(reason.topic, reason.handlers),
+        ...handlersLine(reason, now),
       ]
     case 'no-worker':
       return [
@@ -89,7 +91,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
     case 'in-line':
       return [
         `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}`,
-        ...handlersLine(reason.topic, reason.handlers),
+        ...handlersLine(reason, now),
       ]
     case 'running':
       return [
@@ -144,13 +146,19 @@ function pausedLine({ paused, topic }: WhyAbout & { readonly paused?: WhyPaused 
   return [`Besides, ${pausedText(paused, topic)} is paused${until}.`]
 }
 
-function handlersLine(topic: string, handlers: TopicHandlers | undefined): string[] {
+function handlersLine(
+  { topic, handlers }: WhyAbout & { readonly handlers?: TopicHandlers },
+  now: number,
+): string[] {
   if (handlers === undefined) return []
-  const { workers, running, slots } = handlers
+  const { workers, running, slots, lastSeenAt } = handlers
   if (workers === 0) return [`No living worker handles ${describe(topic)} at the moment.`]
   const [handle, whose] = workers === 1 ? ['handles', 'its'] : ['handle', 'their']
   const taken = `${running} of ${whose} ${plural(slots, 'slot')} were taken`
-  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}; ${taken}.`]
+  // One that was killed counts for two minutes more: how long it has been silent lets a person guess.
+  const heardAt = inSeconds(lastSeenAt ?? now, now)
+  const heard = now - heardAt < HEARD_LATELY_MS ? '' : `, last heard of ${formatDistance(heardAt, now)}`
+  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}${heard}; ${taken}.`]
 }
 
 function byText({ owner, worker }: { readonly owner?: string; readonly worker?: FoundWorker }): string {

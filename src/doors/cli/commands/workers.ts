@@ -68,7 +68,7 @@ function upText({ state, firstSeenAt, lastSeenAt, goneAt }: FoundWorker, now: nu
 }
 
 /** What is told may be a minute old, and clocks differ: no more than whole seconds, and never in the future. */
-function inSeconds(at: number, now: number): number {
+export function inSeconds(at: number, now: number): number {
   return now - Math.max(0, Math.round((now - at) / SECOND_MS)) * SECOND_MS
 }
 
