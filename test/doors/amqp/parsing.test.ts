@@ -2,6 +2,7 @@
 import type { ConsumeMessage } from 'amqplib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseDuration } from '../../../src/core/input/duration.ts'
 import { bodyOf, isEnvelope, wrap } from '../../../src/doors/amqp/message/envelope.ts'
 import { restoreProperties, storeHeaders } from '../../../src/doors/amqp/message/properties.ts'
 import { idOf, parsePublish } from '../../../src/doors/amqp/message/request.ts'
@@ -65,12 +66,12 @@ describe('what a publisher asks for', () => {
     parsePublish({ headers, messageId } as unknown as ConsumeMessage['properties'], NOW)
 
   it.each([
-    [{}, { delay: 0 }],
-    [{ 'x-delay': 0 }, { delay: 0 }],
-    [{ 'x-delay': 1.2 }, { delay: 2 }],
-    [{ 'x-delay': -5000 }, { delay: 0 }],
-    [{ 'x-delay': '5000' }, { delay: 5000 }],
-    [{ 'x-opt-delivery-delay': 7 }, { delay: 7 }],
+    [{}, { delay: '0ms' }],
+    [{ 'x-delay': 0 }, { delay: '0ms' }],
+    [{ 'x-delay': 1.2 }, { delay: '2ms' }],
+    [{ 'x-delay': -5000 }, { delay: '0ms' }],
+    [{ 'x-delay': '5000' }, { delay: '5000ms' }],
+    [{ 'x-opt-delivery-delay': 7 }, { delay: '7ms' }],
     [{ 'x-opt-delivery-time': NOW + 1 }, { at: NOW + 1 }],
     [{ 'x-opt-delivery-time': 0 }, { at: 0 }],
     [{ 'x-opt-delivery-time': { '!': 'timestamp', value: NOW / 1000 } }, { at: NOW }],
@@ -80,7 +81,9 @@ describe('what a publisher asks for', () => {
 
   it('fifty years to the millisecond', () => {
     const delay = 50 * 365 * 86_400_000 + 1
-    expect(ask({ 'x-delay': delay }).when).toEqual({ delay })
+    const { when } = ask({ 'x-delay': delay })
+    expect(when).toEqual({ delay: `${delay}ms` })
+    expect(parseDuration('delay' in when ? when.delay : 0, 'delay')).toBe(delay)
   })
 
   it('any header at all is followed or refused with HEADER_INVALID', () => {
@@ -92,7 +95,7 @@ describe('what a publisher asks for', () => {
         (headers, id) => {
           try {
             const { when } = ask(headers, id)
-            const ms = 'at' in when ? when.at : when.delay
+            const ms = 'at' in when ? when.at : Number.parseInt(when.delay, 10)
             expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true)
           } catch (error) {
             expect(error).toMatchObject({ code: 'HEADER_INVALID' })

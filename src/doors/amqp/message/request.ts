@@ -7,7 +7,8 @@ import { ID_BYTES_MAX, isName } from '../../../core/message.ts'
 import { invalidHeader } from './properties.ts'
 
 export type PublishRequest = {
-  readonly when: { readonly delay: number } | { readonly at: number }
+  /** A text, because a plain number of 30 years and more is taken for a date by mistake. */
+  readonly when: { readonly delay: `${number}ms` } | { readonly at: number }
   /** From `message_id`. */
   readonly id: string | undefined
   /** Undefined: the publisher did not ask for one message per id. */
@@ -31,11 +32,13 @@ export function idOf(messageId: string): string {
 
 function parseWhenHeaders(given: Readonly<Record<string, unknown>>, now: number): PublishRequest['when'] {
   const [name, second] = WHEN_HEADERS.filter((header) => given[header] !== undefined)
-  if (name === undefined) return { delay: 0 }
+  if (name === undefined) return { delay: '0ms' }
   if (second !== undefined)
     throw invalidHeader(second, given[second], `"${name}" is given too; send one of them`)
   const value = given[name]
-  return name === 'x-opt-delivery-time' ? { at: parseTime(value, now) } : { delay: parseDelay(name, value) }
+  return name === 'x-opt-delivery-time'
+    ? { at: parseTime(value, now) }
+    : { delay: `${parseDelay(name, value)}ms` }
 }
 
 /** As the plugin does: below zero is now. It writes the negated delay into what it delivers, and clients send that on. */
