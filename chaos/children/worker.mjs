@@ -97,16 +97,16 @@ function pause(ms, signal) {
 
 function remember({ id, g, attempt }) {
   const key = `${attempt} ${id}`
-  const waiting = remembered.get(key) ?? []
+  const { untold = [] } = remembered.get(key) ?? {}
   remembered.delete(key)
-  remembered.set(key, [...waiting, g])
+  remembered.set(key, { untold: [...untold, g], last: g })
   if (remembered.size > REMEMBERED_MAX) remembered.delete(remembered.keys().next().value)
 }
 
 /** A successor may start, with the same id and attempt, before the event of the one that it replaces: that comes first. */
 function note(what, { id, attempt }, more = {}) {
-  const waiting = remembered.get(`${attempt} ${id}`) ?? []
-  log.writeSoon({ what, id, attempt, g: waiting.length > 1 ? waiting.shift() : waiting[0], ...more })
+  const { untold = [], last } = remembered.get(`${attempt} ${id}`) ?? {}
+  log.writeSoon({ what, id, attempt, g: untold.shift() ?? last, ...more })
 }
 
 const life = stopsWhenAsked(queue)
