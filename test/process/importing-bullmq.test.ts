@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeDue, writeManyBullmq } from '../../migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
+import type { ImportReport, LeftOut } from '../../src/queue/importing/import.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
@@ -16,19 +17,6 @@ import { until } from '../store/redis/until.ts'
 const ODD = join(import.meta.dirname, '../../migrating/odd.mjs')
 const HOUR_MS = 3_600_000
 const ZONE = 'America/New_York'
-
-type Told = { readonly why: string; readonly name: string; readonly count: number; readonly option?: string }
-type Report = {
-  readonly imported: number
-  readonly dead: number
-  readonly present: number
-  readonly schedules: number
-  readonly presentSchedules: number
-  readonly conflicts: readonly string[]
-  readonly scheduleConflicts: readonly string[]
-  readonly leftOut: readonly Told[]
-  readonly without: readonly Told[]
-}
 
 let server: RedisServer
 beforeAll(async () => {
@@ -53,9 +41,9 @@ function words(queue: string, ...more: readonly string[]): string[] {
 }
 
 /** Whatever its exit code says. */
-async function report(place: Place, queue: string, ...more: readonly string[]): Promise<Report> {
+async function report(place: Place, queue: string, ...more: readonly string[]): Promise<ImportReport> {
   const { stdout } = await place.run(words(queue, '--json', ...more))
-  return JSON.parse(stdout) as Report
+  return JSON.parse(stdout) as ImportReport
 }
 
 function queueAt(place: Place, queue: string): Punctual {
@@ -66,7 +54,7 @@ async function read(queue: Punctual, ...ids: readonly string[]): Promise<readonl
   return (await (await insidesOf(queue).open()).inspect({ ids })).items
 }
 
-function whyOf(told: readonly Told[], name: string): readonly string[] {
+function whyOf(told: readonly LeftOut[], name: string): readonly string[] {
   return told.filter((one) => one.name === name).map(({ why }) => why)
 }
 

@@ -1,6 +1,7 @@
 /**
- * Brings the jobs of another package's queue into one of ours. The other queue is read, and left as it is unless told otherwise, so that this can
- * be ended anywhere and done again: a job whose id is there already, waiting, dead or remembered, is not placed twice.
+ * Brings the jobs of another package's queue into one of ours. The other queue is read, and left as it is unless told
+ * otherwise, so that this can be ended anywhere and done again: a job whose id is there already, waiting, dead or
+ * remembered, is not placed twice.
  */
 import { isUnavailable, PunctualError } from '../../core/errors.ts'
 import {

@@ -13,19 +13,12 @@ import { Presence } from '../sql/presence.ts'
 import { toLease } from '../sql/rows.ts'
 import { makeToken } from '../sql/tokens.ts'
 import { metersMoved, readGate, type ReadGate } from './controlling.ts'
+import { KnownHeads, lookAgainAt } from './known-heads.ts'
 import { clockReading, nowOf, readClock } from './sql/clock.ts'
 import { sql, textOf, textOrNull, type Statement } from './sql/statement.ts'
 import type { Steps, Transactions } from './transactions.ts'
-import {
-  dueHeads,
-  firstOfEach,
-  mayTakeAtOnce,
-  take,
-  takeAtOnce,
-  type DueTerms,
-  type Taken,
-} from './verbs/claiming.ts'
-import { lookAtHeads, toHeads, type TopicHead } from './verbs/heads.ts'
+import { dueHeads, firstOfEach, take, takeAtOnce, type DueTerms, type Taken } from './verbs/claiming.ts'
+import { lookAtHeads, toHeads } from './verbs/heads.ts'
 import { leasesSeen, lookAtLeases, takeOver } from './verbs/lapsed.ts'
 import { lockRows } from './verbs/locked-row.ts'
 import { acksByToken, settleAcks } from './verbs/acks.ts'
@@ -49,29 +42,12 @@ export type MysqlLeasingOptions = {
   readonly wrote: (ring: Ring | undefined) => void
 }
 
-/**
- * The first moments of what waits, as the last claim left them. Beginning there spares a round trip, and the index entries of
- * what was taken just now, which stay until the server purges them. It is a bet: what is put or given back elsewhere is
- * overlooked. Whoever does so rings, and a look from the start follows; and so it does in any case soon after.
- */
-type KnownHeads = {
-  readonly wanted: string
-  readonly heads: readonly TopicHead[]
-  /** When we looked from the start, and when the first of them is due: monotonic. */
-  readonly lookedAt: number
-  readonly dueAt: number
-}
-
-/** No longer than this without a look from the start. Half of what makes a ring needless (`ring-notes`). */
-const KNOWN_MS = 500
-
 export class MysqlLeasing {
   readonly #options: MysqlLeasingOptions
   readonly #presence = new Presence()
   /** The queue has pauses or limits, as far as we know. */
   #isControlled = false
-  #known: KnownHeads | undefined
-  #rings = 0
+  readonly #known = new KnownHeads()
 
   constructor(options: MysqlLeasingOptions) {
     this.#options = options
@@ -83,8 +59,7 @@ export class MysqlLeasing {
 
   /** Something was put or given back. */
   heard(): void {
-    this.#rings += 1
-    this.#known = undefined
+    this.#known.forget()
   }
 
   claim(where: QueuePlace, request: contract.ClaimRequest): Promise<contract.ClaimReply> {
@@ -201,9 +176,9 @@ export class MysqlLeasing {
       isLimited: [],
       limitedAll: 0,
     })
-    const rings = this.#rings
+    const { rings } = this.#known
     const seen = this.#seen(where, request)
-    const known = this.#knownHeads(terms)
+    const known = this.#known.for(terms, context.clock.monotonic())
     const taken =
       known === undefined
         ? await this.#takeSeen(where, terms, seen)
@@ -214,25 +189,15 @@ export class MysqlLeasing {
     }
     if (taken.rows.length > 0) this.#options.wrote(undefined)
     const leases = taken.rows.map((row) => toLease(row, token, taken.now))
-    const lookAt = (known?.lookedAt ?? context.clock.monotonic()) + KNOWN_MS
-    const isLong = lookAt - context.clock.monotonic() < msUntil(taken, request.leadMs)
+    const sleepsUntil = context.clock.monotonic() + msUntil(taken, request.leadMs)
     // Before a longer sleep: what was overlooked may be due before the first that we know.
-    const left = known !== undefined && isLong ? await this.#look(where, terms.topics, []) : taken
+    const isLooking = known !== undefined && sleepsUntil > lookAgainAt(known)
+    const left = isLooking ? await this.#look(where, terms.topics, []) : taken
     if (left === undefined) return { leases, next: nextAt(0, 0) }
-    const [next, monotonicMs] = [msUntil(left, request.leadMs), context.clock.monotonic()]
-    const lookedAt = left === taken ? lookAt - KNOWN_MS : monotonicMs
-    const heads = { wanted: terms.topics.join('\n'), heads: left.left, lookedAt, dueAt: monotonicMs + next }
-    this.#known = rings === this.#rings ? heads : undefined
+    const [next, now] = [msUntil(left, request.leadMs), context.clock.monotonic()]
+    const lookedAt = known === undefined || isLooking ? now : known.lookedAt
+    this.#known.keep(terms, { heads: left.left, lookedAt, dueAt: now + next }, rings)
     return { leases, next: nextAt(next, 0) }
-  }
-
-  /** What a claim may begin with instead of a look: something of it is due for sure. */
-  #knownHeads(terms: DueTerms): KnownHeads | undefined {
-    const known = this.#known
-    const now = this.#options.context.clock.monotonic()
-    if (known === undefined || known.dueAt > now || now - known.lookedAt > KNOWN_MS) return undefined
-    if (terms.limitAll === 0 || known.wanted !== terms.topics.join('\n')) return undefined
-    return mayTakeAtOnce(terms, known.heads) ? known : undefined
   }
 
   /** A look, and then what is due. Undefined: the queue has pauses or limits. */
