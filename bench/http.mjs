@@ -1,7 +1,8 @@
 // Producing over HTTP: the server with tokens and limits, beside the least that could do the job and fastify.
 //   npm run bench:http [-- ROUNDS [SECONDS]]
-// One line per contestant and round, then medians and the share of the floor. The client takes the second core. At the end: how
-// late a worker over HTTP starts, beside the library (bench/http-worker.mjs).
+// One line per contestant and round, then medians and the share of the floor. The client takes the second core, and never
+// sleeps: else the faster server, whose client is always busy, is also spared the waking of it, which costs the kernel more
+// than the difference that is measured. At the end: how late a worker over HTTP starts, beside the library (bench/http-worker.mjs).
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'
@@ -85,7 +86,11 @@ async function measure(name, seconds) {
   const port = await new Promise((resolve) => child.once('message', resolve))
   const counter = { answers: 0 }
   const sockets = Array.from({ length: CONNECTIONS }, () => drive(port, counter))
-  await wait(1_000) // Warm.
+  const stayAwake = () => {
+    if (!sockets[0].destroyed) setImmediate(stayAwake)
+  }
+  stayAwake()
+  await wait(2_000) // Warm.
   const [before, begun, worked] = [counter.answers, performance.now(), await cpuOf(child)]
   await wait(seconds * 1_000)
   const answers = counter.answers - before

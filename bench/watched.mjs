@@ -1,7 +1,7 @@
 // What it costs to be looked at: W2 (messages due evenly over ten seconds, a worker in another process) alone, and beside five
 // dashboards in a browser and 200 listeners, in turn. Every message is handled exactly once and every dashboard ends with the
 // right count, or there is no figure. Calls of the server's store are counts, and right on a busy machine as well; lateness is
-// worth something on a quiet one only, and there the browser, which draws five pages, works on the same cores as the worker.
+// worth something on a quiet one only. The browser has the lowest priority there: it draws five pages on the worker's cores.
 import { get } from 'node:http'
 import { load } from './contestants/index.mjs'
 import { startDashboard } from './dashboard-server.mjs'

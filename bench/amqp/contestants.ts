@@ -74,7 +74,22 @@ export async function cascade(url: string, unitMs: number): Promise<Contestant> 
   }
 }
 
-/** No delay at all: the floor. */
+/** A timer in the publisher, and a direct publish at its moment: what the broker itself takes. Nothing outlives the process. */
+export function timed(): Contestant {
+  const floor = direct()
+  return {
+    ...floor,
+    name: 'timer, direct publish',
+    publish: (channel, at, options, done) => {
+      setTimeout(
+        () => floor.publish(channel, at, options, done),
+        at - performance.timeOrigin - performance.now(),
+      )
+    },
+  }
+}
+
+/** No delay at all: the floor of what is taken in. */
 export function direct(): Contestant {
   return {
     name: 'direct publish',

@@ -1,8 +1,11 @@
 /** What the contestants are asked to do. Lateness is taken at a consumer of the target queue, in this process. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ChannelModel, ConfirmChannel } from 'amqplib'
-import { Punctual } from '../../src/index.ts'
+import type * as Library from '../../src/index.ts'
 import { connect, TARGET, type Contestant } from './contestants.ts'
+
+// The build, as the bridge: the file engine's thread is a program of its own.
+const { Punctual } = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Library
 
 const now = (): number => performance.timeOrigin + performance.now()
 
@@ -93,6 +96,11 @@ export async function five(url: string, contestant: Contestant): Promise<Figures
   const order = bench.order.map((s) => `${s} (${Math.round(bench.late.get(s) ?? 0)})`).join(', ')
   await bench.close()
   return { 'order (ms late)': order }
+}
+
+/** Code that was never run is slow, in each of the three processes: nobody is judged by it. */
+export async function warm(url: string, contestant: Contestant): Promise<void> {
+  await paced(url, contestant, 500, 4)
 }
 
 /** So many per second for `seconds`, each due 0.2 to 4.2 s later; whole steps for a contestant that has them. */

@@ -1,3 +1,4 @@
+import { createHash, createHmac } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
 import { request } from 'node:http'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,9 +8,11 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
 import { SCOPES, type Scope } from '../../../src/doors/http/access/caller.ts'
 import { CallRates } from '../../../src/doors/http/access/rates.ts'
+import { Signer } from '../../../src/doors/http/access/signing.ts'
 import { watchTokenFile, writeTokenFile } from '../../../src/doors/http/access/token-file.ts'
 import { HttpServer } from '../../../src/doors/http/server.ts'
 import { ROUTES } from '../../../src/doors/http/table/table.ts'
+import { systemRandom } from '../../../src/random.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'
 import { makeStand, QUEUE, tokenFor, type Stand } from './stand.ts'
 
@@ -243,4 +246,15 @@ it('a token that was right before is refused as soon as it is taken back, or has
   records = []
   expect(await status('shop')).toBe(401)
   expect(await status('shoq')).toBe(401)
+})
+
+it('what is signed is sealed by HMAC-SHA256, with a key for each purpose', () => {
+  const signer = new Signer('secret', systemRandom)
+  const signed = signer.sign('lease', ['default', 'a', 't', '1'])
+  const [body = '', seal] = signed.split('.')
+  const key = createHash('sha256').update('punctual lease secret').digest()
+  expect(seal).toBe(createHmac('sha256', key).update(body).digest('base64url'))
+  expect(signer.read('lease', signed)).toEqual(['default', 'a', 't', '1'])
+  expect(signer.read('session', signed)).toBeUndefined()
+  expect(signer.read('lease', `${signed.slice(0, -2)}AA`)).toBeUndefined()
 })

@@ -59,6 +59,20 @@ describe('leasing', () => {
     }
   })
 
+  it('what is due at one moment goes to the call that has waited longest, in one answer', async () => {
+    const stand = await makeStand()
+    const ask = { topics: ['t'], limit: 10, wait: '30s' }
+    const first = stand.call('POST', LEASES, ask)
+    await expect.poll(stand.parked).toBe(1)
+    const second = stand.call('POST', LEASES, ask)
+    await expect.poll(stand.parked).toBe(2)
+    const at = Date.now() + 200
+    await stand.queue.produceMany([1, 2, 3, 4, 5, 6].map((n) => ({ topic: 't', id: `m${n}`, at })))
+    expect(leasesOf(await first).map(({ id }) => id)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
+    await stand.queue.produce('t', undefined, { id: 'm7' })
+    expect(leasesOf(await second).map(({ id }) => id)).toEqual(['m7'])
+  })
+
   it('nothing in time is 204; several at once come together; a topic has a limit of its own', async () => {
     const stand = await makeStand()
     expect(await stand.call('POST', LEASES, { topics: ['t'], wait: 10 })).toMatchObject({ status: 204 })

@@ -10,6 +10,13 @@
 import type { Clock, Timer } from '../../../clock.ts'
 import type { Punctual } from '../../../index.ts'
 import { RemoteWork, type RemoteTask } from '../../../queue/remote.ts'
+import type { HttpRequest } from '../wire/request.ts'
+
+/**
+ * A call that takes more is answered no sooner than this after the answer before: at thousands of messages a second it is
+ * the calls that cost, and a server that is kept busy by them hands out later, not sooner.
+ */
+const GATHER_MS = 1
 
 export type LeaseAsk = {
   /** By topic, how many at most. */
@@ -17,8 +24,7 @@ export type LeaseAsk = {
   readonly limit: number
   readonly leaseMs: number
   readonly waitMs: number
-  /** Aborts when the client has gone. */
-  readonly gone: AbortSignal
+  readonly whenGone: HttpRequest['whenGone']
 }
 
 class ParkedCall {
@@ -60,7 +66,11 @@ export class LeaseDesk {
   readonly #byTopic = new Map<string, Set<ParkedCall>>()
   readonly #demand = new Map<string, number>()
   #total = 0
+  /** Monotonic: when messages were handed out last. */
+  #answeredAt = -Infinity
   #work: Promise<RemoteWork> | undefined
+  /** The same, when it has begun. */
+  #begun: RemoteWork | undefined
   #isStopped = false
 
   constructor(clock: Clock, queue: Punctual) {
@@ -74,10 +84,13 @@ export class LeaseDesk {
       demand: (topic) => this.#demand.get(topic) ?? 0,
       totalDemand: () => this.#total,
       take: (task) => this.#take(task),
-    }).catch((error: unknown) => {
-      this.#work = undefined
-      throw error
-    })
+    }).then(
+      (work) => (this.#begun = work),
+      (error: unknown) => {
+        this.#work = undefined
+        throw error
+      },
+    )
     return this.#work
   }
 
@@ -87,14 +100,14 @@ export class LeaseDesk {
 
   /** Resolves to what came due, at most `limit`; to nothing when the time is over. */
   async lease(ask: LeaseAsk): Promise<readonly RemoteTask[]> {
-    const work = await this.begin()
+    const work = this.#begun ?? (await this.begin())
     for (const topic of ask.topics.keys()) work.want(topic)
-    if (this.#isStopped || ask.gone.aborted) return []
+    if (this.#isStopped) return []
     return new Promise((resolve) => {
       const call = new ParkedCall(ask, resolve)
       call.timer = this.#clock.schedule(ask.waitMs, () => this.#answer(call))
-      ask.gone.addEventListener('abort', () => this.#answer(call))
       this.#park(call)
+      ask.whenGone(() => this.#answer(call))
       work.demandGrew()
     })
   }
@@ -113,41 +126,44 @@ export class LeaseDesk {
   }
 
   #take(task: RemoteTask): void {
-    const [call] = this.#byTopic.get(task.lease.topic) ?? []
+    const { topic } = task.lease
+    const calls = this.#byTopic.get(topic)
+    const [call] = calls ?? []
     if (call === undefined) return void task.end({ kind: 'stopped' })
     this.#count(call, -1)
     call.add(task)
     this.#count(call, 1)
-    void this.#work?.then((work) => work.setDeadline(task, call.ask.leaseMs))
+    if (call.roomFor(topic) === 0) calls?.delete(call)
+    this.#begun?.setDeadline(task, call.ask.leaseMs)
+    if (call.room === 0) return this.#answer(call)
     if (call.isFilling) return
     call.isFilling = true
     // What comes due together is handed out together.
-    process.nextTick(() => this.#answer(call))
+    const waitMs = this.#answeredAt + GATHER_MS - this.#clock.monotonic()
+    if (waitMs <= 0) process.nextTick(() => this.#answer(call))
+    else this.#clock.schedule(waitMs, () => this.#answer(call))
   }
 
   #park(call: ParkedCall): void {
     this.#parked.add(call)
+    for (const topic of call.ask.topics.keys())
+      this.#byTopic.set(topic, (this.#byTopic.get(topic) ?? new Set()).add(call))
     this.#count(call, 1)
   }
 
   #answer(call: ParkedCall): void {
     if (!this.#parked.delete(call)) return
+    for (const topic of call.ask.topics.keys()) this.#byTopic.get(topic)?.delete(call)
     this.#count(call, -1)
     call.timer?.cancel()
+    if (call.tasks.length > 0) this.#answeredAt = this.#clock.monotonic()
     call.resolve(call.tasks)
   }
 
   /** Adds the call to the demand, or takes it away, as it is now. */
   #count(call: ParkedCall, sign: 1 | -1): void {
     this.#total += sign * call.room
-    for (const topic of call.ask.topics.keys()) {
-      const room = call.roomFor(topic)
-      this.#demand.set(topic, (this.#demand.get(topic) ?? 0) + sign * room)
-      if (room === 0) continue
-      const calls = this.#byTopic.get(topic) ?? new Set()
-      if (sign === 1) calls.add(call)
-      else calls.delete(call)
-      this.#byTopic.set(topic, calls)
-    }
+    for (const topic of call.ask.topics.keys())
+      this.#demand.set(topic, (this.#demand.get(topic) ?? 0) + sign * call.roomFor(topic))
   }
 }

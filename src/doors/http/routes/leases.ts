@@ -162,10 +162,10 @@ async function lease(call: HttpCall<unknown, LeaseBody>): Promise<HttpReply> {
       `${server.parked.taken} calls wait already; ask for more at once.`,
     )
   try {
-    const gone = request.gone()
     const control = controlOf(call, body.worker)
-    if (control !== 'go') return await refrain(call, control, waitMs, gone)
-    const tasks = await served.desk.lease({ topics, limit, leaseMs, waitMs, gone })
+    if (control !== 'go') return await refrain(call, control, waitMs)
+    const whenGone = (tell: () => void): void => request.whenGone(tell)
+    const tasks = await served.desk.lease({ topics, limit, leaseMs, waitMs, whenGone })
     return leaseReply(call, tasks, leaseMs)
   } finally {
     giveBackPlace()
@@ -179,12 +179,13 @@ function topicsOf({ topics }: LeaseBody, limit: number): ReadonlyMap<string, num
 
 /** A worker that is told to be quiet is told so after its wait: it would ask again at once. */
 async function refrain(
-  { server }: HttpCall,
+  { request, server }: HttpCall,
   control: WorkerControl,
   waitMs: number,
-  gone: AbortSignal,
 ): Promise<HttpReply> {
-  if (control === 'quiet') await sleep(server.clock, waitMs, AbortSignal.any([gone, server.stopping]))
+  const gone = new AbortController()
+  request.whenGone(() => gone.abort())
+  if (control === 'quiet') await sleep(server.clock, waitMs, AbortSignal.any([gone.signal, server.stopping]))
   return json(200, { leases: [], control })
 }
 

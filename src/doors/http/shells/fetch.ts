@@ -27,7 +27,10 @@ function fromFetch(request: Request): HttpRequest {
     header: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     readBody: (bytesMax) => readBody(request, bytesMax),
     chunks: () => (request.body ?? new Blob([]).stream()) as AsyncIterable<Uint8Array>,
-    gone: () => request.signal,
+    whenGone: (tell) => {
+      if (request.signal.aborted) tell()
+      else request.signal.addEventListener('abort', tell, { once: true })
+    },
     original: request,
   }
 }

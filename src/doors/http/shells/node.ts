@@ -59,15 +59,12 @@ class NodeRequest implements HttpRequest {
     return request.readableDidRead || request.readableEnded ? parsedChunks(request) : request
   }
 
-  gone(): AbortSignal {
-    const controller = new AbortController()
+  whenGone(tell: () => void): void {
     const response = this.#response
-    if (response.destroyed) controller.abort()
-    else
-      response.once('close', () => {
-        if (!response.writableFinished) controller.abort()
-      })
-    return controller.signal
+    if (response.destroyed) return tell()
+    response.once('close', () => {
+      if (!response.writableFinished) tell()
+    })
   }
 }
 

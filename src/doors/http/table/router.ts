@@ -1,4 +1,4 @@
-/** From a method and a path to a route: by the number of segments, then segment by segment. */
+/** From a method and a path to a route: by the method and the number of segments, then segment by segment. */
 import { CallError } from '../../shared/failure.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRoute } from './route.ts'
@@ -13,27 +13,28 @@ type SegmentPattern = { readonly literal: string } | { readonly name: string; re
 type Candidate = { readonly route: HttpRoute; readonly patterns: readonly SegmentPattern[] }
 
 export class Router {
-  /** By the number of segments. */
-  readonly #byLength: Candidate[][] = []
-  /** Those that take all that follows. */
-  readonly #open: Candidate[] = []
+  readonly #all: readonly Candidate[]
+  /** By the method, then by the number of segments. Those that take all that follows stand at none. */
+  readonly #byMethod = new Map<string, Candidate[][]>()
 
   constructor(routes: readonly HttpRoute[]) {
-    for (const route of routes) {
-      const patterns = route.segments.map(patternOf)
-      const candidate = { route, patterns }
-      if (patterns.some((pattern) => 'name' in pattern && pattern.isRest)) this.#open.push(candidate)
-      else (this.#byLength[patterns.length] ??= []).push(candidate)
+    this.#all = routes.map((route) => ({ route, patterns: route.segments.map(patternOf) }))
+    for (const candidate of this.#all) {
+      const { route, patterns } = candidate
+      const isOpen = patterns.some((pattern) => 'name' in pattern && pattern.isRest)
+      const byLength = this.#byMethod.get(route.method) ?? []
+      ;(byLength[isOpen ? 0 : patterns.length] ??= []).push(candidate)
+      this.#byMethod.set(route.method, byLength)
     }
   }
 
   /** Throws ROUTE_UNKNOWN, or METHOD_UNKNOWN with the methods that there are. */
   find(method: string, path: string): RouteMatch {
     const segments = path.split('/')
-    const candidates = this.#byLength[segments.length - 1] ?? NO_CANDIDATES
-    const match = matchIn(candidates, method, segments) ?? matchIn(this.#open, method, segments)
+    const byLength = this.#byMethod.get(method) ?? []
+    const match = matchIn(byLength[segments.length - 1], segments) ?? matchIn(byLength[0], segments)
     if (match !== undefined) return match
-    const allowed = [...candidates, ...this.#open]
+    const allowed = this.#all
       .filter(({ patterns }) => fits(patterns, segments))
       .map(({ route }) => route.method)
     if (allowed.length === 0) throw new HttpRefusal('ROUTE_UNKNOWN', `there is nothing at ${shown(path)}.`)
@@ -43,17 +44,12 @@ export class Router {
   }
 }
 
-const NO_CANDIDATES: readonly Candidate[] = []
-
 function matchIn(
-  candidates: readonly Candidate[],
-  method: string,
+  candidates: readonly Candidate[] | undefined,
   segments: readonly string[],
 ): RouteMatch | undefined {
-  for (const { route, patterns } of candidates)
-    if (route.method === method && fits(patterns, segments))
-      return { route, params: paramsOf(patterns, segments) }
-  return undefined
+  const found = candidates?.find(({ patterns }) => fits(patterns, segments))
+  return found && { route: found.route, params: paramsOf(found.patterns, segments) }
 }
 
 function patternOf(segment: string): SegmentPattern {

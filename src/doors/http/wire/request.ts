@@ -13,8 +13,8 @@ export type HttpRequest = {
   readBody(bytesMax: number): Promise<string>
   /** The body piece by piece, instead of `readBody`; rejects when it ends half-way. */
   chunks(): AsyncIterable<Uint8Array>
-  /** Aborts when the client has gone before it was answered. Made when asked for. */
-  gone(): AbortSignal
+  /** Tells when the client has gone before it was answered; at once, if it has by now. */
+  whenGone(tell: () => void): void
   /** What the host application knows of it, for `access`. */
   readonly original: unknown
 }
