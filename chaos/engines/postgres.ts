@@ -20,6 +20,8 @@ const SETTINGS = [
 ]
 const LOCKED_ROWS = 20
 
+const SERIALIZATION_FAILURE = '40001'
+
 export class PostgresEngine implements Engine {
   readonly name = 'postgres'
   readonly remarks: readonly string[]
@@ -185,6 +187,9 @@ export class PostgresEngine implements Engine {
       await client.query(statement)
       await sleep(lastsMs)
       await client.query('rollback')
+    } catch (error) {
+      // Somebody changed the rows that it wanted to lock: this time nothing is held.
+      if ((error as { code?: unknown }).code !== SERIALIZATION_FAILURE) throw error
     } finally {
       await client.end()
     }

@@ -214,6 +214,9 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     expect(first.code).toBe(1)
     expect(first.stdout).toContain('1 id taken by another message here, not imported: jittered\n')
     expect(first.stdout).toContain('1 name taken by another schedule here, not imported: hourly\n')
+    expect(first.stdout).toContain(
+      'with --id-prefix they get others; what this import has brought without it',
+    )
     expect(await queue.schedules.get('hourly')).toMatchObject({ everyMs: HOUR_MS })
 
     const second = await report(place, name, ...into, '--id-prefix', 'b:')
@@ -225,6 +228,24 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       schedules: 0,
       scheduleConflicts: [],
     })
+    await queue.stop()
+  })
+
+  it('P2: an id that was imported, has run, and is of another job now is told', async () => {
+    const name = `again-${version}`
+    await writeManyBullmq(version, server.url, name, 2)
+    const place = await makePlace()
+    expect(await report(place, name)).toMatchObject({ imported: 2 })
+    const queue = queueAt(place, name)
+    queue.handle('many', () => undefined)
+    await queue.start()
+    await queue.reschedule('job-0', { delay: 0 })
+    await until('it has run', async () => (await queue.get('job-0'))?.state === 'completed')
+    expect(await report(place, name)).toMatchObject({ imported: 0, present: 2, conflicts: [] })
+    // Another queue's jobs, with the same ids, names and data.
+    await writeManyBullmq(version, server.url, `${name}-other`, 2)
+    const other = await report(place, `${name}-other`, '--to-queue', name)
+    expect(other).toMatchObject({ imported: 0, present: 0, conflicts: ['job-0', 'job-1'] })
     await queue.stop()
   })
 

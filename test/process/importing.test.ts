@@ -203,7 +203,8 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       code: 1,
       stdout:
         'imported 2 messages and 0 schedules; 0 there already\n' +
-        '1 id taken by another message here, not imported: job-1\n',
+        '1 id taken by another message here, not imported: job-1\n' +
+        '  with --id-prefix they get others; what this import has brought without it would then come a second time\n',
       stderr: 'the other queue is not paused: its workers may run what was imported, too\n',
     })
     const queue = queueAt(place, 'mine')

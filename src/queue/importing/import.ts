@@ -12,7 +12,7 @@ import {
 } from '../../core/recurrence/spec.ts'
 import { cutBatches } from '../../core/turn.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
-import type { RestoredMessage, Store } from '../../store/contract/store.ts'
+import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
 import type { ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engine.ts'
 import { checkedMessage } from '../draft.ts'
 import type { Settings } from '../settings.ts'
@@ -59,6 +59,16 @@ export function importQueue(parts: ImportParts): Promise<ImportReport> {
   return new Import(parts).run()
 }
 
+/**
+ * Whether what is here came from this very job: an id may be that of another queue's job, or used again. Of one that is done
+ * the body is no longer kept, but when it was produced is; a job that does not say so has the moment of the import.
+ */
+function isSame(found: StoredMessage, { topic, body, producedAt }: RestoredMessage, now: number): boolean {
+  if (found.topic !== topic) return false
+  if (found.state !== 'completed' && found.body !== body) return false
+  return producedAt === Math.floor(now) || found.producedAt === producedAt
+}
+
 class Import {
   readonly #parts: ImportParts
   readonly #leftOut = new Reasons()
@@ -102,11 +112,9 @@ class Import {
     if (messages.length === 0) return
     const { items } = await store.inspect({ ids: messages.map(({ id }) => id) })
     const there = new Map(items.map((item) => [item.id, item]))
-    const isOther = ({ id, topic, body }: RestoredMessage): boolean => {
-      const found = there.get(id)
-      return (
-        found !== undefined && (found.topic !== topic || (found.state !== 'completed' && found.body !== body))
-      )
+    const isOther = (message: RestoredMessage): boolean => {
+      const found = there.get(message.id)
+      return found !== undefined && !isSame(found, message, this.#parts.now)
     }
     const conflicts = messages.filter(isOther).map(({ id }) => id)
     const own = await this.#ownOccurrences(

@@ -306,6 +306,9 @@ function showTaken(
   if (taken.length === 0) return
   const named = taken.slice(0, CONFLICTS_NAMED).map(printable).join(', ')
   out.line(`${plural(taken.length, one)} taken by another ${by} here, not imported: ${named}`)
+  out.line(
+    '  with --id-prefix they get others; what this import has brought without it would then come a second time',
+  )
 }
 
 function showReasons(out: ImportCall['out'], title: string, reasons: readonly LeftOut[]): void {

@@ -7,6 +7,7 @@ const { limit, 'dry-run': dryRun } = CHANGE_OPTIONS
 
 const OPTIONS = {
   all: { type: 'boolean', help: 'every dead letter, or every one that fits' },
+  state: { type: 'string', value: 'dead', help: 'the same: only dead letters can be revived' },
   ...WHICH_OPTIONS,
   limit,
   'dry-run': dryRun,

@@ -33,7 +33,7 @@ export function jobOf(row: BossJob): ForeignJob {
   const isFailed = row.state === 'failed'
   const dueAt = Number(row.due_at)
   const attempts = typeof columns['started_on'] === 'string' ? Number(columns['retry_count']) + 1 : 0
-  const without = withoutOf(columns)
+  const without = withoutOf(columns, isFailed)
   const isInAnother = isFailed && typeof columns['dead_letter'] === 'string'
   return {
     id: row.id,
@@ -129,9 +129,13 @@ function rankOf(priority: number): PriorityRank {
   return priority > 0 ? 0 : priority === 0 ? 1 : 2
 }
 
-function withoutOf(columns: Columns): string | undefined {
+function withoutOf(columns: Columns, isFailed: boolean): string | undefined {
   const policy = columns['policy']
+  const deadLetter = isFailed ? '' : textOf(columns['dead_letter'])
   const missing = [
+    deadLetter === ''
+      ? undefined
+      : `its dead letter queue ${deadLetter}: it becomes a dead letter of its own topic`,
     typeof columns['singleton_key'] === 'string' ? 'its singleton key' : undefined,
     typeof columns['group_id'] === 'string' ? 'its group' : undefined,
     typeof policy === 'string' && policy !== 'standard' ? `the policy "${policy}" of its queue` : undefined,

@@ -28,7 +28,14 @@ const RIGHT_MISSING = '42501'
 const VERSION_NEEDED = 21
 
 const OWN = String.raw`'\_\_pgboss\_\_%'`
-const IS_FREE = `to_jsonb(j) -> 'blocked' is distinct from 'true'`
+/** What waits for others, and what others wait for, stay there: only pg-boss can start the ones when the others are done. */
+const IS_BLOCKED = `to_jsonb(j) -> 'blocked' is not distinct from 'true'`
+const IS_BLOCKING = `to_jsonb(j) -> 'blocking' is not distinct from 'true' and j.state <> 'failed'`
+const IS_FREE = `not (${IS_BLOCKED}) and not (${IS_BLOCKING})`
+const IN_FLOW = {
+  why: 'it waits for other jobs, or they for it',
+  remedy: 'let the workers there finish these, and import again',
+}
 
 export async function openPgBoss(url: string, where: ForeignPlace): Promise<ForeignQueue> {
   const { urls, server, settings } = parsePostgresUrl(url)
@@ -134,13 +141,13 @@ class PgBossQueue implements ForeignQueue {
             when j.state = 'active' then '${ACTIVE_THERE.why}'
             when j.state = 'completed' then 'it is done'
             when j.state in ('created', 'retry') and j.name like ${OWN} then 'of pg-boss itself: its schedule came due, and it was not sent yet'
-            when j.state in ('created', 'retry') and not (${IS_FREE}) then 'it waits for other jobs'
+            when j.state in ('created', 'retry') and not (${IS_FREE}) then '${IN_FLOW.why}'
           end as why, j.name, count(*)::text as count
           from ${this.#schema}.job j group by 1, 2) as counted
         where why is not null and (name not like ${OWN} or why like 'of pg-boss%') order by 1, 2`,
     )
     return rows.map(({ why, name, count }) => ({
-      ...(why === ACTIVE_THERE.why ? ACTIVE_THERE : { why }),
+      ...([ACTIVE_THERE, IN_FLOW].find((known) => known.why === why) ?? { why }),
       name,
       count: Number(count),
     }))
