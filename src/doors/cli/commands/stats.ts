@@ -66,9 +66,9 @@ export const stats = defineCommand({
 
 /** Zeros for a misspelt name would look like good news. A name is only missed where the engine can list them all. */
 async function checkQueue({ store, queueName }: StatsCall): Promise<void> {
+  if (queueName === DEFAULT_QUEUE) return
   const { names, isComplete } = await Punctual.queues(store)
   if (!isComplete || names.includes(queueName)) return
-  if (queueName === DEFAULT_QUEUE && names.length === 0) return // Nobody has used the store yet.
   const shown = names.slice(0, QUEUES_SHOWN_MAX).map((name) => printable(name))
   const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const there = shown.length === 0 ? 'there are none' : `there are: ${shown.join(', ')}${more}`
