@@ -120,8 +120,8 @@ async function leftIn(queue) {
 }
 
 /**
- * A connection that asks one thing after the other. By hand, because Node's own client takes more of the two cores than the
- * server that is measured; workers in most languages take less.
+ * A connection that asks one thing after the other. By hand, so that little of the two cores goes to the client: it is the
+ * server that is measured.
  */
 class Connection {
   #socket

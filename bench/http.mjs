@@ -1,8 +1,8 @@
 // Producing over HTTP: the server with tokens and limits, beside the least that could do the job and fastify.
 //   npm run bench:http [-- ROUNDS [SECONDS]]
 // One line per contestant and round, then medians and the share of the floor. The client takes the second core, and never
-// sleeps: else the faster server, whose client is always busy, is also spared the waking of it, which costs the kernel more
-// than the difference that is measured. At the end: how late a worker over HTTP starts, beside the library (bench/http-worker.mjs).
+// sleeps: else the faster server, whose client is always busy, seems to be spared the waking of it as well, and gains by that.
+// At the end: how late a worker over HTTP starts, beside the library (bench/http-worker.mjs).
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { connect } from 'node:net'

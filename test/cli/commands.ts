@@ -128,6 +128,8 @@ export function describeCommands(engine: Engine): void {
       const dead = await shell.run(on('dying', 'dead'))
       expect(dead.stdout).toMatch(/^a +t .* failed +Error: no.* +\{"n":1\}$/m)
       expect(dead.stdout).not.toContain('\u001B')
+      const looked = await shell.json(on('dying', 'revive', '--state', 'dead', '--dry-run'))
+      expect(looked).toEqual({ revived: 2, dryRun: true })
       expect(await shell.json(on('dying', 'revive', 'a'))).toEqual({ revived: 1 })
       expect(await shell.run(on('dying', 'revive', 'a'))).toMatchObject({
         code: 1,

@@ -183,9 +183,11 @@ async function refrain(
   control: WorkerControl,
   waitMs: number,
 ): Promise<HttpReply> {
-  const gone = new AbortController()
-  request.whenGone(() => gone.abort())
-  if (control === 'quiet') await sleep(server.clock, waitMs, AbortSignal.any([gone.signal, server.stopping]))
+  if (control === 'quiet') {
+    const gone = new AbortController()
+    request.whenGone(() => gone.abort())
+    await sleep(server.clock, waitMs, AbortSignal.any([gone.signal, server.stopping]))
+  }
   return json(200, { leases: [], control })
 }
 
