@@ -294,6 +294,7 @@ function answerFor(answer: SettleAnswer | SettleResult): RemoteAnswer {
       return 'cancelled'
     case 'maybe':
     case 'gave up':
+    case 'locked':
       return 'unknown'
     case 'lost':
     case 'refused':

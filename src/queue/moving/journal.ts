@@ -70,7 +70,12 @@ export class MoveJournal {
     const { id, token, topic } = this.#lease
     const content = { body: JSON.stringify(record), meta: '' }
     const when = { delayMs: 0 }
-    const [result] = await this.#parts.store.settle([{ kind: 'again', id, token, topic, when, content }])
+    const again = { kind: 'again', id, token, topic, when, content } as const
+    let [result] = await this.#parts.store.settle([again])
+    while (result === 'locked') {
+      await new Promise<void>((resolve) => this.#parts.clock.schedule(LOOK_MS, resolve))
+      ;[result] = await this.#parts.store.settle([again])
+    }
     const lease = result === 'settled' ? await claimJournal(this.#parts) : undefined
     if (lease === undefined) throw takenError()
     this.#lease = lease

@@ -161,10 +161,11 @@ export class Keeper {
     return [...groups.values()]
   }
 
+  /** What was completed in a transaction is gone once that is committed: no answer grants it more time. */
   #doubtTheOverdue(runs: readonly Run[]): void {
     const { clock, onDoubt } = this.#parts
     const now = clock.monotonic()
-    for (const run of runs) if (run.leaseEndsAt <= now) onDoubt(run)
+    for (const run of runs) if (run.leaseEndsAt <= now && !run.isJoined) onDoubt(run)
   }
 }
 

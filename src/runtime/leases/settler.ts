@@ -20,12 +20,14 @@ import { entriesOfSettlement, sizeOfSettlement } from '../../store/contract/size
 import type { LeaseRef, SettleResult, Settlement, Store } from '../../store/contract/store.ts'
 
 const PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 2_000, jitter: 0.3 }
+/** When a lock is gone we should be there before a lease that lapsed meanwhile is taken over. */
+const LOCKED_PAUSE_MS_MAX = 250
 /** Fewer than this wait for more, for so long. */
 const GATHER_COUNT = 50
 const GATHER_MS = 5
 
 /** `gave up`: the store did not answer in time. `maybe`: lost, but an earlier try may have been what settled it. */
-export type SettleAnswer = SettleResult | 'maybe' | 'gave up'
+export type SettleAnswer = Exclude<SettleResult, 'locked'> | 'maybe' | 'gave up'
 
 /** One settlement on its way. */
 export interface SettleEntry {
@@ -33,6 +35,8 @@ export interface SettleEntry {
   tries: number
   /** Monotonic: from when on it is no longer worth trying, unless the store is away. */
   givesUpAt(): number
+  /** Somebody's open transaction has the message: it is asked again until that has ended. */
+  locked?(): void
   /** A promise where more has to be asked. Never rejects. */
   answered(answer: SettleAnswer): void | Promise<void>
 }
@@ -126,33 +130,51 @@ export class Settler {
   async #send(batch: readonly SettleEntry[]): Promise<void> {
     let left = batch
     let isStuck = false
-    for (let failures = 0; left.length > 0;) {
+    const setStuck = (next: boolean): void => {
+      if (next !== isStuck) this.#stuck += next ? 1 : -1
+      if (isStuck && !next && this.#stuck === 0) this.#parts.onRecovered()
+      isStuck = next
+    }
+    let pauseMsMax = PAUSE.capMs
+    for (let failures = 0; left.length > 0; failures += 1) {
+      if (failures > 0) await this.#pause(failures, pauseMsMax)
       try {
-        const results = await this.#parts.store.settle(left.map(({ settlement }) => settlement))
-        left.forEach((entry, i) => {
-          const asking = entry.answered(answerFor(entry, results[i] ?? 'lost'))
-          if (asking !== undefined) this.#track(asking)
-        })
-        left = []
+        left = this.#tell(left, await this.#parts.store.settle(left.map(({ settlement }) => settlement)))
+        pauseMsMax = LOCKED_PAUSE_MS_MAX
+        setStuck(false)
       } catch (error) {
-        failures += 1
         this.#parts.onFailure(error)
         const isOutage = isUnavailable(error)
         left = this.#retryable(left, isOutage)
-        if (isOutage) {
-          if (!isStuck) this.#stuck += 1
-          isStuck = true
-        } else if (left.length > 1) {
+        if (isOutage) setStuck(true)
+        else if (left.length > 1) {
           for (const entry of left) this.#track(this.#send([entry]))
           break
         }
-        const pauseMs = exponentialMs(PAUSE, failures, this.#parts.random.next())
-        if (left.length > 0) await sleep(this.#parts.clock, pauseMs, this.#ending.signal)
+        pauseMsMax = PAUSE.capMs
       }
     }
-    if (!isStuck) return
-    this.#stuck -= 1
-    if (this.#stuck === 0) this.#parts.onRecovered()
+    setStuck(false)
+  }
+
+  async #pause(failures: number, msMax: number): Promise<void> {
+    const { clock, random } = this.#parts
+    await sleep(clock, Math.min(msMax, exponentialMs(PAUSE, failures, random.next())), this.#ending.signal)
+  }
+
+  /** Answers which are locked, and are asked again. */
+  #tell(batch: readonly SettleEntry[], results: readonly SettleResult[]): readonly SettleEntry[] {
+    return batch.filter((entry, i) => {
+      const result = results[i] ?? 'lost'
+      const isLocked = result === 'locked' && !this.#ending.signal.aborted
+      if (isLocked) {
+        entry.locked?.()
+        return true
+      }
+      const asking = entry.answered(result === 'locked' ? 'gave up' : answerFor(entry, result))
+      if (asking !== undefined) this.#track(asking)
+      return false
+    })
   }
 
   /** What is worth another try; the rest hears that we gave up. */
@@ -167,7 +189,7 @@ export class Settler {
   }
 }
 
-function answerFor(entry: SettleEntry, result: SettleResult): SettleAnswer {
+function answerFor(entry: SettleEntry, result: Exclude<SettleResult, 'locked'>): SettleAnswer {
   return result === 'lost' && entry.tries > 0 ? 'maybe' : result
 }
 

@@ -91,6 +91,7 @@ class RunSettlement implements SettleEntry {
   readonly #failure: Ending | undefined
   readonly #parts: SettlementsParts
   readonly #settlements: Settlements
+  #isToldOfLock = false
 
   constructor(
     run: Run,
@@ -110,6 +111,13 @@ class RunSettlement implements SettleEntry {
   /** One lease after the end: until somebody has taken the message over, the answer still counts. */
   givesUpAt(): number {
     return this.#run.leaseEndsAt + this.#parts.leaseMs
+  }
+
+  /** Its own transaction is the likely reason, and the handler has ended before it. */
+  locked(): void {
+    if (this.#run.isJoined && !this.#isToldOfLock)
+      this.#parts.events.report('settling waits', stillOpen(this.#run.lease))
+    this.#isToldOfLock = true
   }
 
   answered(answer: SettleAnswer): void | Promise<void> {
@@ -147,10 +155,7 @@ class RunSettlement implements SettleEntry {
         return reports.cancelled(run.lease)
       case 'refused':
         // The message keeps its lease until that lapses; then it is given back.
-        return events.report(
-          'settling failed',
-          run.isJoined ? stillOpen(run.lease) : refusal(this.settlement),
-        )
+        return events.report('settling failed', refusal(this.settlement))
       case 'lost':
       case 'maybe':
       case 'gave up':

@@ -83,8 +83,10 @@ export type ExtendResult = 'extended' | 'cancelling' | 'lost'
  * `cancelled`: it was to be cancelled, and is gone; what it carried was not stored, and nothing is remembered.
  * `refused`: this entry, or a message that it carries, cannot be stored; nothing of it was applied, its neighbours were.
  * The message still runs under its lease.
+ * `locked`: an open transaction of somebody else has it, mostly that of its handler, and protects it; nothing was applied,
+ * and it is worth asking again.
  */
-export type SettleResult = 'settled' | 'succeeded' | 'cancelled' | 'lost' | 'refused'
+export type SettleResult = 'settled' | 'succeeded' | 'cancelled' | 'lost' | 'refused' | 'locked'
 
 export type Want = {
   readonly topic: string

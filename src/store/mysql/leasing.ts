@@ -26,9 +26,6 @@ import { seeWorker } from './verbs/workers.ts'
 import { settle, type QueuePlace } from './verbs/writing.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
-/** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
-const LOCKED_TRIES = 20
-const LOCKED_PAUSE_MS = 25
 const OWNED_PAGE = 5_000
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
 
@@ -109,20 +106,11 @@ export class MysqlLeasing {
       for (const i of left) if (settled.has(settlements[i]?.id ?? '')) results[i] = 'settled'
       left = left.filter((i) => results[i] !== 'settled')
     }
-    for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
-      if (tries > 1)
-        await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
-      const entries = left.map((i) => settlements[i] as contract.Settlement)
-      const { answers, ring } = await this.#options.settles.run((steps) => settle(steps, where, entries))
-      this.#options.wrote(ring)
-      const locked: number[] = []
-      for (const [n, i] of left.entries()) {
-        const answer = answers[n] ?? 'lost'
-        if (answer === 'locked') locked.push(i)
-        else results[i] = answer
-      }
-      left = locked
-    }
+    if (left.length === 0) return results
+    const entries = left.map((i) => settlements[i] as contract.Settlement)
+    const { answers, ring } = await this.#options.settles.run((steps) => settle(steps, where, entries))
+    this.#options.wrote(ring)
+    for (const [n, i] of left.entries()) results[i] = answers[n] ?? 'lost'
     return results
   }
 

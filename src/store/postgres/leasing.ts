@@ -16,13 +16,10 @@ import { makeToken, tokenColumn } from '../sql/tokens.ts'
 import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
-/** A settlement that meets a lock is tried again so often, so many milliseconds apart. */
-const LOCKED_TRIES = 20
-const LOCKED_PAUSE_MS = 25
 
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
 
-type SettleReply = RingReply & { readonly answers: readonly (contract.SettleResult | 'locked')[] | null }
+type SettleReply = RingReply & { readonly answers: readonly contract.SettleResult[] | null }
 
 type ClaimTerms = {
   readonly at: string | null
@@ -92,12 +89,17 @@ export class Leasing {
 
   async settle(queue: number, settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     const results: contract.SettleResult[] = settlements.map(() => 'refused')
-    let left = inOrder(settlements).filter((i) => isStorable(settlements[i] as contract.Settlement))
-    for (let tries = 1; left.length > 0 && tries <= LOCKED_TRIES; tries += 1) {
-      if (tries > 1)
-        await new Promise<void>((resolve) => this.#options.context.clock.schedule(LOCKED_PAUSE_MS, resolve))
-      left = await this.#settle(queue, settlements, left, results)
+    const indexes = inOrder(settlements).filter((i) => isStorable(settlements[i] as contract.Settlement))
+    if (indexes.length === 0) return results
+    const entries = indexes.map((i) => settlements[i] as contract.Settlement)
+    const call = async (isMarked: boolean): Promise<SettleReply> => {
+      const { name, columns } = settleCall(entries, isMarked)
+      return this.#options.writes.one<SettleReply>(name, [queue, this.#at(), ...columns])
     }
+    const first = await call(false)
+    const reply = first.answers === null ? await call(true) : first
+    this.#options.wrote(reply, entries.length)
+    for (const [n, i] of indexes.entries()) results[i] = reply.answers?.[n] ?? 'lost'
     return results
   }
 
@@ -195,30 +197,6 @@ export class Leasing {
     })
     if (rows.length > 1) wrote({ ring: null, ring_at: null }, 0)
     return rows
-  }
-
-  /** Settles these of them; answers which met a lock. */
-  async #settle(
-    queue: number,
-    settlements: readonly contract.Settlement[],
-    indexes: readonly number[],
-    results: contract.SettleResult[],
-  ): Promise<number[]> {
-    const entries = indexes.map((i) => settlements[i] as contract.Settlement)
-    const call = async (isMarked: boolean): Promise<SettleReply> => {
-      const { name, columns } = settleCall(entries, isMarked)
-      return this.#options.writes.one<SettleReply>(name, [queue, this.#at(), ...columns])
-    }
-    const first = await call(false)
-    const reply = first.answers === null ? await call(true) : first
-    this.#options.wrote(reply, entries.length)
-    const locked: number[] = []
-    for (const [n, i] of indexes.entries()) {
-      const answer = reply.answers?.[n] ?? 'lost'
-      if (answer === 'locked') locked.push(i)
-      else results[i] = answer
-    }
-    return locked
   }
 
   #at(): string | null {

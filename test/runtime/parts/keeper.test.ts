@@ -147,6 +147,17 @@ describe('keeper', () => {
     expect(heard).toContain('doubt a')
   })
 
+  it.each([['no answer', () => new Promise<never>(() => undefined)] as const, ['a failure', FAIL] as const])(
+    'P15: what was completed in a transaction is not doubted: %s',
+    async (_, answer) => {
+      const { clock, heard, hold, scene } = makeKeeper()
+      hold('a').isJoined = true
+      scene.answer = answer
+      await clock.advance(LEASE_MS * 2)
+      expect(new Set(heard)).toEqual(new Set(answer === FAIL ? ['failure'] : []))
+    },
+  )
+
   it('renew: true at once while the lease lives; asks once at a time', async () => {
     const { calls, hold, keeper, scene } = makeKeeper()
     const run = hold('a')

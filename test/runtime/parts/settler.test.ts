@@ -138,6 +138,39 @@ describe('settler', () => {
     ])
   })
 
+  it('P6: one that is locked is asked again until it is not; its neighbours do not wait, and nothing is stuck', async () => {
+    const { add, answers, calls, clock, scene, settler } = makeSettler()
+    scene.answer = async (batch) => batch.map(({ id }) => (id === 'locked' ? 'locked' : 'settled'))
+    for (const id of ['a', 'locked']) add(id)
+    await clock.settle()
+    expect(answers).toEqual([['a', 'settled']])
+    await clock.advance('10s')
+    expect([answers.length, settler.isStuck]).toEqual([1, false])
+    const pauses = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0))
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(250)
+    expect(calls.length).toBeLessThan(80)
+    scene.answer = async (batch) => batch.map(() => 'settled')
+    await clock.advance('1s')
+    expect(answers[1]).toEqual(['locked', 'settled'])
+  })
+
+  it('after an outage, one that is locked keeps nobody from fetching', async () => {
+    const { add, answers, clock, heard, scene, settler } = makeSettler()
+    scene.answer = () => Promise.reject(AWAY)
+    for (const id of ['a', 'locked']) add(id)
+    await clock.advance('1s')
+    expect(settler.isStuck).toBe(true)
+    scene.answer = async (batch) => batch.map(({ id }) => (id === 'locked' ? 'locked' : 'settled'))
+    await clock.advance('3s')
+    expect([settler.isStuck, heard.at(-1)]).toEqual([false, 'recovered'])
+    settler.end()
+    await clock.settle()
+    expect(answers).toEqual([
+      ['a', 'settled'],
+      ['locked', 'gave up'],
+    ])
+  })
+
   it('P4: lost at the first try is lost; after a failure it may have been ourselves', async () => {
     const { add, answers, clock, scene } = makeSettler()
     scene.answer = async (batch) => batch.map(() => 'lost')

@@ -119,9 +119,54 @@ export function completing(stand: CompletingStand): void {
           await until('its lease is over', async () => !(await extend()))
           expect(signal.aborted).toBe(false)
         },
-        { id: 'long', lease: 1000 },
+        { id: 'long', lease: 3000 },
       )
       expect(names).toEqual(['completed'])
+    })
+
+    it.each(['commit', 'rollback'])('a transaction that outlives its handler decides: %s', async (end) => {
+      const { queue, told, names } = open()
+      const errors: string[] = []
+      queue.on('error', (error) => errors.push(String(error)))
+      const db = await stand.client()
+      queue.handle(
+        't',
+        async ({ complete }) => {
+          await db.query('begin')
+          await complete({ transaction: db })
+        },
+        { retry: { limit: 0 } },
+      )
+      await queue.start()
+      await queue.produce('t', 1, { id: end })
+      await until('the worker says so', () => errors.some((error) => error.includes('still open')))
+      expect(told).toEqual([])
+      await db.query(end)
+      await until('it has ended', () => names(end).length > (end === 'commit' ? 0 : 1))
+      expect(names(end)).toEqual(end === 'commit' ? ['completed'] : ['failed', 'dead'])
+      expect(errors).toHaveLength(1)
+    })
+
+    it('P4, P6: somebody has the message locked while its handler ends: it runs once, and is done when the lock is gone', async () => {
+      const { queue, names } = open(1000)
+      const db = await stand.client()
+      let ran = 0
+      let ended = 0
+      queue.handle('t', async ({ id }) => {
+        ran += 1
+        await db.query('begin')
+        await db.query(`select 1 from ${stand.messages} where id = ${stand.first} for update`, [id])
+        ended += 1
+      })
+      await queue.start()
+      await queue.produce('t', 1, { id: 'held' })
+      await until('its handler ended', () => ended > 0)
+      await new Promise((resolve) => setTimeout(resolve, 2_500)) // Longer than its lease: that it lapses is the point.
+      expect(names('held')).toEqual([])
+      await db.query('rollback')
+      await until('it is done', () => names('held').length > 0)
+      expect(names('held')).toEqual(['completed'])
+      expect(ran).toBe(1)
     })
 
     it('P15: follow-ups join the transaction; remember keeps the id', async () => {

@@ -132,9 +132,6 @@ function selectBodies(queue: number, ids: readonly string[]): Statement {
     where queue = ${queue} and id in (${distinct(ids)})`
 }
 
-/** 'locked': an open transaction has it, mostly that of its handler; its lock protects it. */
-export type SettleAnswerWord = contract.SettleResult | 'locked'
-
 /** A row, if the queue has a limit of concurrency: what ends lets another one start. */
 export function freeingLook(queue: number): Statement {
   return sql`select 1 from punctual_control where queue = ${queue} and control like '%"concurrency"%' limit 1`
@@ -145,7 +142,7 @@ export async function settle(
   { queue, at }: QueuePlace,
   settlements: readonly contract.Settlement[],
   isSkipping = true,
-): Promise<WrittenAnswers<SettleAnswerWord>> {
+): Promise<WrittenAnswers<contract.SettleResult>> {
   const rows = new RowSet(queue)
   const notes = new RingNotes()
   const storable = settlements.filter(isStorable)
@@ -165,7 +162,7 @@ export async function settle(
     kind === 'release' ? (rows.get(id)?.owner ?? '') : kind === 'ack' ? undefined : '',
   )
   const known = new Set(ids.filter((id) => rows.get(id) !== undefined))
-  const answers = settlements.map((one): SettleAnswerWord | undefined =>
+  const answers = settlements.map((one): contract.SettleResult | undefined =>
     isStorable(one) ? settleOne(one, terms) : 'refused',
   )
   const unseen = settlements
