@@ -34,7 +34,8 @@ export const ERROR_CODES = {
   STORE_URL_INVALID: 'a store URL that no engine understands',
   STORE_INVALID: 'a store object that does not keep the contract',
   CRON_INVALID: 'a cron expression that cannot be read, or that never comes',
-  ATTEMPT_OVER: 'a follow-up attached, or a message completed, after its handler had ended',
+  ATTEMPT_OVER:
+    'a follow-up attached, or a message completed, after its handler had ended or it was completed already',
   TRANSACTION_MISSING: 'a transaction that is not open on the connection that was given for it',
   TRANSACTION_OPEN: 'a transaction that is open already on the connection on which another is to begin',
   LEASE_LOST: 'a message that is to be completed in a transaction, but may be another worker’s by now',

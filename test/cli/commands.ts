@@ -88,6 +88,14 @@ export function describeCommands(engine: Engine): void {
       expect(await shell.run(on('kept', 'cancel', 'once'))).toMatchObject({ code: 0 })
       await put()
       expect(await shell.json(on('kept', 'get', 'once'))).toMatchObject({ state: 'delayed' })
+      expect(await put()).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(
+          /^once: was there already, and nothing was stored .*, due 20/,
+        ) as string,
+      })
+      expect(await shell.json(on('kept', 'produce', 't', '2', '--id', 'once'))).toMatchObject({ kept: true })
+      expect(await shell.json(on('kept', 'get', 'once'))).toMatchObject({ payload: 1 })
     })
 
     it('cancel and reschedule; what is missing is exit code 1', async (context) => {
@@ -128,6 +136,10 @@ export function describeCommands(engine: Engine): void {
       const dead = await shell.run(on('dying', 'dead'))
       expect(dead.stdout).toMatch(/^a +t .* failed +Error: no.* +\{"n":1\}$/m)
       expect(dead.stdout).not.toContain('\u001B')
+      expect(await shell.run(on('dying', 'cancel', 'a'))).toMatchObject({
+        code: 1,
+        stderr: 'a: is a dead letter: "purge" removes it, "revive" starts it again\n',
+      })
       const looked = await shell.json(on('dying', 'revive', '--state', 'dead', '--dry-run'))
       expect(looked).toEqual({ revived: 2, dryRun: true })
       expect(await shell.json(on('dying', 'revive', 'a'))).toEqual({ revived: 1 })

@@ -16,15 +16,15 @@ export type JoiningParts = {
   readonly find: (id: string) => Promise<StoredMessage | undefined>
 }
 
-export async function completeIn(run: Run, { join }: JoiningParts, options: unknown): Promise<void> {
+export async function completeIn(run: Run, parts: JoiningParts, options: unknown): Promise<void> {
   const { transaction } = checkRecord(options, 'options', ['transaction'])
   parseTransaction(transaction)
-  if (!hasSlot(run.state)) throw attemptOver(run.lease)
+  if (!hasSlot(run.state)) throw attemptOver(run.lease, 'is over; complete it before the handler ends')
   await run.followUps?.whenChecked()
   if (run.followUps?.failure !== undefined) throw run.followUps.failure.error
   const { id, token, topic } = run.lease
   const followUps = run.followUps?.messages ?? []
-  const joined = await join(transaction as TransactionHandle)
+  const joined = await parts.join(transaction as TransactionHandle)
   const answer = await joined.complete({
     kind: 'ack',
     isOwnWord: true,
@@ -34,7 +34,11 @@ export async function completeIn(run: Run, { join }: JoiningParts, options: unkn
     ...rememberOf(run),
     ...(followUps.length === 0 ? {} : { followUps }),
   })
-  if (answer !== 'settled') throw leaseLost(run.lease)
+  if (answer !== 'settled') {
+    // The second call of an attempt, after the commit of the first: what it says of another worker would alarm.
+    if (run.isJoined && (await wasCommitted(run, parts))) throw attemptOver(run.lease, 'is completed already')
+    throw leaseLost(run.lease)
+  }
   run.isJoined = true
 }
 
@@ -62,10 +66,6 @@ function leaseLost({ topic, id }: LeaseRef): UsageError {
   )
 }
 
-function attemptOver({ topic, id }: LeaseRef): UsageError {
-  return new UsageError(
-    'ATTEMPT_OVER',
-    `the attempt of ${topic} ${id} is over; complete it before the handler ends.`,
-    { value: id },
-  )
+function attemptOver({ topic, id }: LeaseRef, how: string): UsageError {
+  return new UsageError('ATTEMPT_OVER', `the attempt of ${topic} ${id} ${how}.`, { value: id })
 }

@@ -244,6 +244,22 @@ export function completing(stand: CompletingStand): void {
       expect(names).toEqual(['lost'])
     })
 
+    it('a second call after the commit says that it is done; after a rollback it may try again', async () => {
+      const codes: unknown[] = []
+      const { names } = await run(
+        async ({ complete }, db) => {
+          for (const end of ['rollback', 'commit', 'rollback']) {
+            await db.query('begin')
+            await complete({ transaction: db }).catch((error: { code?: string }) => codes.push(error.code))
+            await db.query(end)
+          }
+        },
+        { id: 'twice' },
+      )
+      expect(codes).toEqual(['ATTEMPT_OVER'])
+      expect(names).toEqual(['completed'])
+    })
+
     it('a message that another worker took over after the rollback is lost, not completed', async () => {
       const { names } = await run(
         async ({ id, complete }, db) => {

@@ -1,5 +1,5 @@
 import { checkId } from '../../../core/message.ts'
-import type { CancelResult } from '../../../index.ts'
+import type { CancelResult, Punctual } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import {
   CHANGE_OPTIONS,
@@ -63,9 +63,18 @@ async function cancelIds({ positionals, values, open, out, err, json }: CancelCa
   for (const [i, result] of results.entries()) {
     const id = ids[i] ?? ''
     if (json) out.json({ id, result })
-    else (isTaken(result) ? out : err).line(`${printable(id)}: ${MEANING[result]}`)
+    else if (isTaken(result)) out.line(`${printable(id)}: ${MEANING[result]}`)
+    else err.line(`${printable(id)}: ${await whyNot(queue, id, result)}`)
   }
   return results.every(isTaken) ? EXIT.fine : EXIT.failed
+}
+
+/** `missing` means that nothing waits under this id; what ended may still be there. */
+async function whyNot(queue: Punctual, id: string, result: CancelResult): Promise<string> {
+  const state = result === 'missing' ? (await queue.get(id))?.state : undefined
+  if (state === 'dead') return 'is a dead letter: "purge" removes it, "revive" starts it again'
+  if (state === 'completed') return 'is done; its id is remembered'
+  return MEANING[result]
 }
 
 function isTaken(result: CancelResult): boolean {

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
-import { describe } from '../../../core/errors.ts'
-import type { Duration, IfExists, Priority, ProduceOptions } from '../../../index.ts'
+import { describe, PunctualError } from '../../../core/errors.ts'
+import type { Duration, IfExists, Priority, ProduceOptions, Punctual } from '../../../index.ts'
 import { defineCommand, type Call, type Input, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/format.ts'
@@ -69,18 +69,45 @@ async function produceOne(call: ProduceCall, topic: string, payload: unknown): P
   const { out, json, clock } = call
   const queue = call.open()
   const options = produceOptions(call.values)
-  const id = await queue.produce(topic, payload, options)
+  const { id, isKept } = await produceOrKeep(queue, topic, payload, options)
   const stored = await queue.get(id) // By the store's clock; gone already if a worker was quick.
   if (json) {
-    out.json({ id, topic, ...(stored === undefined ? {} : { dueAt: stored.dueAt }) })
+    const kept = isKept ? { kept: true } : {}
+    out.json({ id, topic, ...kept, ...(stored === undefined ? {} : { dueAt: stored.dueAt }) })
     return EXIT.fine
   }
   const due =
     stored === undefined
       ? 'and done already'
       : `due ${out.style.bold(formatMoment(stored.dueAt))} (${formatDistance(stored.dueAt, clock.now())})`
-  out.line(`${printable(id)}: ${due}`)
+  out.line(`${printable(id)}: ${isKept ? `${KEPT}${isEnded(stored) ? '' : `, ${due}`}` : due}`)
   return EXIT.fine
+}
+
+const KEPT = 'was there already, and nothing was stored (--if-exists replace puts this one in its place)'
+
+/** As `keep` does, which does not say whether it stored anything. */
+async function produceOrKeep(
+  queue: Punctual,
+  topic: string,
+  payload: unknown,
+  { id, ifExists = 'keep', ...options }: ProduceOptions,
+): Promise<{ id: string; isKept: boolean }> {
+  if (id === undefined || ifExists !== 'keep') {
+    const given = { ...options, ...(id === undefined ? {} : { id }), ifExists }
+    return { id: await queue.produce(topic, payload, given), isKept: false }
+  }
+  try {
+    return { id: await queue.produce(topic, payload, { ...options, id, ifExists: 'fail' }), isKept: false }
+  } catch (error) {
+    if (!(error instanceof PunctualError) || error.code !== 'ID_EXISTS') throw error
+    return { id, isKept: true }
+  }
+}
+
+/** What is over has no moment to wait for. */
+function isEnded(found: Awaited<ReturnType<Punctual['get']>>): boolean {
+  return found === undefined || found.state === 'completed' || found.state === 'dead'
 }
 
 async function producePayloads(call: ProduceCall, topic: string): Promise<ExitCode> {
