@@ -88,7 +88,7 @@ async function openEngine(name: EngineName, directory: string): Promise<Engine> 
     case 'cluster':
       return ClusterEngine.open()
     case 'mysql':
-      return MysqlEngine.open()
+      return MysqlEngine.open(directory)
     case 'postgres':
       return PostgresEngine.open(directory)
     case 'file':

@@ -1,42 +1,60 @@
 /** A real MariaDB that writes each commit to its disk, behind a proxy for each process. */
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
 import { MysqlServer, connectionTo } from '../../test/store/mysql/server.ts'
 import { Proxy } from '../../test/store/redis/proxy.ts'
 import type { Log } from '../children/log.mjs'
+import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
 
 const LOCKED_ROWS = 20
+const VOLUME_MIB = 640
 
 export class MysqlEngine implements Engine {
   readonly name = 'mysql'
-  readonly remarks: readonly string[] = []
-  readonly faults: Readonly<Record<string, number>> = {
-    'kill server': 3,
-    'restart server': 1.5,
-    'freeze server': 2,
-    cut: 4,
-    'half-open': 4,
-    'cut all': 1,
-    'half-open all': 1,
-    'kill connections': 3,
-    'kill storm': 1,
-    'kill sleepers': 2,
-    'held transaction': 2,
-    'held locks': 2,
-  }
+  readonly remarks: readonly string[]
+  readonly faults: Readonly<Record<string, number>>
   readonly faultGapMs = 4_500
   readonly forgets: readonly string[] = []
   readonly isFreezeForAll = false
   readonly hasLimits = true
   readonly #server: MysqlServer
+  readonly #volume: Volume
   readonly #proxies = new Map<string, Proxy>()
 
-  private constructor(server: MysqlServer) {
+  private constructor(server: MysqlServer, volume: Volume) {
     this.#server = server
+    this.#volume = volume
+    this.remarks = volume.isMounted
+      ? []
+      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.faults = {
+      'kill server': 3,
+      'restart server': 1.5,
+      'freeze server': 2,
+      cut: 4,
+      'half-open': 4,
+      'cut all': 1,
+      'half-open all': 1,
+      'kill connections': 3,
+      'kill storm': 1,
+      'kill sleepers': 2,
+      'held transaction': 2,
+      'held locks': 2,
+      ...(volume.isMounted ? { 'full disk': 1.5 } : {}),
+    }
   }
 
-  static async open(): Promise<MysqlEngine> {
-    return new MysqlEngine(await MysqlServer.start())
+  static async open(directory: string): Promise<MysqlEngine> {
+    chmodSync(directory, 0o711) // The server runs as another user.
+    const volume = new Volume(join(directory, 'mysql'), VOLUME_MIB)
+    try {
+      return new MysqlEngine(await MysqlServer.start({ directory: volume.directory }), volume)
+    } catch (error) {
+      volume.end()
+      throw error
+    }
   }
 
   async urlFor(place: string): Promise<string> {
@@ -86,6 +104,8 @@ export class MysqlEngine implements Engine {
           `select 1 from punctual_message force index (primary) order by seq limit ${LOCKED_ROWS} for update skip locked`,
           lastsMs,
         )
+      case 'full disk':
+        return this.#fillDisk(lastsMs)
       default:
         throw new Error(`an unknown fault: ${kind}`)
     }
@@ -131,8 +151,16 @@ export class MysqlEngine implements Engine {
     }
   }
 
+  async #fillDisk(lastsMs: number): Promise<void> {
+    await this.#volume.fill()
+    await sleep(lastsMs)
+    await this.#volume.clear()
+    await this.#server.resume() // Where it could not go on, it ended itself.
+  }
+
   async heal(): Promise<void> {
     for (const proxy of this.#proxies.values()) proxy.speakAgain()
+    await this.#volume.clear()
     await this.#server.resume()
   }
 
@@ -164,7 +192,8 @@ export class MysqlEngine implements Engine {
 
   async end(): Promise<void> {
     for (const proxy of this.#proxies.values()) await proxy.close()
-    await this.#server.stop()
+    await this.#server.end('SIGKILL')
+    this.#volume.end()
   }
 }
 

@@ -26,6 +26,8 @@ const DATABASE = 'punctual'
 export type MysqlServerOptions = {
   /** More options of the server, without the dashes. */
   readonly settings?: readonly string[]
+  /** Where it keeps everything; else a scratch folder. */
+  readonly directory?: string
   /** Its process does not end with ours: `stopShared` ends it. */
   readonly isShared?: boolean
 }
@@ -43,7 +45,7 @@ export class MysqlServer {
   }
 
   static async start(options: MysqlServerOptions = {}): Promise<MysqlServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'punctual-mysql-'))
+    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-mysql-')))
     const { uid, gid } = NOBODY
     if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
     const server = new MysqlServer(directory, await freePort(), options)
@@ -67,6 +69,10 @@ export class MysqlServer {
 
   urlOf(database: string): string {
     return `mysql://root@127.0.0.1:${this.port}/${database}`
+  }
+
+  get isRunning(): boolean {
+    return isRunning(this.#process)
   }
 
   get pid(): number {
