@@ -114,6 +114,8 @@ export interface ForeignQueue {
   jobs(): AsyncIterable<readonly ForeignJob[]>
   /** These, of the page before, are stored here: they are not to run there. Only where it was opened for that. */
   taken?(jobs: readonly ForeignJob[]): Promise<void>
+  /** What its workers have done, a page at a time; only of a package that keeps it, and whose jobs can be taken. */
+  done?(): AsyncIterable<readonly ForeignDone[]>
   schedules(): Promise<readonly ForeignSchedule[]>
   /** What is there and cannot be carried over; asked after `jobs`. */
   rest(): Promise<readonly ForeignRest[]>
@@ -141,6 +143,8 @@ export type ForeignJob = {
   /** What of it cannot be carried over; the rest can. */
   readonly without?: string
 }
+
+export type ForeignDone = Pick<ForeignJob, 'id' | 'name' | 'producedAt'>
 
 export type ForeignPolicy = {
   /** How many retries in all; absent: nothing was said that can be kept here, and the handler's own policy holds. */

@@ -114,6 +114,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
       presentSchedules: 0,
       conflicts: [],
       scheduleConflicts: [],
+      doneThere: [],
       leftOut: [
         { why: 'it failed, and its copy is in its dead letter queue mail-dead', name: 'mail', count: 1 },
         {

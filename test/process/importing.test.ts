@@ -54,6 +54,7 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       presentSchedules: 0,
       conflicts: [],
       scheduleConflicts: [],
+      doneThere: [],
       leftOut: [
         { why: 'it is a child of a flow', name: 'child', count: 1 },
         {

@@ -13,10 +13,10 @@ import {
 import { cutBatches } from '../../core/turn.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
-import type { ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engine.ts'
+import type { ForeignDone, ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engine.ts'
 import { checkedMessage } from '../draft.ts'
 import type { Settings } from '../settings.ts'
-import { messageOf, type ImportRules, type Refusal } from './message.ts'
+import { messageOf, topicsOf, type ImportRules, type Refusal } from './message.ts'
 import { isOwnOccurrence, readSchedule } from './occurrence.ts'
 import { isSameSchedule, specOf, zoneOf } from './schedule.ts'
 
@@ -46,6 +46,8 @@ export type ImportReport = {
   readonly conflicts: readonly string[]
   /** Whose name is taken by a schedule with another payload, topic or rhythm. */
   readonly scheduleConflicts: readonly string[]
+  /** The ids of messages that wait here although the workers there have done their jobs. */
+  readonly doneThere: readonly string[]
   /** What stays where it is, by reason and name. */
   readonly leftOut: readonly LeftOut[]
   /** What single jobs lose on the way, by reason and name. */
@@ -75,6 +77,7 @@ class Import {
   readonly #without = new Reasons()
   readonly #conflicts: string[] = []
   readonly #scheduleConflicts: string[] = []
+  readonly #doneThere: string[] = []
   #imported = 0
   #dead = 0
   #present = 0
@@ -91,6 +94,7 @@ class Import {
       await this.#place(page)
       onProgress(page.length)
     }
+    for await (const page of from.done?.() ?? []) await this.#compareDone(page)
     for (const schedule of await from.schedules()) await this.#importSchedule(schedule)
     for (const { name, count, ...refusal } of await from.rest()) this.#leftOut.add(refusal, name, count)
     return {
@@ -101,6 +105,7 @@ class Import {
       presentSchedules: this.#presentSchedules,
       conflicts: this.#conflicts,
       scheduleConflicts: this.#scheduleConflicts,
+      doneThere: this.#doneThere,
       leftOut: this.#leftOut.list(),
       without: this.#without.list(),
     }
@@ -130,6 +135,22 @@ class Import {
       jobs,
       new Set([...placed, ...messages.filter((m) => there.has(m.id) && !isOther(m))].map(({ id }) => id)),
     )
+  }
+
+  /**
+   * An import that was killed after it had stored them, and before it cancelled them there, left them in both places. They are
+   * told and not removed: that a message here may go is for a person to say.
+   */
+  async #compareDone(jobs: readonly ForeignDone[]): Promise<void> {
+    const { store, rules } = this.#parts
+    const done = new Map(jobs.map((job) => [(rules.idPrefix ?? '') + job.id, job]))
+    const { items } = await store.inspect({ ids: [...done.keys()] })
+    for (const { id, topic, state, producedAt } of items) {
+      const job = done.get(id)
+      if (job === undefined || (state !== 'ready' && state !== 'delayed')) continue
+      if (topicsOf(job.name, rules).includes(topic) && producedAt === Math.floor(job.producedAt))
+        this.#doneThere.push(id)
+    }
   }
 
   /** The ids of those whose moment a schedule here brings. */

@@ -73,6 +73,12 @@ export function topicOf(name: string, { topic, unnamed = '' }: ImportRules): str
   return topic ?? (name === '' ? unnamed : name)
 }
 
+/** As this import calls it, and as one without --topic did. */
+export function topicsOf(name: string, rules: ImportRules): readonly string[] {
+  const { topic: _all, ...others } = rules
+  return [topicOf(name, rules), topicOf(name, others)]
+}
+
 /** Without a backoff the others try again at once. */
 export function retryOf({ retries, backoff }: ForeignPolicy): RetryPolicy | undefined {
   if (retries === undefined) return undefined

@@ -118,7 +118,7 @@ export const importCommand = defineCommand({
   notes: [
     'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. Without --cancel the other queue is read and not changed: pause it and stop its workers first, and remove it when all is well.',
     'pg-boss keeps all its queues in one schema, so all of them come, each as a topic of that name, into the queue that --queue names here. Its workers pass over what --cancel has in hand. Failed jobs and schedules are not cancelled there.',
-    'Done again, or after it was ended half-way, it brings what is not there yet; also what was cancelled, purged or removed here: cancel it there too. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, where an option would bring what was left, where jobs are active there, or where the other queue is not paused.',
+    'Done again, or after it was ended half-way, it brings what is not there yet; also what was cancelled, purged or removed here: cancel it there too. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, where an option would bring what was left, where jobs are active there, where they wait here although they were done there, or where the other queue is not paused.',
   ],
   makesStore: true,
   run: async (call) => {
@@ -267,16 +267,15 @@ function parsePriorities(text: string): readonly [number, number] {
   )
 }
 
-/** The exit code is 1 for what should not be left unseen: what is taken by something else, or waits for an option or a remedy. */
+/** The exit code is 1 for what should not be left unseen: what is taken by something else, waits for an option or a remedy, was done there, or may be missing. */
 function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefined): ExitCode {
   const { out, err, json } = call
   const isDryRun = isGiven(call, 'dry-run')
   const { imported, dead, present, schedules, presentSchedules, conflicts, scheduleConflicts } = report
   const isWaiting = report.leftOut.some(({ option, remedy }) => (option ?? remedy) !== undefined)
-  const exit =
-    conflicts.length + scheduleConflicts.length === 0 && !isWaiting && isPaused !== false
-      ? EXIT.fine
-      : EXIT.failed
+  const toDecide = [...conflicts, ...scheduleConflicts, ...report.doneThere]
+  const isFine = toDecide.length === 0 && !isWaiting && isPaused !== false
+  const exit = isFine ? EXIT.fine : EXIT.failed
   if (json) {
     out.json({
       ...report,
@@ -294,6 +293,7 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
   showReasons(out, 'carried over without', report.without)
   showTaken(out, conflicts, { one: 'id', by: 'message' })
   showTaken(out, scheduleConflicts, { one: 'name', by: 'schedule' })
+  showDone(out, report.doneThere)
   if (isTaking(call) && dead + schedules + presentSchedules > 0)
     err.line('failed jobs and schedules are not cancelled there: stop its cron, or both sides fire')
   if (isPaused === false)
@@ -317,6 +317,17 @@ function showTaken(
   out.line(`${plural(taken.length, one)} taken by another ${by} here, not imported: ${named}`)
   out.line(
     '  with --id-prefix they get others; what this import has brought without it would then come a second time',
+  )
+}
+
+function showDone(out: ImportCall['out'], ids: readonly string[]): void {
+  if (ids.length === 0) return
+  const named = ids.slice(0, CONFLICTS_NAMED).map(printable).join(', ')
+  const more = ids.length > CONFLICTS_NAMED ? ', and more' : ''
+  const wait = ids.length === 1 ? 'waits' : 'wait'
+  out.line(`${plural(ids.length, 'message')} ${wait} here that workers there have done: ${named}${more}`)
+  out.line(
+    '  an earlier import did not come to cancel them there; "punctual cancel ID..." here, or they run a second time; --json names them all',
   )
 }
 

@@ -5,12 +5,14 @@
  *     └─ a page of them ─► their rows, as they are now
  *          └─ taking: locked, stored here, cancelled there, in one transaction; pg-boss's workers pass locked rows over
  *
- * If we die between storing and cancelling, the jobs are in both; the next import finds them here and cancels them there.
+ * If we die between storing and cancelling, the jobs are in both; the next import finds them here and cancels them there, or,
+ * if pg-boss has run them meanwhile, tells that they wait here too.
  * The columns of a version that others have not are read as JSON, where what is absent is null.
  */
 import { UsageError } from '../../../core/errors.ts'
 import {
   ACTIVE_THERE,
+  type ForeignDone,
   type ForeignJob,
   type ForeignPlace,
   type ForeignQueue,
@@ -126,6 +128,23 @@ class PgBossQueue implements ForeignQueue {
         where j.name = k.name and j.id = k.id and j.state in ('created', 'retry')`,
       [jobs.map(({ name }) => name), jobs.map(({ id }) => id)],
     )
+  }
+
+  async *done(): AsyncGenerator<readonly ForeignDone[]> {
+    await this.#ask('begin')
+    await this.#ask(
+      `declare punctual_done no scroll cursor for
+        select j.id::text as id, j.name, (extract(epoch from j.created_on) * 1000)::text as created_at
+        from ${this.#schema}.job j where j.state = 'completed' and j.name not like ${OWN}`,
+    )
+    for (;;) {
+      const rows = await this.#ask<Pick<BossJob, 'id' | 'name' | 'created_at'>>(
+        `fetch ${PAGE} from punctual_done`,
+      )
+      if (rows.length === 0) break
+      yield rows.map(({ id, name, created_at: at }) => ({ id, name, producedAt: Number(at) }))
+    }
+    await this.#ask('commit')
   }
 
   async schedules(): Promise<readonly ForeignSchedule[]> {
