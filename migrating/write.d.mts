@@ -4,6 +4,7 @@ export function writeBullmq(
   name: string,
 ): Promise<{ readonly laterAt: number; readonly tickAt: number; readonly failedAt: number }>
 export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
+export function writeOddNames(version: 5 | 6, url: string, name: string): Promise<void>
 export function runManyBullmq(
   version: 5 | 6,
   url: string,

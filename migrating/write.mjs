@@ -87,6 +87,19 @@ export async function writeManyBullmq(version, url, name, count) {
   await queue.close()
 }
 
+/** A job whose name cannot be a topic, one whose id is too long, two plain ones and a schedule. */
+export async function writeOddNames(version, url, name) {
+  const queue = new BULLMQ[version].Queue(name, { connection: connectionOf(url) })
+  await queue.pause()
+  const delay = HOUR_MS
+  await queue.add('two\nlines', { n: 1 }, { jobId: 'odd-name', delay })
+  await queue.add('mail', { n: 2 }, { jobId: 'i'.repeat(201), delay })
+  await queue.add('mail', { n: 3 }, { jobId: 'plain', delay })
+  await queue.add('sms', { n: 4 }, { jobId: 'other', delay })
+  await queue.upsertJobScheduler('hourly', { every: HOUR_MS }, { name: 'report', data: { n: 5 } })
+  await queue.close()
+}
+
 /** Jobs that come due one after the other from now on, and a worker that runs them. */
 export async function runManyBullmq(version, url, name, { count, overMs }) {
   const { Queue, Worker } = BULLMQ[version]

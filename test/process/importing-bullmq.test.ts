@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeDue, writeManyBullmq } from '../../migrating/write.mjs'
+import { writeDue, writeManyBullmq, writeOddNames } from '../../migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
 import type { ImportReport, LeftOut } from '../../src/queue/importing/import.ts'
@@ -182,6 +182,43 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     const queue = queueAt(place, name)
     expect(await queue.get('nameless')).toMatchObject({ topic: 'other', payload: { n: 3 } })
     expect(await queue.get('jittered')).toMatchObject({ topic: 'work' })
+    await queue.stop()
+  })
+
+  it('a name or an id that cannot be one here is told with the limit; with --topic the others are there already', async () => {
+    const name = `names-${version}`
+    await writeOddNames(version, server.url, name)
+    const place = await makePlace()
+    const first = await report(place, name)
+    expect(first.leftOut).toEqual([
+      {
+        why: 'its name has more than 200 bytes or control characters, and cannot be a topic; use --topic',
+        option: '--topic',
+        name: 'two\nlines',
+        count: 1,
+      },
+      {
+        why: 'its id has more than 200 bytes or control characters',
+        remedy: 'let a worker there finish it, or produce it here with another id',
+        name: 'mail',
+        count: 1,
+      },
+    ])
+    // The first job of `every` is due at once, and the schedule brings it.
+    const { imported, schedules } = first
+    expect(schedules).toBe(1)
+    expect(await report(place, name, '--topic', 'misc')).toMatchObject({
+      imported: 1,
+      present: imported,
+      schedules: 0,
+      presentSchedules: 1,
+      conflicts: [],
+      scheduleConflicts: [],
+    })
+    const queue = queueAt(place, name)
+    expect(await queue.get('odd-name')).toMatchObject({ topic: 'misc', payload: { n: 1 } })
+    expect(await queue.get('plain')).toMatchObject({ topic: 'mail' })
+    expect((await queue.list({ topic: 'misc' })).items).toHaveLength(1)
     await queue.stop()
   })
 

@@ -63,12 +63,17 @@ export function importQueue(parts: ImportParts): Promise<ImportReport> {
 
 /**
  * Whether what is here came from this very job: an id may be that of another queue's job, or used again. Of one that is done
- * the body is no longer kept, but when it was produced is; a job that does not say so has the moment of the import.
+ * the body is no longer kept, but when it was produced is; a job that does not say so has the moment of the import. An import
+ * without `--topic` gave it the other topic.
  */
-function isSame(found: StoredMessage, { topic, body, producedAt }: RestoredMessage, now: number): boolean {
-  if (found.topic !== topic) return false
+function isSame(
+  found: StoredMessage,
+  { topic, body, producedAt }: RestoredMessage,
+  { now, topics }: { readonly now: number; readonly topics: readonly string[] },
+): boolean {
+  if (!topics.includes(found.topic)) return false
   if (found.state !== 'completed' && found.body !== body) return false
-  return producedAt === Math.floor(now) || found.producedAt === producedAt
+  return found.producedAt === producedAt || (found.topic === topic && producedAt === Math.floor(now))
 }
 
 class Import {
@@ -112,14 +117,15 @@ class Import {
   }
 
   async #place(jobs: readonly ForeignJob[]): Promise<void> {
-    const { store } = this.#parts
+    const { store, now } = this.#parts
     const messages = jobs.flatMap((job) => this.#toMessages(job))
     if (messages.length === 0) return
     const { items } = await store.inspect({ ids: messages.map(({ id }) => id) })
     const there = new Map(items.map((item) => [item.id, item]))
+    const topics = this.#topicsById(jobs)
     const isOther = (message: RestoredMessage): boolean => {
       const found = there.get(message.id)
-      return found !== undefined && !isSame(found, message, this.#parts.now)
+      return found !== undefined && !isSame(found, message, { now, topics: topics.get(message.id) ?? [] })
     }
     const conflicts = messages.filter(isOther).map(({ id }) => id)
     const own = await this.#ownOccurrences(
@@ -135,6 +141,11 @@ class Import {
       jobs,
       new Set([...placed, ...messages.filter((m) => there.has(m.id) && !isOther(m))].map(({ id }) => id)),
     )
+  }
+
+  #topicsById(jobs: readonly ForeignJob[]): ReadonlyMap<string, readonly string[]> {
+    const { rules } = this.#parts
+    return new Map(jobs.map(({ id, name }) => [(rules.idPrefix ?? '') + id, topicsOf(name, rules)]))
   }
 
   /**
@@ -161,11 +172,12 @@ class Import {
     const { store, rules, now } = this.#parts
     const idPrefix = rules.idPrefix ?? ''
     const made = new Map(jobs.map(({ id, occurrence }) => [idPrefix + id, occurrence]))
+    const topicsById = this.#topicsById(jobs)
     const own = new Set<string>()
-    for (const { id, topic } of messages) {
-      const occurrence = made.get(id)
+    for (const { id } of messages) {
+      const [occurrence, topics = []] = [made.get(id), topicsById.get(id)]
       if (occurrence === undefined) continue
-      if (await isOwnOccurrence(store, { occurrence, topic }, { now, idPrefix })) own.add(id)
+      if (await isOwnOccurrence(store, { occurrence, topics }, { now, idPrefix })) own.add(id)
     }
     return own
   }
@@ -227,8 +239,10 @@ class Import {
     const found = (await readSchedule(this.#parts.store, name))?.plan
     if (found !== undefined) {
       const isZoneKnown = rules.zone !== undefined || 'zone' in schedule.rhythm
-      if (isSameSchedule(plan, found, { isZoneKnown })) this.#presentSchedules += 1
-      else if (isSameSchedule(plan, found, { isZoneKnown: false }))
+      const isOurs = topicsOf(schedule.jobName, rules).includes(found.topic)
+      const wanted = isOurs ? { ...plan, topic: found.topic } : plan
+      if (isSameSchedule(wanted, found, { isZoneKnown })) this.#presentSchedules += 1
+      else if (isSameSchedule(wanted, found, { isZoneKnown: false }))
         this.#leftOut.add(otherZone(name, found), name)
       else this.#scheduleConflicts.push(name)
     } else if ('why' in zone) {

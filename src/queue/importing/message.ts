@@ -37,8 +37,15 @@ export function messageOf(job: ForeignJob, rules: ImportRules, now: number): Res
   if (topic === '')
     return { why: 'it has no name, and a topic needs one; use --unnamed TOPIC', option: '--unnamed' }
   if (!isName(topic, TOPIC_BYTES_MAX))
-    return { why: 'its name cannot be a topic; use --topic', option: '--topic' }
-  if (!isName(id, ID_BYTES_MAX)) return { why: 'its id is too long or has control characters' }
+    return {
+      why: `its name has more than ${TOPIC_BYTES_MAX} bytes or control characters, and cannot be a topic; use --topic`,
+      option: '--topic',
+    }
+  if (!isName(id, ID_BYTES_MAX))
+    return {
+      why: `its id${rules.idPrefix === undefined ? '' : ', after --id-prefix,'} has more than ${ID_BYTES_MAX} bytes or control characters`,
+      remedy: `let a worker there finish it, or produce it here with another id${rules.idPrefix === undefined ? '' : ', or give a shorter --id-prefix'}`,
+    }
   // What waits there is due in the order in which it waits, which need not be that of production.
   const dueAt = Math.min(Math.max(1, Math.ceil(job.dueAt ?? job.diedAt ?? now)), now + DELAY_MS_MAX)
   const retry = retryOf(job.policy)

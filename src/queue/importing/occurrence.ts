@@ -4,7 +4,7 @@
  */
 import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import { decodeSchedule, occurrenceId, scheduleId, type StoredSchedule } from '../../core/recurrence/spec.ts'
-import type { RestoredMessage, Store } from '../../store/contract/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import type { ForeignJob } from '../../store/engine.ts'
 
 /** Undefined: there is none, or it was removed. */
@@ -17,14 +17,14 @@ export async function readSchedule(store: Store, name: string): Promise<StoredSc
 /** `now`: of a schedule that no worker has looked at yet, what is later fires. */
 export async function isOwnOccurrence(
   store: Store,
-  { occurrence, topic }: Pick<ForeignJob, 'occurrence'> & Pick<RestoredMessage, 'topic'>,
+  { occurrence, topics }: Pick<ForeignJob, 'occurrence'> & { readonly topics: readonly string[] },
   { now, idPrefix }: { readonly now: number; readonly idPrefix: string },
 ): Promise<boolean> {
   if (occurrence === undefined) return false
   const name = idPrefix + occurrence.schedule
   const { at } = occurrence
   const found = await readSchedule(store, name)
-  if (found === undefined || found.plan.topic !== topic) return false
+  if (found === undefined || !topics.includes(found.plan.topic)) return false
   const { plan, progress } = found
   if (recurrenceOf(plan, progress, now).next(at - 1) !== at) return false
   // An imported schedule starts at the first moment that it brings.
