@@ -5,16 +5,14 @@ export function writeBullmq(
 ): Promise<{ readonly laterAt: number; readonly tickAt: number; readonly failedAt: number }>
 export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
 export function writeOddNames(version: 5 | 6, url: string, name: string): Promise<void>
-export function runManyBullmq(
-  version: 5 | 6,
-  url: string,
-  name: string,
-  jobs: { readonly count: number; readonly overMs: number },
-): Promise<{
+type ManyRunning = {
   readonly ids: readonly string[]
   readonly completed: () => Promise<number>
   readonly stop: () => Promise<readonly string[]>
-}>
+}
+type ManyJobs = { readonly count: number; readonly overMs: number }
+export function runManyBullmq(version: 5 | 6, url: string, name: string, jobs: ManyJobs): Promise<ManyRunning>
+export function runManyBee(url: string, name: string, jobs: ManyJobs): Promise<ManyRunning>
 export function writeDue(
   version: 5 | 6,
   url: string,

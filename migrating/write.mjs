@@ -169,6 +169,22 @@ export async function writeBee(url, name) {
   }
 }
 
+/** Jobs of bee-queue of which a half waits and the others come due one after the other, and a worker that runs them. */
+export async function runManyBee(url, name, { count, overMs }) {
+  const queue = new Bee(name, { redis: url, getEvents: false, sendEvents: false, activateDelayedJobs: true })
+  await queue.ready()
+  const ids = Array.from({ length: count }, (_, n) => `job-${n}`)
+  const now = Date.now()
+  const jobs = ids.map((id, n) => {
+    const job = queue.createJob({ n }).setId(id)
+    return n % 2 === 0 ? job : job.delayUntil(now + Math.floor((n * overMs) / count))
+  })
+  await queue.saveAll(jobs)
+  const taken = []
+  queue.process(10, async ({ id }) => void taken.push(id))
+  return { ids, completed: async () => taken.length, stop: async () => (await queue.close(), taken) }
+}
+
 const PG_BOSS = { 10: PgBoss10, 12: PgBoss12 }
 
 async function withBoss(version, url, work) {

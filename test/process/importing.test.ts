@@ -1,6 +1,6 @@
 /** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runManyBullmq, writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
+import { runManyBee, runManyBullmq, writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
@@ -33,6 +33,13 @@ function queueAt(place: Place, queue: string): Punctual {
 
 async function read(queue: Punctual, ids: readonly string[]): Promise<readonly StoredMessage[]> {
   return (await (await insidesOf(queue).open()).inspect({ ids })).items
+}
+
+async function missing(queue: Punctual, ids: readonly string[]): Promise<readonly string[]> {
+  const found = new Set<string>()
+  for (let from = 0; from < ids.length; from += 100)
+    for (const { id } of await read(queue, ids.slice(from, from + 100))) found.add(id)
+  return ids.filter((id) => !found.has(id))
 }
 
 describe.each([5, 6] as const)('BullMQ %i', (version) => {
@@ -204,13 +211,7 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     const queue = queueAt(place, name)
     const left = there.ids.filter((id) => !taken.has(id))
     expect(left.length).toBeGreaterThan(0)
-    const missing: string[] = []
-    for (let from = 0; from < left.length; from += 100) {
-      const ids = left.slice(from, from + 100)
-      const found = new Set((await read(queue, ids)).map(({ id }) => id))
-      missing.push(...ids.filter((id) => !found.has(id)))
-    }
-    expect(missing).toEqual([])
+    expect(await missing(queue, left)).toEqual([])
     expect(ended).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('some may be missing: pause it and import again') as string,
@@ -263,6 +264,21 @@ describe('bee-queue', () => {
       imported: 0,
       present: 3,
     })
+    await queue.stop()
+  })
+})
+
+describe('bee-queue with a worker', () => {
+  it('P2: what the worker did not take is here', async () => {
+    const there = await runManyBee(server.url, 'busy-bees', { count: 6_000, overMs: 30_000 })
+    await until('the worker runs', async () => (await there.completed()) > 0)
+    const place = await here()
+    await place.run(words('bee-queue', 'busy-bees'))
+    const taken = new Set(await there.stop())
+    const left = there.ids.filter((id) => !taken.has(id))
+    expect(left.length).toBeGreaterThan(0)
+    const queue = queueAt(place, 'busy-bees')
+    expect(await missing(queue, left)).toEqual([])
     await queue.stop()
   })
 })

@@ -88,9 +88,9 @@ it('P2: a list with pushes, pops and removals while it is read: what stays is re
   const all = numbered(20_000)
   for (let from = 0; from < all.length; from += 1_000)
     await server.admin(['LPUSH', key('busy'), ...all.slice(from, from + 1_000)])
-  let isReading = true
+  const reading = new AbortController()
   const disturb = async (): Promise<void> => {
-    for (let n = 0; isReading; n += 1) {
+    for (let n = 0; !reading.signal.aborted; n += 1) {
       await server.admin(['LPUSH', key('busy'), `new-${n}`])
       await server.admin(['RPOP', key('busy'), '20'])
       // Removed from what is read first: all that follows moves towards the head.
@@ -99,7 +99,7 @@ it('P2: a list with pushes, pops and removals while it is read: what stays is re
   }
   const disturbed = disturb()
   const read = await readAll(keys.list('busy'))
-  isReading = false
+  reading.abort()
   await disturbed
   expect(new Set(read).size).toBe(read.length)
   const found = new Set(read)
