@@ -1,4 +1,6 @@
 /** SIGINT and SIGTERM, listened to only while `run()` or the command line asks for it. */
+import { systemClock } from '../clock.ts'
+
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** The same signal within this time is the first one again: a parent process relays what the terminal has sent to both. */
 const RELAYED_MS = 500
@@ -16,7 +18,7 @@ export function untilSignalled(onSecond: () => void): Signalled {
   const first = new Promise<void>((resolve) => signalled.addEventListener('first', () => resolve()))
   let heard: { readonly signal: string; readonly at: number } | undefined
   const listener = (signal: string): void => {
-    const at = performance.now()
+    const at = systemClock.monotonic()
     if (heard === undefined) {
       heard = { signal, at }
       signalled.dispatchEvent(new Event('first'))

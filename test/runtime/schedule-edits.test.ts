@@ -5,6 +5,7 @@ import { makeWorld, type World } from './world.ts'
 
 const START = Date.UTC(2030, 0, 1)
 const MINUTE_MS = 60_000
+const SECOND = MINUTE_MS / 60
 const OWING = { topic: 'tick', every: '1m', catchUp: { all: '1d' } } as const satisfies ScheduleSpec
 
 /** Starts a worker; when each occurrence was due, in minutes since the beginning. */
@@ -13,6 +14,11 @@ async function work(queue: Punctual): Promise<number[]> {
   queue.handle('tick', ({ dueAt }) => void seen.push((dueAt - START) / MINUTE_MS))
   await queue.start()
   return seen
+}
+
+/** In seconds. */
+function fired(seen: readonly number[]): number[] {
+  return seen.map((minutes) => Math.round(minutes * 60))
 }
 
 async function afterMinutes({ clock }: World, minutes: number): Promise<void> {
@@ -97,9 +103,6 @@ describe('an edit to an earlier start', () => {
 })
 
 describe('another rhythm, while occurrences of the old one are placed', () => {
-  const SECOND = MINUTE_MS / 60
-  const fired = (seen: readonly number[]): number[] => seen.map((minutes) => Math.round(minutes * 60))
-
   it('P13: withdraws them, so that it fires in the new rhythm alone; what was withdrawn is counted as skipped', async () => {
     const world = makeWorld()
     const queue = world.queue()
