@@ -4,6 +4,16 @@ export function writeBullmq(
   name: string,
 ): Promise<{ readonly laterAt: number; readonly tickAt: number; readonly failedAt: number }>
 export function writeManyBullmq(version: 5 | 6, url: string, name: string, count: number): Promise<void>
+export function runManyBullmq(
+  version: 5 | 6,
+  url: string,
+  name: string,
+  jobs: { readonly count: number; readonly overMs: number },
+): Promise<{
+  readonly ids: readonly string[]
+  readonly completed: () => Promise<number>
+  readonly stop: () => Promise<readonly string[]>
+}>
 export function writeDue(
   version: 5 | 6,
   url: string,

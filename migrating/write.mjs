@@ -87,6 +87,35 @@ export async function writeManyBullmq(version, url, name, count) {
   await queue.close()
 }
 
+/** Jobs that come due one after the other from now on, and a worker that runs them. */
+export async function runManyBullmq(version, url, name, { count, overMs }) {
+  const { Queue, Worker } = BULLMQ[version]
+  const connection = connectionOf(url)
+  const queue = new Queue(name, { connection })
+  const jobs = Array.from({ length: count }, (_, n) => ({
+    name: 'many',
+    data: { n },
+    opts: {
+      jobId: `job-${n}`,
+      delay: Math.floor((n * overMs) / count),
+      ...(n % 3 === 0 ? { priority: 5 } : {}),
+    },
+  }))
+  await queue.addBulk(jobs)
+  const worker = new Worker(name, async () => undefined, { connection, concurrency: 10 })
+  return {
+    ids: jobs.map(({ opts }) => opts.jobId),
+    completed: () => queue.getCompletedCount(),
+    /** Those that it has taken, when it is done with them. */
+    stop: async () => {
+      await worker.close()
+      const taken = (await queue.getJobs(['completed', 'failed'])).map(({ id }) => id)
+      await queue.close()
+      return taken
+    },
+  }
+}
+
 /** A paused queue with a schedule whose next job is due in some seconds; and a worker for it, which only moves what is due. */
 export async function writeDue(version, url, name) {
   const { Queue, Worker } = BULLMQ[version]

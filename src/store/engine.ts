@@ -103,18 +103,21 @@ export type ForeignPlace = {
 
 /** A queue of another package. It is read, and left as it is unless `taken` is called. */
 export interface ForeignQueue {
-  /** Nothing new starts there. Undefined: that package knows no pause. */
-  readonly isPaused: boolean | undefined
+  /** Nothing new starts there, at this moment. Undefined: that package knows no pause. */
+  isPaused(): Promise<boolean | undefined>
   /** False: no key of it is there. */
   isThere(): Promise<boolean>
   /** The queues that lie beside it, under the same prefix, in the order of the alphabet; of a bounded part of the keys. */
   neighbours(): Promise<readonly string[]>
-  /** What waits there, those that are next first, a page at a time; then what failed for good. */
+  /**
+   * What waits there, those that are next first, a page at a time; then what failed for good. Beside workers, the places are
+   * read in the order in which jobs pass through them: what moves on meanwhile is found at its next place, and told once.
+   */
   jobs(): AsyncIterable<readonly ForeignJob[]>
   /** These, of the page before, are stored here: they are not to run there. Only where it was opened for that. */
   taken?(jobs: readonly ForeignJob[]): Promise<void>
   schedules(): Promise<readonly ForeignSchedule[]>
-  /** What is there and cannot be carried over. */
+  /** What is there and cannot be carried over; asked after `jobs`. */
   rest(): Promise<readonly ForeignRest[]>
   close(): void
 }

@@ -20,8 +20,11 @@ const DASHBOARD = JSON.parse(read('monitoring/grafana.json')) as {
   templating: { list: { name: string; query: string }[] }
 }
 
+/** Prometheus' own metric, which tells whether a process answers at all. */
+const UP = /\bup\{job="([^"]*)"\}/
+
 const EXPRESSIONS: [string, string][] = [
-  ...RULES.map(({ alert, expr }): [string, string] => [alert, expr]),
+  ...RULES.filter(({ expr }) => !UP.test(expr)).map(({ alert, expr }): [string, string] => [alert, expr]),
   ...DASHBOARD.panels.flatMap(({ title, targets }) =>
     targets.map(({ expr }): [string, string] => [title, expr]),
   ),
@@ -90,6 +93,14 @@ it('labels that a legend or a summary shows are those that are left', () => {
   for (const [expr, text] of shown)
     for (const [, label = ''] of text.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g))
       expect(expr).toMatch(new RegExp(`\\bby \\([^)]*\\b${label}\\b`))
+})
+
+it('one alert fires where no figures come at all, of the job that prometheus.yml scrapes', () => {
+  const jobs = RULES.flatMap(({ expr }) => UP.exec(expr)?.[1] ?? [])
+  const { scrape_configs: scraped } = parse(read('monitoring/prometheus.yml')) as {
+    scrape_configs: { job_name: string }[]
+  }
+  expect(jobs).toEqual(scraped.map(({ job_name: name }) => name))
 })
 
 it('the dashboard offers every queue', () => {

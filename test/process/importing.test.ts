@@ -1,12 +1,13 @@
 /** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
+import { runManyBullmq, writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
 import { RedisServer } from '../store/redis/server.ts'
+import { until } from '../store/redis/until.ts'
 
 const DAY_MS = 86_400_000
 const YEAR_MS = 365 * DAY_MS
@@ -192,6 +193,30 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     await queue.stop()
   })
 
+  it('P2: beside a worker there, what it did not take is here, and that it was not paused is told', async () => {
+    const name = `beside-${version}`
+    const there = await runManyBullmq(version, server.url, name, { count: 6_000, overMs: 30_000 })
+    await until('the worker runs', async () => (await there.completed()) > 0)
+    const place = await here()
+    const ended = await place.run(words('bullmq', name))
+    const taken = new Set(await there.stop())
+    const queue = queueAt(place, name)
+    const left = there.ids.filter((id) => !taken.has(id))
+    expect(left.length).toBeGreaterThan(0)
+    const missing: string[] = []
+    for (let from = 0; from < left.length; from += 100) {
+      const ids = left.slice(from, from + 100)
+      const found = new Set((await read(queue, ids)).map(({ id }) => id))
+      missing.push(...ids.filter((id) => !found.has(id)))
+    }
+    expect(missing).toEqual([])
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('some may be missing: pause it and import again') as string,
+    })
+    await queue.stop()
+  })
+
   it('takes one topic for all, another queue, and says when the other one is not paused', async () => {
     const name = `topic-${version}`
     await writeManyBullmq(version, server.url, name, 3)
@@ -205,7 +230,8 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
         'imported 2 messages and 0 schedules; 0 there already\n' +
         '1 id taken by another message here, not imported: job-1\n' +
         '  with --id-prefix they get others; what this import has brought without it would then come a second time\n',
-      stderr: 'the other queue is not paused: its workers may run what was imported, too\n',
+      stderr:
+        'the other queue is not paused: its workers may run what was imported, too, and some may be missing: pause it and import again\n',
     })
     const queue = queueAt(place, 'mine')
     expect((await read(queue, ['job-0', 'job-1'])).map(({ topic }) => topic)).toEqual(['all', 'another'])

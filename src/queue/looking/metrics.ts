@@ -40,7 +40,14 @@ export type MetricsParts = {
 }
 
 /** A collector gives up after ten seconds by default. */
-const STORE_MS_MAX = 3_000
+const ANSWER_MS_MAX = 3_000
+
+export type MetricsAsked = {
+  /** Adds what a door knows besides. */
+  readonly addMore?: (families: MetricFamilies) => void
+  /** How long the caller has been waiting. */
+  readonly spentMs?: number
+}
 
 const WITHIN = [
   ['1m', MINUTE_MS],
@@ -54,14 +61,15 @@ const QUANTILES = [
   ['1', 'max'],
 ] as const
 
-/** Of several queues at once; `addMore` adds what a door knows besides. */
+/** Of several queues at once. */
 export async function readMetrics(
   queues: readonly MetricsParts[],
-  addMore?: (families: MetricFamilies) => void,
+  { addMore, spentMs = 0 }: MetricsAsked = {},
 ): Promise<Metrics> {
+  const withinMs = Math.max(0, ANSWER_MS_MAX - spentMs)
   const found = await Promise.all(
     queues.map(({ settings: { clock }, open }) =>
-      askStore(clock, async () => look(await open(), clock.now())),
+      askStore(clock, withinMs, async () => look(await open(), clock.now())),
     ),
   )
   const families = new MetricFamilies()
@@ -75,10 +83,10 @@ export async function readMetrics(
 }
 
 /** Undefined: it is away, or takes too long. */
-async function askStore<T>(clock: Clock, ask: () => Promise<T>): Promise<T | undefined> {
+async function askStore<T>(clock: Clock, withinMs: number, ask: () => Promise<T>): Promise<T | undefined> {
   const asking = ask()
   try {
-    return (await endsWithin(clock, STORE_MS_MAX, asking)) ? await asking : undefined
+    return (await endsWithin(clock, withinMs, asking)) ? await asking : undefined
   } catch (error) {
     if (isUnavailable(error)) return undefined
     throw error

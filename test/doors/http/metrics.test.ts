@@ -1,6 +1,8 @@
 /** `GET /metrics`: one text for all queues that the token is for, with what the server itself counts. */
 import { expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
+import { HttpServer } from '../../../src/doors/http/server.ts'
+import { PostgresServer } from '../../store/postgres/server.ts'
 import { RedisServer } from '../../store/redis/server.ts'
 import { keyOf, readExposition } from '../../metrics/exposition.ts'
 import { makeStand, QUEUE, tokenFor } from './stand.ts'
@@ -88,4 +90,38 @@ it('a store that dies is told, and what the process knows still is', async () =>
   expect(await up()).toBe(0)
   await server.resume()
   await expect.poll(up, { timeout: 60_000 }).toBe(1)
+})
+
+it('serving all queues of a store that does not answer, it tells those that it knows, in three seconds', async () => {
+  const store = await PostgresServer.start({ settings: ['fsync = off'] })
+  const opened: Punctual[] = []
+  const open = (queue: string): Punctual => {
+    const made = new Punctual({ store: store.url, queue, logger: false })
+    opened.push(made)
+    return made
+  }
+  const source = { names: () => Punctual.queues(store.url), open }
+  const server = new HttpServer({ queues: [open('default')], logger: false }, { source })
+  onTestFinished(async () => {
+    await server.close()
+    for (const queue of opened) await queue.stop({ timeout: 0 })
+    await store.stop()
+  })
+  await open('other').produce('t', 1, { delay: '1h' })
+  const { port } = await server.listen({ port: 0 })
+  const up = async (): Promise<unknown> => {
+    const { values } = readExposition(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text())
+    return ['default', 'other'].map((queue) => values.get(keyOf('punctual_queue_up', { queue })))
+  }
+  await expect.poll(up, { timeout: 60_000 }).toEqual([1, 1])
+  await store.end('SIGKILL')
+  // The list is asked for again when the one before is two seconds old: all answers of that time are quick.
+  const tookMs: number[] = []
+  for (let times = 0; times < 4; times += 1) {
+    const askedAt = performance.now()
+    expect(await up()).toEqual([0, 0])
+    tookMs.push(performance.now() - askedAt)
+  }
+  // With some time for a loaded machine.
+  expect(Math.max(...tookMs)).toBeLessThan(4_500)
 })

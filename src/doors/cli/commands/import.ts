@@ -118,7 +118,7 @@ export const importCommand = defineCommand({
   notes: [
     'Jobs that wait, with or without delay or priority, become messages with their ids, moments, attempts and waits; what failed for good becomes a dead letter; what repeats becomes a schedule. Without --cancel the other queue is read and not changed: pause it and stop its workers first, and remove it when all is well.',
     'pg-boss keeps all its queues in one schema, so all of them come, each as a topic of that name, into the queue that --queue names here. Its workers pass over what --cancel has in hand. Failed jobs and schedules are not cancelled there.',
-    'Done again, or after it was ended half-way, it brings what is not there yet; also what was cancelled, purged or removed here: cancel it there too. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, where an option would bring what was left, or where jobs are active there.',
+    'Done again, or after it was ended half-way, it brings what is not there yet; also what was cancelled, purged or removed here: cancel it there too. What cannot be carried over is named and counted. The exit code is 1 where an id or a name is taken by something else, where an option would bring what was left, where jobs are active there, or where the other queue is not paused.',
   ],
   makesStore: true,
   run: async (call) => {
@@ -166,6 +166,7 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
   const progress = new Progress(call.err, call.clock)
   let done = 0
   const { queue, store } = await openTarget(call)
+  const wasPaused = await from.isPaused()
   const report = await importQueue({
     from,
     store,
@@ -178,7 +179,8 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
     onProgress: (count) => progress.update({ done: (done += count) }),
   })
   progress.end()
-  return show(call, report, from.isPaused)
+  // Resumed meanwhile is not paused, nor is what somebody paused while it was read.
+  return show(call, report, wasPaused === false ? false : await from.isPaused())
 }
 
 /** Looking makes no store, and no schema: where there is none yet, an empty store of this process stands for it. */
@@ -272,7 +274,10 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
   const isDryRun = isGiven(call, 'dry-run')
   const { imported, dead, present, schedules, presentSchedules, conflicts, scheduleConflicts } = report
   const isWaiting = report.leftOut.some(({ option, remedy }) => (option ?? remedy) !== undefined)
-  const exit = conflicts.length + scheduleConflicts.length === 0 && !isWaiting ? EXIT.fine : EXIT.failed
+  const exit =
+    conflicts.length + scheduleConflicts.length === 0 && !isWaiting && isPaused !== false
+      ? EXIT.fine
+      : EXIT.failed
   if (json) {
     out.json({
       ...report,
@@ -293,7 +298,11 @@ function show(call: ImportCall, report: ImportReport, isPaused: boolean | undefi
   if (isTaking(call) && dead + schedules + presentSchedules > 0)
     err.line('failed jobs and schedules are not cancelled there: stop its cron, or both sides fire')
   if (isPaused === false)
-    err.line(err.style.yellow('the other queue is not paused: its workers may run what was imported, too'))
+    err.line(
+      err.style.yellow(
+        'the other queue is not paused: its workers may run what was imported, too, and some may be missing: pause it and import again',
+      ),
+    )
   return exit
 }
 

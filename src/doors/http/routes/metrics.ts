@@ -1,10 +1,14 @@
 /** For collectors: every queue that the token is for, this process, and this server. */
+import { endsWithin } from '../../../clock.ts'
 import type { MetricFamilies } from '../../../core/metrics/families.ts'
 import { readMetrics } from '../../../queue/looking/metrics.ts'
 import { mayUseQueue } from '../access/caller.ts'
 import type { ServerParts } from '../parts.ts'
 import { defineRoute } from '../table/route.ts'
 import { HttpRefusal } from '../wire/problem.ts'
+
+/** Of the three seconds that an answer may take. */
+const NAMES_MS_MAX = 1_000
 
 export const METRICS_ROUTES = [
   defineRoute({
@@ -16,12 +20,18 @@ export const METRICS_ROUTES = [
     handle: async ({ server, who }) => {
       if (who.topicPrefix !== undefined)
         throw new HttpRefusal('FORBIDDEN', 'metrics tell of all topics; this token is for some of them.')
-      // Finds new queues of the store. One that is away tells them later: what is known is told.
-      await server.queues.names().catch(() => undefined)
+      const { clock } = server
+      const askedAt = clock.monotonic()
+      // Finds new queues of the store. One that is away or slow tells them later: what is known is told.
+      await endsWithin(
+        clock,
+        NAMES_MS_MAX,
+        server.queues.names().catch(() => undefined),
+      )
       const served = server.queues.all.filter(({ name }) => mayUseQueue(who, name))
       const { text, contentType } = await readMetrics(
         served.map(({ metrics }) => metrics),
-        (families) => addServer(families, server),
+        { addMore: (families) => addServer(families, server), spentMs: clock.monotonic() - askedAt },
       )
       return { status: 200, text, headers: { 'content-type': contentType, 'cache-control': 'no-store' } }
     },

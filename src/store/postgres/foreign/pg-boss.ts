@@ -53,7 +53,6 @@ export async function openPgBoss(url: string, where: ForeignPlace): Promise<Fore
 }
 
 class PgBossQueue implements ForeignQueue {
-  readonly isPaused = undefined
   readonly #connection: PostgresConnection
   readonly #server: string
   readonly #where: ForeignPlace
@@ -88,6 +87,10 @@ class PgBossQueue implements ForeignQueue {
       throw refuse(
         `the schema ${this.#where.prefix} is of a pg-boss before 10 (version ${row?.version}); start pg-boss 10 or newer once, which migrates it.`,
       )
+  }
+
+  isPaused(): Promise<undefined> {
+    return Promise.resolve(undefined)
   }
 
   isThere(): Promise<boolean> {

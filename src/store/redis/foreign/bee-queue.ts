@@ -25,9 +25,11 @@ export async function openBee(
 }
 
 class BeeQueue implements ForeignQueue {
-  readonly isPaused = undefined
   readonly #keys: ForeignKeys
   readonly #name: string
+  readonly #seen = new Set<string>()
+  /** Those that were active before anything else was read: they may come back to a place that was read by then. */
+  readonly #active = new Set<string>()
 
   constructor(keys: ForeignKeys, name: string) {
     this.#keys = keys
@@ -38,6 +40,10 @@ class BeeQueue implements ForeignQueue {
     this.#keys.close()
   }
 
+  isPaused(): Promise<undefined> {
+    return Promise.resolve(undefined)
+  }
+
   isThere(): Promise<boolean> {
     return this.#keys.hasAny(['id', 'jobs', 'waiting', 'delayed', 'active', 'failed', 'succeeded'])
   }
@@ -46,12 +52,19 @@ class BeeQueue implements ForeignQueue {
     return this.#keys.queuesWith('id')
   }
 
+  /** In the order in which workers move them: delayed, waiting, active. */
   async *jobs(): AsyncGenerator<readonly ForeignJob[]> {
-    for await (const ids of this.#keys.list('waiting')) yield await this.#read(ids)
+    await this.#noteActive()
     for await (const page of this.#keys.sorted('delayed')) {
       const ids = page.map(([id]) => id)
       yield await this.#read(ids, new Map(page))
     }
+    for await (const ids of this.#keys.list('waiting')) yield await this.#read(ids)
+    await this.#noteActive()
+  }
+
+  async #noteActive(): Promise<void> {
+    for await (const page of this.#keys.list('active')) for (const id of page) this.#active.add(id)
   }
 
   async schedules(): Promise<readonly ForeignSchedule[]> {
@@ -59,18 +72,23 @@ class BeeQueue implements ForeignQueue {
   }
 
   async rest(): Promise<readonly ForeignRest[]> {
+    const ids = [...this.#active].filter((id) => !this.#seen.has(id))
+    const jobs = await this.#keys.values('jobs', ids)
+    const active = jobs.filter((text) => text !== null && !isOver(text)).length
     const states = [
-      { name: 'active', ...ACTIVE_THERE },
       { name: 'failed', why: 'it failed for good' },
       { name: 'succeeded', why: 'it is done' },
     ]
     const counted = await Promise.all(
       states.map(async (state) => ({ ...state, count: await this.#keys.size(state.name) })),
     )
-    return counted.filter(({ count }) => count > 0)
+    return [{ name: 'active', ...ACTIVE_THERE, count: active }, ...counted].filter(({ count }) => count > 0)
   }
 
-  async #read(ids: readonly string[], moments?: ReadonlyMap<string, number>): Promise<ForeignJob[]> {
+  /** Those that left meanwhile are passed over, and those that were told. */
+  async #read(found: readonly string[], moments?: ReadonlyMap<string, number>): Promise<ForeignJob[]> {
+    const ids = found.filter((id) => !this.#seen.has(id))
+    for (const id of ids) this.#seen.add(id)
     const texts = await this.#keys.values('jobs', ids)
     return ids.flatMap((id, index) => {
       const text = texts[index]
@@ -102,6 +120,11 @@ class BeeQueue implements ForeignQueue {
       ...(job === undefined ? { leftOut: 'what is stored of it is not JSON' } : {}),
     }
   }
+}
+
+function isOver(text: string): boolean {
+  const status = readObject(text)?.['status']
+  return status === 'succeeded' || status === 'failed'
 }
 
 /** A growing wait is stored as the next one; here it is the first, from which the next follows. */

@@ -9,6 +9,9 @@
  *   repeat           sorted set of its schedules: the moment that is next; repeat:KEY a hash of one
  *   active, waiting-children, completed        what is not carried over
  *
+ * Jobs go from `delayed` to `wait` or `prioritized`, then to `active`, then to `failed` or `completed`: workers may run while we
+ * read in this order. Only a retry goes back, and only of what was active; in a paused queue that is what was active at first.
+ *
  * The next job of a schedule, repeat:KEY:MOMENT, lies in `delayed` as well: it is left out, because the schedule brings it,
  * unless its moment has passed. Workers move it to `wait` when its moment comes, also while the queue is paused. Other jobs of a
  * schedule wait for a retry. Each says which moment it is of: a schedule that was imported before brings that moment itself.
@@ -60,25 +63,27 @@ export async function openBullmq(
   where: { readonly queue: string; readonly prefix: string },
   context: QueuesContext,
 ): Promise<ForeignQueue> {
-  const keys = new ForeignKeys(url, where, context)
-  const { paused } = await keys.fields('meta', ['paused'])
-  return new BullmqQueue(keys, { isPaused: paused === '1', clock: context.clock })
+  return new BullmqQueue(new ForeignKeys(url, where, context), context.clock)
 }
 
 class BullmqQueue implements ForeignQueue {
-  readonly isPaused: boolean
   readonly #clock: QueuesContext['clock']
   readonly #keys: ForeignKeys
+  /** The ids that were told. */
+  readonly #seen = new Set<string>()
+  /** Those that were active before anything else was read: they may come back to a place that was read by then. */
+  readonly #active = new Set<string>()
   /** Read once, so that jobs and schedules agree about what is next. */
   #nexts: Promise<ReadonlyMap<string, number>> | undefined
 
-  constructor(
-    keys: ForeignKeys,
-    { isPaused, clock }: { readonly isPaused: boolean; readonly clock: QueuesContext['clock'] },
-  ) {
+  constructor(keys: ForeignKeys, clock: QueuesContext['clock']) {
     this.#keys = keys
-    this.isPaused = isPaused
     this.#clock = clock
+  }
+
+  async isPaused(): Promise<boolean> {
+    const { paused } = await this.#keys.fields('meta', ['paused'])
+    return paused === '1'
   }
 
   close(): void {
@@ -94,18 +99,39 @@ class BullmqQueue implements ForeignQueue {
   }
 
   async *jobs(): AsyncGenerator<readonly ForeignJob[]> {
-    for (const list of WAITING) for await (const ids of this.#keys.list(list)) yield await this.#read(ids)
-    for await (const page of this.#keys.sorted('prioritized')) yield await this.#read(page.map(([id]) => id))
+    await this.#noteActive()
     const nexts = new Set([...(await this.#readNexts())].map(([key, at]) => nextJobId(key, at)))
     for await (const page of this.#keys.sorted('delayed')) {
-      const own = page.filter(([id]) => !nexts.has(id))
-      const moments = new Map(own.map(([id, score]) => [id, { dueAt: Math.floor(score / DELAYED_STEPS) }]))
-      yield await this.#read([...moments.keys()], moments)
+      const moments = new Map(page.map(([id, score]) => [id, { dueAt: Math.floor(score / DELAYED_STEPS) }]))
+      const ids = page.map(([id]) => id).filter((id) => !nexts.has(id))
+      yield await this.#read(await this.#withoutNewer(ids), moments)
     }
+    for (const list of WAITING)
+      for await (const ids of this.#keys.list(list)) yield await this.#read(await this.#withoutNewer(ids))
+    for await (const page of this.#keys.sorted('prioritized'))
+      yield await this.#read(await this.#withoutNewer(page.map(([id]) => id)))
+    await this.#noteActive()
     for await (const page of this.#keys.sorted('failed')) {
       const moments = new Map(page.map(([id, score]) => [id, { diedAt: Math.floor(score) }]))
       yield await this.#read([...moments.keys()], moments)
     }
+  }
+
+  /** Without those that a schedule has made since `#nexts` was read: the schedule here brings all that is later. */
+  async #withoutNewer(ids: readonly string[]): Promise<readonly string[]> {
+    const nexts = await this.#readNexts()
+    const isNewer = await Promise.all(
+      ids.map(async (id) => {
+        const made = occurrenceOf(id)
+        if (made === undefined || made.at <= (nexts.get(made.key) ?? Infinity)) return false
+        return made.at <= ((await this.#keys.score('repeat', made.key)) ?? 0)
+      }),
+    )
+    return ids.filter((_, index) => isNewer[index] !== true)
+  }
+
+  async #noteActive(): Promise<void> {
+    for await (const page of this.#keys.list('active')) for (const id of page) this.#active.add(id)
   }
 
   async schedules(): Promise<readonly ForeignSchedule[]> {
@@ -116,8 +142,10 @@ class BullmqQueue implements ForeignQueue {
 
   async rest(): Promise<readonly ForeignRest[]> {
     const named = [
-      ...(await this.#countNames('active', ACTIVE_THERE)),
-      ...(await this.#countNames('waiting-children', { why: 'it waits for the children of its flow' })),
+      ...(await this.#countNames(await this.#stillActive(), ACTIVE_THERE)),
+      ...(await this.#countNames(await this.#members('waiting-children'), {
+        why: 'it waits for the children of its flow',
+      })),
     ]
     const counted = await Promise.all(
       [
@@ -137,8 +165,10 @@ class BullmqQueue implements ForeignQueue {
     return this.#nexts
   }
 
-  /** Those that left meanwhile are passed over. */
-  async #read(ids: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
+  /** Those that left meanwhile are passed over, and those that were told. */
+  async #read(found: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
+    const ids = found.filter((id) => !this.#seen.has(id))
+    for (const id of ids) this.#seen.add(id)
     const rows = await Promise.all(ids.map((id) => this.#keys.fields(id, JOB)))
     const jobs = ids.flatMap((id, index) => {
       const fields = rows[index]
@@ -149,13 +179,14 @@ class BullmqQueue implements ForeignQueue {
 
   /** One that failed for good ran there. */
   async #withOccurrence(job: ForeignJob): Promise<ForeignJob> {
-    const [, key, at] = /^repeat:(.+):(\d+)$/s.exec(job.id) ?? []
-    if (key === undefined || job.diedAt !== undefined) return job
+    const made = occurrenceOf(job.id)
+    if (made === undefined || job.diedAt !== undefined) return job
+    const { key, at } = made
     const { name, ...fields } = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
     // Of a schedule that was removed there only the key is known.
     const isKnown = fields.pattern !== '' || fields.every !== ''
     const schedule = isKnown ? scheduleNameOf(key, name || job.name, fields) : key
-    return { ...job, occurrence: { schedule, at: Number(at) } }
+    return { ...job, occurrence: { schedule, at } }
   }
 
   async #schedule(key: string, nextAt: number): Promise<ForeignSchedule> {
@@ -168,7 +199,7 @@ class BullmqQueue implements ForeignQueue {
     const nextMadeAt = readNumber(next.timestamp)
     const isKnown = everyMs !== undefined || fields.pattern !== ''
     const { policy, without } = policyOf(readObject(fields.opts || next.opts) ?? {})
-    const isDelayed = await this.#keys.isMember('delayed', nextJobId(key, nextAt))
+    const isDelayed = (await this.#keys.score('delayed', nextJobId(key, nextAt))) !== undefined
     const isOverdue = nextAt <= this.#clock.now()
     // One that a worker moved, or somebody promoted, waits in a list, and is among the jobs.
     const isNextApart = isOverdue || (!isGone(next) && !isDelayed)
@@ -198,14 +229,27 @@ class BullmqQueue implements ForeignQueue {
     }
   }
 
-  async #countNames(state: string, refusal: Pick<ForeignRest, 'why' | 'remedy'>): Promise<ForeignRest[]> {
+  /** Neither told nor done. */
+  async #stillActive(): Promise<readonly string[]> {
+    const ids = [...this.#active].filter((id) => !this.#seen.has(id))
+    const doneAt = await Promise.all(ids.map((id) => this.#keys.score('completed', id)))
+    return ids.filter((_, index) => doneAt[index] === undefined)
+  }
+
+  async #members(name: string): Promise<readonly string[]> {
+    const found: string[] = []
+    for await (const page of this.#keys.sorted(name)) found.push(...page.map(([id]) => id))
+    return found
+  }
+
+  async #countNames(
+    ids: readonly string[],
+    refusal: Pick<ForeignRest, 'why' | 'remedy'>,
+  ): Promise<ForeignRest[]> {
     const names = new Map<string, number>()
-    const pages = state === 'active' ? this.#keys.list(state) : this.#keys.sorted(state)
-    for await (const page of pages) {
-      for (const member of page) {
-        const { name } = await this.#keys.fields(typeof member === 'string' ? member : member[0], ['name'])
-        if (name !== '') names.set(name, (names.get(name) ?? 0) + 1)
-      }
+    for (const id of ids) {
+      const { name } = await this.#keys.fields(id, ['name'])
+      if (name !== '') names.set(name, (names.get(name) ?? 0) + 1)
     }
     return [...names].map(([name, count]) => ({ ...refusal, name, count }))
   }
@@ -215,6 +259,11 @@ type JobMoments = { readonly dueAt: number } | { readonly diedAt: number }
 
 function nextJobId(key: string, at: number): string {
   return `repeat:${key}:${at}`
+}
+
+function occurrenceOf(id: string): { readonly key: string; readonly at: number } | undefined {
+  const [, key, at] = /^repeat:(.+):(\d+)$/s.exec(id) ?? []
+  return key === undefined ? undefined : { key, at: Number(at) }
 }
 
 /** The key of the older kind is a hash. */
