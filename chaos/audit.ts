@@ -200,6 +200,8 @@ function findBadAttempts(message: Message, stories: Stories, { forgets }: Rules)
     findings.push(finding('P6', message, `attempt ${beyond.attempt} of at most ${asked.limit + 1}`))
   for (const [before, after] of pairs(starts)) {
     if (after.attempt > before.attempt) continue
+    // It had looked at its lease before it froze, and somebody else took the message over meanwhile.
+    if (hasJustThawed(after, stories)) continue
     // A stop gives an attempt back, and so does a worker that doubted its lease: both are not the message's doing.
     const isForgotten = stories.faults.some(
       ({ kind, at, until }) => forgets.includes(kind) && until >= before.at - FORGOTTEN_MS && at <= after.at,

@@ -16,6 +16,7 @@ export type RepeatReason =
   | 'its worker was stopped'
   | 'its lease was lost'
   | 'its worker was cut off, then killed'
+  | 'a worker thawed with an old lease'
 
 /** Why a message that was started is started again; undefined when nothing explains it. */
 export function reasonForRepeat(
@@ -35,6 +36,7 @@ export function reasonForRepeat(
   const isDead = process?.exit?.signal === 'SIGKILL'
   if (isDead && faultFor(before.who, before.at, after.at, stories) !== undefined)
     return 'its worker was cut off, then killed'
+  if (hasJustThawed(after, stories)) return 'a worker thawed with an old lease'
   return undefined
 }
 

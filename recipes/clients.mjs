@@ -42,8 +42,16 @@ async function withPostgresJs(url, work) {
   }
 }
 
+/** A connection that breaks emits `error`, which ends the process where nobody listens: while it is idle, and while it is used. */
+function poolOf(url) {
+  const pool = new pg.Pool({ connectionString: url })
+  pool.on('error', (error) => console.error(error))
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
+}
+
 async function withKysely(url, work) {
-  const db = new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }) })
+  const db = new Kysely({ dialect: new PostgresDialect({ pool: poolOf(url) }) })
   try {
     await db.transaction().execute((trx) =>
       work(
@@ -77,7 +85,7 @@ const toDrizzle = (text, values) =>
   )
 
 async function withDrizzle(url, work) {
-  const pool = new pg.Pool({ connectionString: url })
+  const pool = poolOf(url)
   try {
     await drizzle(pool).transaction((tx) =>
       work(

@@ -10,7 +10,7 @@ export type { FoundSchedule, SchedulePage } from './queue/schedules/found-schedu
 export type { Schedules, SetResult } from './queue/schedules/schedules.ts'
 export type { FoundWorker, FoundWorkers } from './queue/looking/workers.ts'
 export type { Metrics } from './queue/looking/metrics.ts'
-export type { TopicHandlers, Why, WhyAbout, WhyBy, WhyPaused } from './queue/looking/why.ts'
+export type { TopicHandlers, Why, WhyAbout, WhyBy, WhyExpired, WhyPaused } from './queue/looking/why.ts'
 export type { AnyTopics, NoSchemas, ProduceEntry } from './queue/topics.ts'
 export type { InTransaction, TransactionOption } from './queue/changing/transactions.ts'
 

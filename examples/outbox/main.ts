@@ -16,6 +16,9 @@ if (server === undefined) {
 }
 
 const pool = new pg.Pool({ connectionString: server.url })
+// Without these a restart of PostgreSQL ends the process: the first hears of connections that are idle, the second of those in use.
+pool.on('error', (error) => console.error(error.message))
+pool.on('connect', (client) => client.on('error', () => undefined))
 await pool.query('create table if not exists shop_order (id int primary key, status text not null)')
 
 const queue = new Punctual<Topics>({ store: server.url, queue: 'shop' })

@@ -42,6 +42,8 @@ export interface Engine<Client extends object = object> {
   open(target: string | Client, context: StoreContext, options: EngineOptionValues): Promise<Store>
   /** Whether the URL names a store that is there, as far as the engine can tell without making it. */
   exists(url: string): Promise<boolean>
+  /** What is missing where `exists` answers no, and what makes it. Absent: a store is made when it is first used. */
+  absence?(url: string): Promise<string>
   /** Rejects at once where it is certain that no store answers at this URL. Resolves where it is not certain. */
   probe(url: string): Promise<void>
   /** The names of the queues in a store; bounded work. */

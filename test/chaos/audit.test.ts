@@ -276,6 +276,20 @@ describe('the auditor: repeats', () => {
     expect(attempts(4, 5)).toContainEqual(expect.stringMatching(/^P6 .*attempt 5 of at most 4/))
   })
 
+  it('P6: a worker that has just thawed starts what another one has taken over and done meanwhile', () => {
+    const history = new History()
+      .produced(1, { at: 100 })
+      .promised(1, { at: 101 })
+      .started(2, { at: 3_000, by: 'worker-3.1' })
+      .ended(2, 'done', { at: 3_010, by: 'worker-3.1' })
+      .started(1, { at: 3_500 })
+      .heard('lost', 1, { at: 3_510 })
+      .ended(1, 'done', { at: 3_520 })
+    const froze = { at: 110, until: 3_500 }
+    expect(findingsIn(history)).toContainEqual(expect.stringMatching(/^P6 .*attempt 1 came after attempt 2/))
+    expect(findingsIn(history.fault('freeze worker', froze))).toEqual([])
+  })
+
   it('P6: an attempt given back by a worker that doubted its lease comes again, under the same number only', () => {
     expect(doubted(1, 1)).toEqual([])
     expect(doubted(2, 1)).toContainEqual(expect.stringMatching(/^P6 .*attempt 1 came after attempt 2/))

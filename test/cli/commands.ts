@@ -338,6 +338,7 @@ export function describeCommands(engine: Engine): void {
 
     it('migrate: twice is fine; what it would send can be shown where there is something', async (context) => {
       const shell = await place(context)
+      await shell.run(on('migrated', 'produce', 't', '1'))
       for (let i = 0; i < 2; i += 1)
         expect(await shell.run(on('migrated', 'migrate'))).toMatchObject({ code: 0, stderr: '' })
       const { code, stdout } = await shell.run(on('migrated', 'migrate', '--print'))

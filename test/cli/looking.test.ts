@@ -79,14 +79,20 @@ describe('why', () => {
     )
     expect(await screen(here, 'why', 'x')).toEqual([
       'x has been due for 30.0 s, and is the next of "order.close"',
-      '1 living worker handles "order.close"; 3 of its 4 slots were taken.',
+      '1 message of "order.close" runs right now: it waits for a free slot of its',
+      'handler ("concurrency"), or of its worker.',
+      '1 living worker handles "order.close".',
     ])
     await queue.produce('order.close', 1, { id: 'second', at: clock.now() - 60_000 })
     expect((await screen(here, 'why', 'x'))[0]).toBe(
       'x has been due for 30.0 s, and 1 message of "order.close" is before it',
     )
     await clock.advance('14s')
-    expect((await screen(here, 'why', 'x'))[1]).toMatch(/handles "order.close", last heard of 14\.0 s ago; 3/)
+    expect((await screen(here, 'why', 'x')).slice(-3)).toEqual([
+      '1 living worker handles "order.close", last heard of 14.0 s ago.',
+      'Its process may have been killed since, which shows after two minutes: see',
+      '"punctual workers".',
+    ])
     await clock.advance('166s')
     expect(await screen(here, 'why', 'first')).toEqual([
       'first waits to be taken over: its lease ended 2m 45s ago',
@@ -108,6 +114,54 @@ describe('why', () => {
       'It was completed, cancelled or purged, or was never produced here.',
       'What became of a message is kept for those that were produced with "remember".',
     ])
+  })
+
+  it('tells the slots of its workers only where nothing of its topic runs', async () => {
+    const here = world()
+    await claim(here.memory, 8, ['t'])
+    await here.queue().produce('t', 1, { id: 'x' })
+    expect((await screen(here, 'why', 'x')).slice(1)).toEqual([
+      '1 living worker handles "t"; 3 of its 4 slots were taken.',
+    ])
+  })
+
+  it('does not count a server that handles nothing as a worker', async () => {
+    const here = world()
+    await here.queue().produce('t', 1, { id: 'x' })
+    await claim(here.memory, 7, [])
+    expect((await screen(here, 'why', 'x'))[1]).toBe('No worker is alive at all: start one.')
+    expect((await screen(here, 'workers'))[1]).toMatch(/^oak:7 +alive .* none: fires schedules only$/)
+    await here.clock.advance('1m')
+    expect((await screen(here, 'doctor')).join('').replaceAll(/\s+/g, ' ')).toContain(
+      'and no living worker handles it',
+    )
+    expect((await screen(here, 'stats')).at(-1)).toBe('! "t" is overdue by 1m; no living worker handles it')
+  })
+
+  it('says what becomes of a message whose ttl has passed', async () => {
+    const here = world()
+    const queue = here.queue()
+    await queue.produce('t', 1, { id: 'x', ttl: '10s' })
+    await queue.produce('t', 1, { id: 'skipped', ttl: '10s', ifExpired: 'skip' })
+    await here.clock.advance('10s')
+    expect(await screen(here, 'why', 'x')).toHaveLength(2)
+    await here.clock.advance('30s')
+    expect((await screen(here, 'why', 'x')).slice(2).join(' ')).toBe(
+      'Its ttl ended 30.0 s ago: a worker that gets it moves it to the dead letters without running it.',
+    )
+    expect((await screen(here, 'why', 'skipped')).at(-1)).toBe(
+      'Its ttl ended 30.0 s ago: a worker that gets it skips it without running it.',
+    )
+    await queue.pause('t')
+    expect((await screen(here, 'why', 'skipped')).join(' ')).toContain('Its ttl ended')
+    // What has run once is not bound by its ttl any more.
+    await queue.resume('t')
+    await queue.produce('u', 1, { id: 'again', ttl: '10s' })
+    const [lease] = await claim(here.memory, 8, ['u'])
+    if (lease === undefined) throw new Error('no lease')
+    await here.memory.settle([{ ...lease, kind: 'retry', delayMs: 1_000, error: 'no' }])
+    await here.clock.advance('1m')
+    expect((await screen(here, 'why', 'again')).join(' ')).not.toContain('ttl')
   })
 
   it('breaks long lines between words', async () => {

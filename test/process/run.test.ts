@@ -23,6 +23,16 @@ describe('run()', () => {
     expect(await worker.exited()).toBe(0)
   })
 
+  it('P11: the same signal twice at once, as a parent process relays it, is one', async () => {
+    const worker = new Child('signalled.mjs', { payload: 'patient' })
+    await worker.said('started')
+    worker.signal('SIGINT')
+    await new Promise((resolve) => setTimeout(resolve, 20)) // Else the system makes one of them.
+    worker.signal('SIGINT')
+    expect(await worker.exited()).toBe(0)
+    expect(worker.lines).toContainEqual({ ended: 'patient', aborted: false })
+  })
+
   it('P11: a second signal aborts the handler instead of waiting for it', async () => {
     const worker = new Child('signalled.mjs', { payload: 'stubborn' })
     await worker.said('started')

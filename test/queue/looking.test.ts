@@ -385,7 +385,10 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
       await clock.advance(1)
       const handlers = { workers: 1, running: 1, slots: 4, lastSeenAt: START }
       const line = { kind: 'in-line', ...about, dueAt: START + 1 }
-      expect(await queue.why('x')).toEqual({ ...line, before: 7, isExact: true, handlers })
+      expect(await queue.why('x')).toEqual({ ...line, running: 0, before: 7, isExact: true, handlers })
+      await claim(memory, 'a')
+      await queue.produce('t', 1, { id: 'y' })
+      expect(await queue.why('y')).toMatchObject({ kind: 'in-line', running: 8 })
     })
 
     it('running by whom, lapsed, waiting for a retry after which error, dead', async () => {
@@ -465,6 +468,16 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
       expect((await queue.doctor())[0]?.what).toBe(
         'topic "t" is overdue: 1 message due, the oldest since 3h, and 1 living worker handles it',
       )
+      // One that was killed counts as living for two minutes more.
+      const remedy = async (): Promise<string> => (await queue.doctor())[0]?.remedy ?? ''
+      const start = 'its handlers take too long or too few run at once'
+      const look = 'look at "punctual workers" and at concurrency'
+      expect(await remedy()).toBe(`${start}: ${look}`)
+      await clock.advance('67s')
+      expect(await remedy()).toBe(`${start}, or its process was killed (last heard of 67s ago): ${look}`)
+      await claim(memory, 'b', { topics: ['t'] })
+      await queue.produce('t', 1, { at: START, id: 'z' })
+      expect(await remedy()).toContain('or the process of one was killed (last heard of 67s ago)')
     })
 
     it('P10: ten topics by name, the rest as a number', async () => {

@@ -5,6 +5,7 @@ import { makeWorld, type World } from './world.ts'
 
 const START = Date.UTC(2030, 0, 1)
 const MINUTE_MS = 60_000
+const SECOND = MINUTE_MS / 60
 const OWING = { topic: 'tick', every: '1m', catchUp: { all: '1d' } } as const satisfies ScheduleSpec
 
 /** Starts a worker; when each occurrence was due, in minutes since the beginning. */
@@ -13,6 +14,11 @@ async function work(queue: Punctual): Promise<number[]> {
   queue.handle('tick', ({ dueAt }) => void seen.push((dueAt - START) / MINUTE_MS))
   await queue.start()
   return seen
+}
+
+/** In seconds. */
+function fired(seen: readonly number[]): number[] {
+  return seen.map((minutes) => Math.round(minutes * 60))
 }
 
 async function afterMinutes({ clock }: World, minutes: number): Promise<void> {
@@ -93,5 +99,67 @@ describe('an edit to an earlier start', () => {
     await queue.schedules.set('beat', { ...OWING, start: new Date(START + 10 * MINUTE_MS) })
     await afterMinutes(world, 12)
     expect(seen).toEqual([10, 11, 12])
+  })
+})
+
+describe('another rhythm, while occurrences of the old one are placed', () => {
+  it('P13: withdraws them, so that it fires in the new rhythm alone; what was withdrawn is counted as skipped', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    await queue.schedules.set('beat', { topic: 'tick', every: '20s' })
+    await world.clock.advance(25 * SECOND)
+    expect(fired(seen)).toEqual([20])
+    await queue.schedules.set('beat', { topic: 'tick', every: '30s' })
+    await world.clock.advance(70 * SECOND)
+    expect(fired(seen)).toEqual([20, 55, 85])
+    const { fired: count, skipped } = (await queue.schedules.get('beat')) ?? {}
+    // Of the new one 55, 85, 115, 145 and 175 are placed; of the old one 40, 60 and 80 were.
+    expect([count, skipped]).toEqual([1 + 5, 3])
+  })
+
+  it('set back and forth by two versions of a program, it fires once for each moment of the last', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    for (let i = 0; i < 20; i += 1) {
+      await queue.schedules.set('beat', { topic: 'tick', every: i % 2 === 0 ? '60s' : '61s' })
+      await world.clock.advance(100)
+    }
+    expect((await queue.list({ topic: 'tick' })).items).toHaveLength(1)
+    await world.clock.advance(130 * SECOND)
+    expect(seen).toHaveLength(2)
+    await queue.schedules.remove('beat')
+    expect((await queue.list({ topic: 'tick' })).items).toEqual([])
+  })
+
+  it('a moment that both have fires once, and is neither skipped nor counted twice', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    const start = new Date(START)
+    await queue.schedules.set('beat', { topic: 'tick', every: '20s', start, times: 6 })
+    await world.clock.advance(1 * SECOND)
+    await queue.schedules.set('beat', { topic: 'tick', every: '40s', start, times: 6 })
+    await world.clock.advance(300 * SECOND)
+    expect(fired(seen)).toEqual([0, 40, 80, 120, 160, 200])
+    expect(await queue.schedules.get('beat')).toMatchObject({ fired: 6 })
+  })
+
+  it('one that runs already goes on, and counts as fired', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen: string[] = []
+    queue.handle('tick', async ({ id }) => {
+      seen.push(id)
+      await new Promise<void>((resolve) => world.clock.schedule(10 * SECOND, resolve))
+    })
+    await queue.start()
+    await queue.schedules.set('beat', { topic: 'tick', every: '20s' })
+    await world.clock.advance(25 * SECOND)
+    await queue.schedules.set('beat', { topic: 'tick', every: '1h' })
+    await world.clock.advance(100 * SECOND)
+    expect(seen).toHaveLength(1)
+    expect(await queue.schedules.get('beat')).toMatchObject({ fired: 1, skipped: 3 })
   })
 })

@@ -306,6 +306,22 @@ describe('schedules: what callers say', () => {
       await expect(queue.schedules.set(name, TICK)).rejects.toMatchObject({ code: 'ID_INVALID' })
   })
 
+  it('list shows one also while a worker looks at it, which takes it from state to state', async () => {
+    const { memory, queue: make } = makeWorld()
+    const queue = make()
+    for (const name of ['a', 'b']) await queue.schedules.set(name, TICK)
+    const inspect = memory.inspect.bind(memory)
+    let passedOver = 3
+    memory.inspect = async (query) => {
+      const page = await inspect(query)
+      if (page.items.length === 0 || passedOver === 0) return page
+      passedOver -= 1
+      return { ...page, items: page.items.slice(passedOver % 2, 1 + (passedOver % 2)) }
+    }
+    const { items } = await queue.schedules.list()
+    expect(items.map(({ name }) => name).toSorted()).toEqual(['a', 'b'])
+  })
+
   it('list shows them page by page, with last, next and counts; nextOccurrences need no schedule', async () => {
     const world = makeWorld()
     const queue = world.queue()

@@ -174,12 +174,23 @@ export type IfExpired = 'dead' | 'skip'
 
 const SKIP: Outcome = { kind: 'skip' }
 
+/**
+ * The ttl asks for a first start in time: workers that died have not made one. A retry comes when its policy says, however
+ * late that is.
+ */
+export function isExpired({
+  attempt,
+  lapses,
+  latenessMs,
+  ttlMs,
+}: Pick<Start, 'attempt' | 'lapses' | 'latenessMs' | 'ttlMs'>): boolean {
+  return ttlMs !== undefined && lapses === attempt - 1 && latenessMs > ttlMs
+}
+
 /** Whether a message may still be started; undefined when it may. */
 export function decideStart(start: Start): Outcome | undefined {
-  const { attempt, lapses, latenessMs, ttlMs, policy } = start
-  // The ttl asks for a first start in time: workers that died have not made one. A retry comes when its policy says,
-  // however late that is.
-  if (ttlMs !== undefined && lapses === attempt - 1 && latenessMs > ttlMs) {
+  const { attempt, ttlMs = 0, policy } = start
+  if (isExpired(start)) {
     if (start.ifExpired === 'skip') return SKIP
     const error = `not started within ${formatDuration(ttlMs)} after it was due`
     return { kind: 'dead', reason: 'expired', error }

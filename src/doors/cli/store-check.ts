@@ -1,5 +1,6 @@
 /** Whether a store that was named on the command line can be what was meant. */
 import { UnavailableError, withoutPasswords } from '../../core/errors.ts'
+import type { Engine } from '../../store/engine.ts'
 import { engineForUrl, exampleUrls } from '../../store/engines.ts'
 import { CallError, FailedError } from '../shared/failure.ts'
 
@@ -22,9 +23,17 @@ export async function checkStore(
       `a ${engine.name} store would end with this command; use one like ${exampleUrls().join(' or ')}.`,
     )
   }
-  if (!mayMake && !(await engine.exists(store)))
-    throw new FailedError(`there is no store at ${withoutPasswords(store)}; name one with ${option}.`)
-  if (isPatient) return
+  if (!isPatient) await checkServer(store, engine, option)
+  if (mayMake || (await engine.exists(store))) return
+  const absence = await engine.absence?.(store)
+  throw new FailedError(
+    absence === undefined
+      ? `there is no store at ${withoutPasswords(store)}; name one with ${option}.`
+      : `${absence}. Name another with ${option}.`,
+  )
+}
+
+async function checkServer(store: string, engine: Engine, option: string): Promise<void> {
   try {
     await engine.probe(store)
   } catch (error) {

@@ -117,6 +117,7 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     const joined = await this.#join(connection) // Refuses an engine that cannot, before anything begins.
     if (begunOn.has(connection)) throw transactionOpen()
     begunOn.add(connection)
+    hearErrors(connection)
     try {
       // A second "begin" would end with our commit, or our rollback, what the first one began.
       if (await joined.isOpen()) throw transactionOpen()
@@ -189,6 +190,16 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
  * find it free, and not every server tells whether it is.
  */
 const begunOn = new WeakSet<TransactionHandle>()
+
+/** Those whose `error` events are heard: for good, because a connection may tell after its last statement has failed. */
+const heardOf = new WeakSet<TransactionHandle>()
+
+/** When a connection breaks, its statements reject; an `error` event that nobody hears would end the process besides. */
+function hearErrors(connection: TransactionHandle): void {
+  if (heardOf.has(connection) || !('on' in connection) || typeof connection.on !== 'function') return
+  connection.on('error', () => undefined)
+  heardOf.add(connection)
+}
 
 async function commitAfter<R>(send: SendStatement, work: () => Promise<R>): Promise<R> {
   try {

@@ -7,7 +7,7 @@ import { limitsOf, nameOfControl, pauseOf, readControls, type ControlsInForce } 
 import { countDueBefore } from './forecast.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
-import { readWorkers } from './workers.ts'
+import { handlersOf, readWorkers, type FoundWorker } from './workers.ts'
 
 /** Beyond what P9 allows even when many workers die in the same moment. */
 const PROBLEM_AFTER_MS = 60_000
@@ -52,10 +52,16 @@ async function examineOverdue(store: Store, controls: ControlsInForce, now: numb
     for (const [topic, counts] of Object.entries(page.topics))
       if (pauseOf(controls, topic) === undefined) gathered.look(topic, counts)
   }
-  const overdue = await gathered.sorted(() => readWorkers(store))
+  let known: readonly FoundWorker[] = []
+  const overdue = await gathered.sorted(async () => {
+    const workers = await readWorkers(store)
+    // Where nothing is shared, they live in this very process.
+    if (store.capabilities.shared) known = workers
+    return workers
+  })
   if (overdue.length === 0) return []
   const told = await Promise.all(
-    overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, controls, topic, now)),
+    overdue.slice(0, TOLD_MAX).map((topic) => findingOf(store, controls, topic, { now, known })),
   )
   const [next] = overdue.slice(TOLD_MAX)
   if (next === undefined) return told
@@ -71,7 +77,7 @@ async function findingOf(
   store: Store,
   controls: ControlsInForce,
   { topic, oldestDueAt, workers }: OverdueTopic,
-  now: number,
+  { now, known }: { readonly now: number; readonly known: readonly FoundWorker[] },
 ): Promise<Finding> {
   const due = await countDueBefore(store, topic, now)
   const name = `topic ${describe(topic)}`
@@ -99,9 +105,18 @@ async function findingOf(
   return {
     level,
     what: `${start}, and ${plural(workers, 'living worker')} handle${workers === 1 ? 's' : ''} it`,
-    remedy:
-      'its handlers take too long or too few run at once: look at "punctual workers" and at concurrency',
+    remedy: `its handlers take too long or too few run at once${killedText(handlersOf(topic, known) ?? [], now)}: look at "punctual workers" and at concurrency`,
   }
+}
+
+const HEARD_LATELY_MS = 5_000
+
+/** One that was killed counts as living for two minutes more: how long it has been silent lets a person guess. */
+function killedText(handlers: readonly FoundWorker[], now: number): string {
+  const silentMs = Math.max(0, ...handlers.map(({ lastSeenAt }) => now - lastSeenAt))
+  if (silentMs < HEARD_LATELY_MS) return ''
+  const whose = handlers.length === 1 ? 'its process' : 'the process of one'
+  return `, or ${whose} was killed (last heard of ${coarse(silentMs)} ago)`
 }
 
 function levelOf(dueAt: number, now: number): Finding['level'] {

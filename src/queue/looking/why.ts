@@ -1,5 +1,7 @@
 /** Why a message has not started, or what became of it: facts with a name, from which a door makes a sentence. */
+import { decodePolicy } from '../../core/encoding/codec.ts'
 import { assertNever } from '../../core/errors.ts'
+import { isExpired, type IfExpired } from '../../core/machines/outcome.ts'
 import type { RememberedOutcome } from '../../core/message.ts'
 import type { Store, StoredMessage } from '../../store/contract/store.ts'
 import {
@@ -47,6 +49,8 @@ export type Why =
   /** It is due, and others of its topic that are due before it still wait. */
   | (WhyAbout & {
       readonly kind: 'in-line'
+      /** How many of its topic run, over all processes. */
+      readonly running: number
       readonly before: number
       readonly isExact: boolean
       readonly handlers?: TopicHandlers
@@ -76,7 +80,12 @@ export type WhyAbout = {
   readonly dueAt: number
   /** Attempts so far, with the one that runs. */
   readonly attempt: number
+  /** It is due and was not started within its `ttl`: it will not run, whenever a worker gets it. */
+  readonly expired?: WhyExpired
 }
+
+/** Since when, in epoch milliseconds, and what the worker that gets it does: `ifExpired`. */
+export type WhyExpired = { readonly since: number; readonly then: IfExpired }
 
 /** Its topic is paused, or the whole queue (`isWholeQueue`). */
 export type WhyPaused = {
@@ -115,7 +124,7 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
     case 'delayed':
       return whyDelayed(store, about, found)
     case 'ready':
-      return whyReady(store, about)
+      return whyReady(store, { ...about, ...expiryOf(found, now) })
     default:
       return assertNever(state)
   }
@@ -132,6 +141,17 @@ async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: Stor
   return { kind: 'retry', ...about, error, lapses, ...more }
 }
 
+function expiryOf(
+  { attempt, lapses, firstDueAt, meta }: StoredMessage,
+  now: number,
+): Pick<WhyAbout, 'expired'> {
+  const { ttlMs, ifExpired = 'dead' } = decodePolicy(meta) ?? {}
+  // As it will be when it is claimed, which counts as an attempt.
+  const start = { attempt: attempt + 1, lapses, latenessMs: now - firstDueAt, ttlMs }
+  if (ttlMs === undefined || !isExpired(start)) return {}
+  return { expired: { since: firstDueAt + ttlMs, then: ifExpired } }
+}
+
 function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefined {
   const stopped = pauseOf(controls, topic)
   return stopped && { isWholeQueue: stopped.topic === undefined, ...stopped.paused }
@@ -145,13 +165,14 @@ async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
   if (handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }
-  const { count, isExact } = await countDueBefore(store, about.topic, about.dueAt)
-  const inLine = { ...about, before: count, isExact, ...summary(handlers) }
-  const limits = limitsOf(controls, about.topic)
-  if (limits.length === 0) return { kind: 'in-line', ...inLine }
-  const { topics } = await store.countTopics({ topics: [about.topic] })
+  const [{ count, isExact }, { topics }] = await Promise.all([
+    countDueBefore(store, about.topic, about.dueAt),
+    store.countTopics({ topics: [about.topic] }),
+  ])
   const running = new Map(Object.entries(topics)).get(about.topic)?.running ?? 0
-  return { kind: 'limited', ...inLine, limits, running }
+  const inLine = { ...about, running, before: count, isExact, ...summary(handlers) }
+  const limits = limitsOf(controls, about.topic)
+  return limits.length === 0 ? { kind: 'in-line', ...inLine } : { kind: 'limited', ...inLine, limits }
 }
 
 async function whyRunning(

@@ -63,8 +63,9 @@ function withPauses(worker: FoundWorker, controls: ControlsInForce): FoundWorker
   return pausedTopics.length === 0 ? worker : { ...worker, pausedTopics }
 }
 
+/** Those that handle something, as far as is known: one without topics, such as a server, only fires schedules. */
 export function living(workers: readonly FoundWorker[]): readonly FoundWorker[] {
-  return workers.filter(({ state }) => state === 'alive')
+  return workers.filter(({ state, facts }) => state === 'alive' && facts?.topicCount !== 0)
 }
 
 /** The living workers that handle a topic. Undefined: none says so, and not all of them tell all of their topics. */

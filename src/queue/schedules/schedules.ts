@@ -7,7 +7,7 @@
 import { SCHEDULES_TOPIC } from '../../core/control.ts'
 import { InvariantError } from '../../core/errors.ts'
 import { parseInteger } from '../../core/input/checks.ts'
-import { parseList } from '../../core/input/questions.ts'
+import { parseList, type ParsedList } from '../../core/input/questions.ts'
 import { begun, recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
 import {
   checkScheduleName,
@@ -26,7 +26,7 @@ import {
 import type { NewMessage, Store } from '../../store/contract/store.ts'
 import { checkedMessage } from '../draft.ts'
 import { describeSchedule, type FoundSchedule, type SchedulePage } from './found-schedule.ts'
-import { list } from '../looking/inspection.ts'
+import { list, type FoundMessage, type MessagePage } from '../looking/inspection.ts'
 import type { Settings } from '../settings.ts'
 import type { PayloadIn, TopicName } from '../topics.ts'
 
@@ -36,6 +36,8 @@ export type SetResult = 'created' | 'changed' | 'unchanged'
 const TRIES_MAX = 100
 const OCCURRENCES_MAX = 10_000
 const NEXT_DEFAULT = 10
+/** A schedule is under way for milliseconds, and so is a list. */
+const LISTS_MAX = 20
 
 type ReadSchedule = StoredSchedule & {
   /** As it is stored. */
@@ -53,7 +55,8 @@ export class Schedules<T extends object, S extends object> {
 
   /**
    * Makes a schedule, or changes it. The same again has no effect, so that every process may say it when it starts.
-   * What falls due within the next 90 seconds is already placed, and stays as it was.
+   * What falls due within the next 90 seconds is already placed: with the same rhythm it stays as it was; with another
+   * rhythm it is withdrawn.
    */
   async set<K extends TopicName<T, S>>(
     name: string,
@@ -67,25 +70,44 @@ export class Schedules<T extends object, S extends object> {
       return isSame(plan, found.plan) ? undefined : { plan, progress: this.#edited(plan, found) }
     })
     if (result.before === undefined || result.before.progress.isRemoved === true) return 'created'
-    return result.isChanged ? 'changed' : 'unchanged'
+    if (!result.isChanged) return 'unchanged'
+    if (!hasSameRhythm(plan, result.before.plan)) await this.#replace(checked, result.before)
+    return 'changed'
   }
 
   /** One page of them. */
   async list(options: { limit?: number; cursor?: string } = {}): Promise<SchedulePage> {
     const now = this.#settings.clock.now()
-    const parsed = parseList({ ...options }, now)
-    const page = await list(await this.#open(), { ...parsed, search: { topic: SCHEDULES_TOPIC } })
+    const { items: found, cursor, missing } = await this.#page(parseList({ ...options }, now))
     const items: FoundSchedule[] = []
-    for (const { id, payload, dueAt } of page.items) {
+    for (const { id, payload, dueAt } of found) {
       const schedule = decodeSchedule(payload)
       if (schedule === undefined || schedule.progress.isRemoved === true) continue
       items.push(describeSchedule(scheduleName(id), schedule, { now, changedAt: dueAt }))
     }
-    const { cursor, missing } = page
     return {
       items,
       ...(cursor === undefined ? {} : { cursor }),
       ...(missing === undefined ? {} : { missing }),
+    }
+  }
+
+  /**
+   * A list walks from state to state, and passes over what goes from one to the other meanwhile; a schedule does whenever
+   * a worker looks at it. So where one page holds them all, it is compared with their count.
+   */
+  async #page(asked: ParsedList): Promise<MessagePage> {
+    const store = await this.#open()
+    const seen = new Map<string, FoundMessage>()
+    for (let tries = 1; ; tries += 1) {
+      const page = await list(store, { ...asked, search: { topic: SCHEDULES_TOPIC } })
+      const isWhole = !('cursor' in asked && asked.cursor !== undefined) && page.cursor === undefined
+      if (!isWhole || page.missing !== undefined) return page
+      for (const one of page.items) seen.set(one.id, one)
+      const { topics } = await store.countTopics({ topics: [SCHEDULES_TOPIC] })
+      const { waiting = 0, running = 0, dead = 0 } = topics[SCHEDULES_TOPIC] ?? {}
+      if (seen.size >= waiting + running + dead || tries === LISTS_MAX)
+        return { ...page, items: [...seen.values()] }
     }
   }
 
@@ -106,7 +128,7 @@ export class Schedules<T extends object, S extends object> {
         : { plan: found.plan, progress: { ...found.progress, isRemoved: true } },
     )
     if (before === undefined || !isChanged) return 'missing'
-    await this.#withdraw(checked, before)
+    await this.#withdraw(checked, this.#placed(before))
     return 'removed'
   }
 
@@ -121,20 +143,9 @@ export class Schedules<T extends object, S extends object> {
     )
     if (before === undefined || before.progress.isRemoved === true) return 'missing'
     if (!isChanged) return 'paused'
-    const kept = this.#placed(before).length - (await this.#withdraw(checked, before))
-    if (kept > 0)
-      await this.#change(checked, (found) =>
-        found === undefined
-          ? undefined
-          : {
-              plan: found.plan,
-              progress: {
-                ...found.progress,
-                skipped: found.progress.skipped - kept,
-                fired: found.progress.fired + kept,
-              },
-            },
-      )
+    const placed = this.#placed(before)
+    const kept = placed.length - (await this.#withdraw(checked, placed))
+    await this.#recount(checked, { skipped: -kept, fired: kept })
     return 'paused'
   }
 
@@ -172,22 +183,62 @@ export class Schedules<T extends object, S extends object> {
   }
 
   /**
-   * With another rhythm it begins anew at the store's now, after what is placed already; what the old one still owed is
-   * skipped, and counted.
+   * With another rhythm it begins anew at the store's now; what the old one still owed is skipped, and counted, and so is
+   * what it has placed: that is withdrawn afterwards (`#replace`).
    */
-  #edited(plan: SchedulePlan, { plan: old, progress }: StoredSchedule): ScheduleProgress {
-    if (isSame(rhythmOf(plan), rhythmOf(old))) return progress
+  #edited(plan: SchedulePlan, found: StoredSchedule): ScheduleProgress {
+    const { plan: old, progress } = found
+    if (hasSameRhythm(plan, old)) return progress
     const { anchorAt: _, until: decided, ...rest } = progress
     const now = Math.floor(this.#settings.clock.now())
-    const { lastAt, skipped } = progress
+    const { lastAt = Infinity, skipped, fired } = progress
     const until = decided ?? now
     const { count } = recurrenceOf(old, progress, now).countBetween(
       until,
       Math.max(until, now),
       OCCURRENCES_MAX,
     )
-    const placed = lastAt === undefined ? {} : { until: lastAt }
-    return { ...rest, ...placed, skipped: skipped + count, change: 'set' }
+    const placed = this.#placed(found).length
+    return {
+      ...rest,
+      ...(lastAt > now ? {} : { until: lastAt }),
+      skipped: skipped + count + placed,
+      fired: fired - placed,
+      change: 'set',
+    }
+  }
+
+  /**
+   * Withdraws what the rhythm before has placed, but for moments that the new one has as well: a worker may have placed
+   * those again, and its message is the same. If we die before, they fire once more.
+   */
+  async #replace(name: string, before: StoredSchedule): Promise<void> {
+    const placed = this.#placed(before)
+    if (placed.length === 0) return
+    const now = await this.#read(await this.#open(), name)
+    if (now === undefined || now.progress.isRemoved === true) return
+    const { plan, progress } = now
+    const shared = new Set(
+      recurrenceOf(plan, progress, this.#settings.clock.now()).between(
+        (placed[0] ?? 0) - 1,
+        placed.at(-1) ?? 0,
+        OCCURRENCES_MAX,
+      ),
+    )
+    const old = placed.filter((at) => !shared.has(at))
+    const kept = old.length - (await this.#withdraw(name, old))
+    await this.#recount(name, { skipped: old.length - placed.length - kept, fired: kept })
+  }
+
+  /** What was counted before it was done turned out otherwise. */
+  async #recount(name: string, by: { readonly skipped: number; readonly fired: number }): Promise<void> {
+    if (by.skipped === 0 && by.fired === 0) return
+    await this.#change(name, (found) => {
+      if (found === undefined) return undefined
+      const { skipped, fired } = found.progress
+      const progress = { ...found.progress, skipped: skipped + by.skipped, fired: fired + by.fired }
+      return { plan: found.plan, progress }
+    })
   }
 
   /** Reads, decides, and stores if nobody was faster. `decide` answers undefined to leave it as it is. */
@@ -234,8 +285,9 @@ export class Schedules<T extends object, S extends object> {
     return recurrenceOf(plan, progress, now).between(Math.max(now, until - REACH_MS), until, IDS_MAX)
   }
 
-  async #withdraw(name: string, schedule: StoredSchedule): Promise<number> {
-    const ids = this.#placed(schedule).map((at) => occurrenceId(name, at))
+  /** Answers how many waited. */
+  async #withdraw(name: string, moments: readonly number[]): Promise<number> {
+    const ids = moments.map((at) => occurrenceId(name, at))
     if (ids.length === 0) return 0
     const results = await (await this.#open()).remove(ids, 'waiting')
     return results.filter((result) => result === 'removed').length
@@ -265,6 +317,10 @@ function paused(progress: ScheduleProgress, placed: number): ScheduleProgress {
 
 function rhythmOf({ rhythm, startAt, endAt }: SchedulePlan): unknown {
   return { rhythm, startAt, endAt }
+}
+
+function hasSameRhythm(a: SchedulePlan, b: SchedulePlan): boolean {
+  return isSame(rhythmOf(a), rhythmOf(b))
 }
 
 /** Both were made by the same code, with their parts in the same order. */

@@ -51,7 +51,14 @@ export const mysql: Engine = {
     const { openMysqlStore } = await import('./open.ts')
     return openMysqlStore(urlOf(target), context, migrate === undefined ? {} : { migrate: migrate === true })
   },
-  exists: () => Promise.resolve(true),
+  exists: async (url) => {
+    const { isMigrated } = await import('./probe.ts')
+    return isMigrated(url)
+  },
+  absence: async (url) => {
+    const { absenceOf } = await import('./probe.ts')
+    return absenceOf(url)
+  },
   probe: async (url) => {
     const { probe } = await import('./probe.ts')
     await probe(url)

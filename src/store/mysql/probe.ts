@@ -1,10 +1,13 @@
 /** What is asked about a URL before a store is opened, and what is done to one without opening it. */
+import { systemClock } from '../../clock.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
+import { systemRandom } from '../../random.ts'
 import { parseMysqlUrl, readTimeouts } from './address/url.ts'
 import { MysqlConnection } from './link/connection.ts'
-import { toPunctualError } from './link/refusals.ts'
-import { migrate } from './migration.ts'
+import { MysqlLink } from './link/mysql-link.ts'
+import { FAILURES, toPunctualError } from './link/refusals.ts'
+import { migrate, readSchema } from './migration.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
 const CERTAIN = /ECONNREFUSED|ENOTFOUND|ENOENT/
@@ -26,6 +29,32 @@ export async function probe(url: string): Promise<void> {
   } finally {
     connection.destroy()
   }
+}
+
+/** Whether tables of ours are there, of whichever version. */
+export async function isMigrated(url: string): Promise<boolean> {
+  const { address, server, settings } = parseMysqlUrl(url)
+  const link = new MysqlLink({
+    clock: systemClock,
+    random: systemRandom,
+    logger: { warn: () => undefined, error: () => undefined }, // What fails is thrown.
+    ...readTimeouts(settings),
+    address,
+    server,
+    name: 'punctual:probe',
+  })
+  try {
+    return (await link.call(readSchema)) !== undefined
+  } catch (error) {
+    throw FAILURES.toError(error, server)
+  } finally {
+    link.close()
+  }
+}
+
+export function absenceOf(url: string): string {
+  const { server } = parseMysqlUrl(url)
+  return `${server} has no tables of punctual; look at the name of the database, or make them with "punctual migrate"`
 }
 
 export async function migrateUrl(url: string, logger: Logger): Promise<void> {

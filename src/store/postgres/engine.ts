@@ -48,7 +48,14 @@ export const postgres: Engine = {
       ...(durability === undefined ? {} : { durability: durability as 'primary' | 'replicated' }),
     })
   },
-  exists: () => Promise.resolve(true),
+  exists: async (url) => {
+    const { isMigrated } = await import('./probe.ts')
+    return isMigrated(url)
+  },
+  absence: async (url) => {
+    const { absenceOf } = await import('./probe.ts')
+    return absenceOf(url)
+  },
   probe: async (url) => {
     const { probe } = await import('./probe.ts')
     await probe(url)

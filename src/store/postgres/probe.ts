@@ -1,10 +1,13 @@
 /** What is asked about a URL before a store is opened, and what is done to one without opening it. */
-import { UnavailableError } from '../../core/errors.ts'
+import { systemClock } from '../../clock.ts'
+import { UnavailableError, describe } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
+import { systemRandom } from '../../random.ts'
 import { parsePostgresUrl, readTimeouts } from './address/url.ts'
 import { PostgresConnection } from './link/connection.ts'
-import { toPunctualError } from './link/refusals.ts'
-import { migrate, migrationText } from './migration.ts'
+import { PostgresLink } from './link/postgres-link.ts'
+import { FAILURES, toPunctualError } from './link/refusals.ts'
+import { migrate, migrationText, readSchema } from './migration.ts'
 import { SCHEMA_DEFAULT } from './open.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
@@ -27,6 +30,33 @@ export async function probe(url: string): Promise<void> {
   } finally {
     connection.destroy()
   }
+}
+
+/** Whether tables of ours are there, of whichever version. */
+export async function isMigrated(url: string): Promise<boolean> {
+  const { urls, server, settings } = parsePostgresUrl(url)
+  const link = new PostgresLink({
+    clock: systemClock,
+    random: systemRandom,
+    logger: { warn: () => undefined, error: () => undefined }, // What fails is thrown.
+    ...readTimeouts(settings),
+    urls,
+    server,
+    name: 'punctual:probe',
+  })
+  try {
+    return (await readSchema(settings.schema ?? SCHEMA_DEFAULT, (query) => link.call(query))) !== undefined
+  } catch (error) {
+    throw FAILURES.toError(error, server)
+  } finally {
+    link.close()
+  }
+}
+
+export function absenceOf(url: string): string {
+  const { server, settings } = parsePostgresUrl(url)
+  const schema = settings.schema ?? SCHEMA_DEFAULT
+  return `${server} has no schema ${describe(schema)} with tables of punctual; look at the name of the database and at ?schema=, or make it with "punctual migrate"`
 }
 
 export async function migrateUrl(url: string, logger: Logger): Promise<void> {

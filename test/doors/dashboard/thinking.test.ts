@@ -105,7 +105,14 @@ describe('why not yet?', () => {
     [{ kind: 'retry', ...about, dueAt: 1_060_000, error: 'Error: no', lapses: 0 }, ['no', 'wait', 'unknown']],
     [{ kind: 'paused', ...about, isWholeQueue: false, handlers }, ['yes', 'no', 'yes']],
     [{ kind: 'no-worker', ...about, livingWorkers: 0 }, ['yes', 'yes', 'no']],
-    [{ kind: 'in-line', ...about, before: 211, isExact: true, handlers }, ['yes', 'yes', 'yes', 'wait']],
+    [
+      { kind: 'in-line', ...about, running: 0, before: 211, isExact: true, handlers },
+      ['yes', 'yes', 'yes', 'wait'],
+    ],
+    [
+      { kind: 'no-worker', ...about, livingWorkers: 0, expired: { since: 970_000, then: 'dead' } },
+      ['yes', 'no', 'yes', 'no'],
+    ],
     [
       {
         kind: 'limited',
@@ -134,10 +141,13 @@ describe('why not yet?', () => {
   })
 
   it('says how long it has been due and who stands before it', () => {
-    const texts = checklistOf({ kind: 'in-line', ...about, before: 211, isExact: false, handlers }, now).map(
-      ({ text }) => text,
+    const why = { kind: 'in-line', ...about, running: 0, before: 211, isExact: false, handlers } as const
+    const textsOf = (one: Why): string[] => checklistOf(one, now).map(({ text }) => text)
+    expect(textsOf({ ...why, running: 7 })[2]).toBe('2 living workers handle its topic; 7 of it running')
+    expect(textsOf({ ...why, expired: { since: 970_000, then: 'skip' } })[1]).toBe(
+      'Its ttl ended 30 s ago: a worker that gets it skips it',
     )
-    expect(texts).toEqual([
+    expect(textsOf(why)).toEqual([
       'Due 38 s ago',
       'Not paused',
       '2 living workers handle its topic; 3 of 20 slots taken',

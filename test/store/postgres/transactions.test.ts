@@ -278,6 +278,23 @@ describe('queue.transaction', () => {
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
+  it('a connection that breaks in the middle rejects, and ends nobody’s process', async () => {
+    const queue = open()
+    const db = new pg.Client({ connectionString: server.url })
+    await db.connect()
+    const ended = new Promise<void>((resolve) => db.once('end', resolve))
+    const work = queue.transaction(db, async (tx) => {
+      await tx.produce('t', 1, { id: 'broken' })
+      const [row] = (await db.query('select pg_backend_pid() as pid')).rows as { pid: number }[]
+      const waiting = db.query('select pg_sleep(60)')
+      await server.query('select pg_terminate_backend($1)', [row?.pid])
+      await waiting
+    })
+    await expect(work).rejects.toThrow(/terminat/)
+    await ended // Without a listener its last word is an exception that nobody catches.
+    expect(await isThere(queue, 'broken')).toBe(false)
+  })
+
   it('one that failed is left to its owner', async () => {
     const [queue, db] = [open(), await client()]
     await db.query('begin')

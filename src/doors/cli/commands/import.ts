@@ -130,7 +130,8 @@ export const importCommand = defineCommand({
     if (!engine.schemes.some((scheme) => url.startsWith(scheme)))
       throw new CallError(`--${option} is ${describe(url)}; give a URL like ${engine.example}.`)
     const rules = readRules(call)
-    await checkStore(url, { mayMake: false, isPatient: false, option: `--${option} URL` })
+    // The other package's tables are there, and ours may not be.
+    await checkStore(url, { mayMake: true, isPatient: false, option: `--${option} URL` })
     if (source.hasRanks === true && rules.priorities !== undefined)
       throw new CallError(`--priorities is not for ${source.name}: above 0 is high, 0 normal, below it low.`)
     if (isGiven(call, 'cancel') && source.canTake !== true)

@@ -32,6 +32,11 @@ export const migrate = defineCommand({
       out.write(await engine.migrationText(store))
       return EXIT.fine
     }
+    // Tables are made by migrating; every other store is made by its first message.
+    if (engine.migrationText === undefined && !(await engine.exists(store)))
+      throw new FailedError(
+        `there is no store at ${storeName}, so there is nothing to migrate: the first message makes it. Name another with --store URL or PUNCTUAL_STORE.`,
+      )
     const logger = { warn: (line: string) => err.line(line), error: (line: string) => err.line(line) }
     await engine.migrate(store, { clock: systemClock, random: systemRandom, logger })
     if (json) out.json({ store: storeName })

@@ -75,7 +75,8 @@ export const schedule = defineCommand({
     'LAST STORED is the last occurrence that became a message, which happens up to a minute before its moment: it may be the next one.',
     'Where clocks change: one fixed time of day fires exactly once a day (in a gap: at its end; passed twice: the first time); everything else follows the clock on the wall.',
   ],
-  makesStore: ([action]) => action === 'set' || action === 'next',
+  // Without a name, `next` only computes.
+  makesStore: ([action, name]) => action === 'set' || (action === 'next' && name === undefined),
   run: async (call) => {
     const [name = '', ...words] = call.positionals
     const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined

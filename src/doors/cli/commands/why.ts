@@ -71,6 +71,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         reason.until === undefined
           ? `"punctual resume${reason.isWholeQueue ? '' : ' TOPIC'}" lets it start.`
           : `It goes on ${when(reason.until)}.`,
+        ...expiredLine(reason, now),
         ...handlersLine(reason, now),
       ]
     case 'limited':
@@ -79,7 +80,9 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         ...reason.limits.map(
           (control) => `${limitLine(control)} ${reason.running} of ${describe(reason.topic)} run.`,
         ),
+        ...expiredLine(reason, now),
         ...handlersLine(reason, now),
+        ...killedLine(reason, now),
       ]
     case 'no-worker':
       return [
@@ -87,11 +90,15 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         reason.livingWorkers === 0
           ? 'No worker is alive at all: start one.'
           : `${plural(reason.livingWorkers, 'worker')} of other topics ${reason.livingWorkers === 1 ? 'is' : 'are'} alive: see "punctual workers".`,
+        ...expiredLine(reason, now),
       ]
     case 'in-line':
       return [
         `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}`,
+        ...runningLine(reason),
+        ...expiredLine(reason, now),
         ...handlersLine(reason, now),
+        ...killedLine(reason, now),
       ]
     case 'running':
       return [
@@ -146,19 +153,45 @@ function pausedLine({ paused, topic }: WhyAbout & { readonly paused?: WhyPaused 
   return [`Besides, ${pausedText(paused, topic)} is paused${until}.`]
 }
 
-function handlersLine(
-  { topic, handlers }: WhyAbout & { readonly handlers?: TopicHandlers },
-  now: number,
-): string[] {
+function expiredLine({ expired }: WhyAbout, now: number): string[] {
+  if (expired === undefined) return []
+  const end = expired.then === 'skip' ? 'skips it' : 'moves it to the dead letters'
+  return [
+    `Its ttl ended ${formatDistance(expired.since, now)}: a worker that gets it ${end} without running it.`,
+  ]
+}
+
+function runningLine({ topic, running }: Extract<Why, { kind: 'in-line' }>): string[] {
+  if (running === 0) return []
+  const run = `${plural(running, 'message')} of ${describe(topic)} ${running === 1 ? 'runs' : 'run'} right now`
+  return [`${run}: it waits for a free slot of its handler ("concurrency"), or of its worker.`]
+}
+
+type Handled = WhyAbout & { readonly handlers?: TopicHandlers; readonly running?: number }
+
+function handlersLine({ topic, handlers, running: runningNow = 0 }: Handled, now: number): string[] {
   if (handlers === undefined) return []
-  const { workers, running, slots, lastSeenAt } = handlers
+  const { workers, running, slots } = handlers
   if (workers === 0) return [`No living worker handles ${describe(topic)} at the moment.`]
   const [handle, whose] = workers === 1 ? ['handles', 'its'] : ['handle', 'their']
-  const taken = `${running} of ${whose} ${plural(slots, 'slot')} were taken`
-  // One that was killed counts for two minutes more: how long it has been silent lets a person guess.
-  const heardAt = inSeconds(lastSeenAt ?? now, now)
-  const heard = now - heardAt < HEARD_LATELY_MS ? '' : `, last heard of ${formatDistance(heardAt, now)}`
-  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}${heard}; ${taken}.`]
+  // Of all topics together, and up to a minute old: what runs of this topic right now says more.
+  const taken = runningNow > 0 ? '' : `; ${running} of ${whose} ${plural(slots, 'slot')} were taken`
+  const heardAt = heardLongAgo(handlers, now)
+  const heard = heardAt === undefined ? '' : `, last heard of ${formatDistance(heardAt, now)}`
+  return [`${plural(workers, 'living worker')} ${handle} ${describe(topic)}${heard}${taken}.`]
+}
+
+function heardLongAgo({ lastSeenAt = Infinity }: TopicHandlers, now: number): number | undefined {
+  const heardAt = inSeconds(Math.min(lastSeenAt, now), now)
+  return now - heardAt < HEARD_LATELY_MS ? undefined : heardAt
+}
+
+/** One that was killed counts for two minutes more: how long it has been silent lets a person guess. */
+function killedLine({ handlers }: Handled, now: number): string[] {
+  if (handlers === undefined || handlers.workers === 0) return []
+  if (heardLongAgo(handlers, now) === undefined) return []
+  const who = handlers.workers === 1 ? 'Its process' : 'Their processes'
+  return [`${who} may have been killed since, which shows after two minutes: see "punctual workers".`]
 }
 
 function byText({ owner, worker }: { readonly owner?: string; readonly worker?: FoundWorker }): string {

@@ -18,7 +18,7 @@ export const workers = defineCommand({
     [`punctual workers --json | jq 'select(.state == "alive") | .owner'`, 'the living, for a program'],
   ],
   notes: [
-    'alive: heard of within two minutes, at the time under SEEN (RUNS is what it told then); a process that was killed counts as alive until then. silent: not heard of for two minutes, without a\ngoodbye: it crashed, or is cut off from the store. gone: it was stopped.',
+    'alive: heard of within two minutes, at the time under SEEN (RUNS is what it told then); a process that was killed counts as alive until then. silent: not heard of for two minutes, without a\ngoodbye: it crashed, or is cut off from the store. gone: it was stopped. One without topics is a server, or has no handlers: it fires schedules, and no message waits for it.',
   ],
   makesStore: false,
   run: async (call) => {
@@ -84,6 +84,7 @@ function paintWorker({ state }: FoundWorker, style: Style): string {
 function topicsText({ facts, pausedTopics = [] }: FoundWorker, style: Style): string {
   if (facts === undefined) return ''
   const { topics, topicCount } = facts
+  if (topicCount === 0) return style.dim('none: fires schedules only')
   const more = topicCount > topics.length ? ` and ${topicCount - topics.length} more` : ''
   const named = topics.map((topic) =>
     pausedTopics.includes(topic) ? `${printable(topic)} ${style.yellow('(paused)')}` : printable(topic),

@@ -85,6 +85,7 @@ function Row({ worker }: { readonly worker: FoundWorker }): JSX.Element {
             {pausedTopics.includes(topic) && ' (paused)'}
           </a>
         ))}
+        {facts?.topicCount === 0 && <span class="soft">none: fires schedules only</span>}
         {(facts?.topicCount ?? 0) > TOPICS_SHOWN && (
           <span class="soft"> and {plural((facts?.topicCount ?? 0) - TOPICS_SHOWN, 'other')}</span>
         )}

@@ -1,5 +1,5 @@
 /** "Why not yet?" as steps: what has to be true before a message starts, and which of it is not. Pure. */
-import type { FoundControl, FoundWorker, TopicHandlers, Why } from '../../../../../index.ts'
+import type { FoundControl, FoundWorker, TopicHandlers, Why, WhyAbout } from '../../../../../index.ts'
 import { ago, count, dayAndTime, distance, firstLine, plural } from '../../time/words.ts'
 
 export type Check = {
@@ -9,7 +9,8 @@ export type Check = {
 
 export type ChecklistView = { readonly now: number; readonly zone: string }
 
-type Handled = { readonly handlers?: TopicHandlers }
+/** `running`: of its topic, right now. */
+type Handled = { readonly handlers?: TopicHandlers; readonly running?: number }
 
 /** In the order in which they come to matter; the first that is not `yes` is the answer. */
 export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
@@ -29,6 +30,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
     case 'paused':
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
+        ...expiryChecks(why, now),
         no(
           `${why.isWholeQueue ? 'The whole queue' : 'Its topic'} is paused` +
             (why.until === undefined
@@ -40,6 +42,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
     case 'no-worker':
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
+        ...expiryChecks(why, now),
         yes('Not paused'),
         no(
           why.livingWorkers === 0
@@ -50,6 +53,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
     case 'in-line':
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
+        ...expiryChecks(why, now),
         yes('Not paused'),
         handlersCheck(why),
         lineCheck(why.before, why.isExact),
@@ -57,6 +61,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
     case 'limited':
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
+        ...expiryChecks(why, now),
         yes('Not paused'),
         handlersCheck(why),
         no(
@@ -106,15 +111,24 @@ function wait(text: string): Check {
   return { mark: 'wait', text }
 }
 
-function handlersCheck({ handlers }: Handled): Check {
+function expiryChecks({ expired }: Pick<WhyAbout, 'expired'>, now: number): Check[] {
+  if (expired === undefined) return []
+  const end = expired.then === 'skip' ? 'skips it' : 'moves it to the dead letters'
+  return [no(`Its ttl ended ${distance(expired.since, now)}: a worker that gets it ${end}`)]
+}
+
+function handlersCheck({ handlers, running: runningNow = 0 }: Handled): Check {
   if (handlers === undefined)
     return { mark: 'unknown', text: 'Not all workers tell which topics they handle' }
   const { workers, running, slots } = handlers
   if (workers === 0) return no('No living worker handles its topic')
   const handle = workers === 1 ? 'worker handles' : 'workers handle'
-  return yes(
-    `${count(workers)} living ${handle} its topic; ${count(running)} of ${plural(slots, 'slot')} taken`,
-  )
+  // The slots are of all topics together, and up to a minute old.
+  const taken =
+    runningNow > 0
+      ? `${count(runningNow)} of it running`
+      : `${count(running)} of ${plural(slots, 'slot')} taken`
+  return yes(`${count(workers)} living ${handle} its topic; ${taken}`)
 }
 
 function lineCheck(before: number, isExact: boolean): Check {
