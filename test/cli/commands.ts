@@ -95,7 +95,30 @@ export function describeCommands(engine: Engine): void {
         ) as string,
       })
       expect(await shell.json(on('kept', 'produce', 't', '2', '--id', 'once'))).toMatchObject({ kept: true })
-      expect(await shell.json(on('kept', 'get', 'once'))).toMatchObject({ payload: 1 })
+      expect(await shell.json(on('kept', 'get', 'once'))).toMatchObject({
+        payload: 1,
+        rememberMs: 86_400_000,
+      })
+    })
+
+    it('produce of an id that is taken: by another topic, or where it must be free', async (context) => {
+      const shell = await place(context)
+      const put = (topic: string, ...more: string[]): string[] =>
+        on('taken', 'produce', topic, '1', '--id', 'x', '--delay', '1h', ...more)
+      await shell.run(put('mail.send', '--timeout', '90s', '--remember', '1d'))
+      expect((await shell.run(put('order.close'))).stdout).toMatch(
+        /^x: was there already as a message of "mail\.send", and nothing was stored /,
+      )
+      expect(await shell.json(put('order.close'))).toMatchObject({ id: 'x', topic: 'mail.send', kept: true })
+      const refused = await shell.run(put('mail.send', '--if-exists', 'fail'))
+      expect(refused).toMatchObject({ code: 1, stdout: '' })
+      expect(refused.stderr).toMatch(/a message with id "x" exists, .* --if-exists keep or replace\.\n$/)
+      expect(await shell.json(put('mail.send', '--if-exists', 'fail'))).toMatchObject({ code: 'ID_EXISTS' })
+      expect(await shell.json(on('taken', 'get', 'x'))).toMatchObject({
+        timeoutMs: 90_000,
+        rememberMs: 86_400_000,
+      })
+      expect((await shell.run(on('taken', 'get', 'x'))).stdout).toMatch(/^timeout +1m 30s\nremember +1d$/m)
     })
 
     it('cancel and reschedule; what is missing is exit code 1', async (context) => {
@@ -205,6 +228,11 @@ export function describeCommands(engine: Engine): void {
         expect((await shell.run(on('recurs', 'schedule', verb, 'daily'))).code).toBe(0)
       expect((await shell.run(on('recurs', 'schedule', 'remove', 'daily'))).code).toBe(1)
       expect((await shell.run(on('recurs', 'schedule', 'sat'))).code).toBe(2)
+      expect(await shell.run(on('recurs', 'schedule', 'next', 'daily'))).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: 'punctual: there is no schedule "daily" in queue "recurs".\n',
+      })
       expect(await shell.json(on('recurs', 'stats'))).toMatchObject({ counts: { delayed: 0 } })
     })
 

@@ -15,7 +15,7 @@ it('every code of the library has an exit code and an HTTP status, and none is m
 })
 
 it.each([
-  [new UsageError('ID_EXISTS', 'taken'), { exit: 2, status: 409, code: 'ID_EXISTS' }],
+  [new UsageError('ID_EXISTS', 'taken'), { exit: 1, status: 409, code: 'ID_EXISTS' }],
   [new UnavailableError('STORE_UNAVAILABLE', 'away'), { exit: 1, status: 503, code: 'STORE_UNAVAILABLE' }],
   [new InvariantError('broken'), { exit: 1, status: 500, code: 'INVARIANT' }],
   [new CallError('wrong'), { exit: 2, status: 400, code: 'CALL_INVALID' }],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Punctual, PunctualError } from '../../src/index.ts'
+import { Punctual, PunctualError, type ProduceOptions, type ScheduleSpec } from '../../src/index.ts'
 import { takeCensus, VirtualClock } from '../../src/testing/index.ts'
 import { makeWorld } from '../runtime/world.ts'
 
@@ -97,6 +97,20 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
     expect(text).toContain('"stroe" (did you mean "store"?); there are: ')
     const names = text.replace(/^.*there are: |\.$/g, '').split(', ')
     expect(names).toEqual([...new Set(names)])
+  })
+
+  it('what other queues call an option leads to ours', async () => {
+    const construct = Punctual as unknown as new (options: unknown) => Punctual
+    expect(() => new construct({ connection: {} })).toThrow('did you mean "store"?')
+    const queue = new Punctual('memory:')
+    const options = { attempts: 3 } as unknown as ProduceOptions
+    await expect(queue.produce('t', 1, options)).rejects.toThrow('did you mean "retry"?')
+    await expect(queue.produce('t', 1, { jobId: 'x' } as unknown as ProduceOptions)).rejects.toThrow(
+      'did you mean "id"?',
+    )
+    const spec = { topic: 't', cron: '0 9 * * *', tz: 'UTC' } as unknown as ScheduleSpec
+    await expect(queue.schedules.set('daily', spec)).rejects.toThrow('did you mean "zone"?')
+    await queue.stop()
   })
 
   it('handle: not a function, twice, and wrong options', () => {

@@ -2,8 +2,21 @@
 
 const DISTANCE_MAX = 2
 
-/** The name that was probably meant: at most two letters away, and not all of its own. */
+/** What other queues call it. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ['attempts', 'retry'],
+  ['backoff', 'retry'],
+  ['connection', 'store'],
+  ['jobId', 'id'],
+  ['job-id', 'id'],
+  ['timezone', 'zone'],
+  ['tz', 'zone'],
+])
+
+/** The name that was probably meant: another word for it, or at most two letters away and not all of its own. */
 export function nearest(word: string, names: readonly string[]): string | undefined {
+  const same = ELSEWHERE.get(word)
+  if (same !== undefined && names.includes(same)) return same
   const ranked = names
     .map((name) => ({ name, distance: editDistance(word, name) }))
     .toSorted((a, b) => a.distance - b.distance)

@@ -1,6 +1,5 @@
 /** Whether a store that was named on the command line can be what was meant. */
 import { UnavailableError, withoutPasswords } from '../../core/errors.ts'
-import type { Engine } from '../../store/engine.ts'
 import { engineForUrl, exampleUrls } from '../../store/engines.ts'
 import { CallError, FailedError } from '../shared/failure.ts'
 
@@ -23,7 +22,7 @@ export async function checkStore(
       `a ${engine.name} store would end with this command; use one like ${exampleUrls().join(' or ')}.`,
     )
   }
-  if (!isPatient) await checkServer(store, engine, option)
+  if (!isPatient) await checkServer(store, option)
   if (mayMake || (await engine.exists(store))) return
   const absence = await engine.absence?.(store)
   throw new FailedError(
@@ -33,9 +32,9 @@ export async function checkStore(
   )
 }
 
-async function checkServer(store: string, engine: Engine, option: string): Promise<void> {
+async function checkServer(store: string, option: string): Promise<void> {
   try {
-    await engine.probe(store)
+    await engineForUrl(store).probe(store)
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
     throw new UnavailableError(error.code, `${error.message} Name another with ${option}.`, { cause: error })

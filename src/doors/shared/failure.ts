@@ -44,7 +44,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   TOPIC_UNKNOWN: [usage, 400],
   TAG_INVALID: [usage, 400],
   ID_INVALID: [usage, 400],
-  ID_EXISTS: [usage, 409],
+  ID_EXISTS: [failed, 409],
   PAYLOAD_UNSERIALISABLE: [usage, 400],
   PAYLOAD_TOO_LARGE: [usage, 413],
   PAYLOAD_MISMATCH: [usage, 422],

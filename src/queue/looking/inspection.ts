@@ -26,6 +26,10 @@ export type FoundMessage = {
   /** How many attempts in a row ended without an answer: their workers died, or were cut off. */
   readonly lapses: number
   readonly ttlMs?: number
+  /** How long one attempt may take. Absent: that of its handler holds. */
+  readonly timeoutMs?: number
+  /** How long its id stays taken after it is done. */
+  readonly rememberMs?: number
   /** Its own, as `produce` takes it, with durations in milliseconds. Absent: that of its handler holds. */
   readonly retry?: RetryOptions
   /** Of the last failed attempt. */
@@ -123,7 +127,7 @@ export function presentMessage(
   read: ReadBody = readPayload(message.body),
 ): FoundMessage {
   const { id, topic, state, dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, until } = message
-  const { ttlMs, retry } = decodePolicy(message.meta) ?? {}
+  const { ttlMs, timeoutMs, rememberMs, retry } = decodePolicy(message.meta) ?? {}
   return {
     id,
     topic,
@@ -137,6 +141,8 @@ export function presentMessage(
     attempt,
     lapses,
     ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(rememberMs === undefined ? {} : { rememberMs }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),

@@ -84,8 +84,8 @@ export type WhyAbout = {
   readonly expired?: WhyExpired
 }
 
-/** Since when, in epoch milliseconds, and what the worker that gets it does: `ifExpired`. */
-export type WhyExpired = { readonly since: number; readonly then: IfExpired }
+/** Since when, in epoch milliseconds, and what the worker that gets it does. */
+export type WhyExpired = { readonly since: number; readonly ifExpired: IfExpired }
 
 /** Its topic is paused, or the whole queue (`isWholeQueue`). */
 export type WhyPaused = {
@@ -149,7 +149,7 @@ function expiryOf(
   // As it will be when it is claimed, which counts as an attempt.
   const start = { attempt: attempt + 1, lapses, latenessMs: now - firstDueAt, ttlMs }
   if (ttlMs === undefined || !isExpired(start)) return {}
-  return { expired: { since: firstDueAt + ttlMs, then: ifExpired } }
+  return { expired: { since: firstDueAt + ttlMs, ifExpired } }
 }
 
 function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefined {

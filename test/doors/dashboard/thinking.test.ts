@@ -110,7 +110,7 @@ describe('why not yet?', () => {
       ['yes', 'yes', 'yes', 'wait'],
     ],
     [
-      { kind: 'no-worker', ...about, livingWorkers: 0, expired: { since: 970_000, then: 'dead' } },
+      { kind: 'no-worker', ...about, livingWorkers: 0, expired: { since: 970_000, ifExpired: 'dead' } },
       ['yes', 'no', 'yes', 'no'],
     ],
     [
@@ -140,11 +140,12 @@ describe('why not yet?', () => {
     expect(checklistOf(why, now).map(({ mark }) => mark)).toEqual(marks)
   })
 
+  const textsOf = (one: Why): string[] => checklistOf(one, now).map(({ text }) => text)
+
   it('says how long it has been due and who stands before it', () => {
     const why = { kind: 'in-line', ...about, running: 0, before: 211, isExact: false, handlers } as const
-    const textsOf = (one: Why): string[] => checklistOf(one, now).map(({ text }) => text)
     expect(textsOf({ ...why, running: 7 })[2]).toBe('2 living workers handle its topic; 7 of it running')
-    expect(textsOf({ ...why, expired: { since: 970_000, then: 'skip' } })[1]).toBe(
+    expect(textsOf({ ...why, expired: { since: 970_000, ifExpired: 'skip' } })[1]).toBe(
       'Its ttl ended 30 s ago: a worker that gets it skips it',
     )
     expect(textsOf(why)).toEqual([

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connect } from '../../../src/store/file/database/driver.ts'
 import { openFileStore, parseFileTarget, withoutSlashBeforeDrive } from '../../../src/store/file/open.ts'
+import { Punctual } from '../../../src/index.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
@@ -155,6 +156,15 @@ test('with sync=off everything works, and the doctor warns', async () => {
   const warnings = (await store.doctor()).filter(({ level }) => level === 'warning')
   expect(warnings.map(({ what }) => what).join()).toContain('sync=off')
   await store.close()
+})
+
+test('the doctor counts messages as "list" does, without those of our own', async () => {
+  await using queue = new Punctual({ store: `file:${place.directory}`, logger: false })
+  await queue.produceMany([{ topic: 't' }, { topic: 't', delay: '1h' }])
+  await queue.schedules.set('daily', { topic: 't', every: '1d' })
+  expect((await queue.doctor()).map(({ what }) => what)).toContain(
+    'all 2 messages of this store are in order',
+  )
 })
 
 test('a store that failed to open can be tried again', async () => {

@@ -54,6 +54,8 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('priority', message.priority)
   field('attempt', attemptText(message))
   field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
+  field('timeout', message.timeoutMs === undefined ? undefined : formatSpan(message.timeoutMs))
+  field('remember', message.rememberMs === undefined ? undefined : formatSpan(message.rememberMs))
   field('retry', message.retry === undefined ? undefined : retryText(message.retry))
   field('lease', message.leaseEndsAt === undefined ? undefined : `until ${moment(message.leaseEndsAt)}`)
   field('worker', message.owner === undefined ? undefined : printable(message.owner))

@@ -73,18 +73,21 @@ async function produceOne(call: ProduceCall, topic: string, payload: unknown): P
   const stored = await queue.get(id) // By the store's clock; gone already if a worker was quick.
   if (json) {
     const kept = isKept ? { kept: true } : {}
-    out.json({ id, topic, ...kept, ...(stored === undefined ? {} : { dueAt: stored.dueAt }) })
+    const about = { id, topic: stored?.topic ?? topic }
+    out.json({ ...about, ...kept, ...(stored === undefined ? {} : { dueAt: stored.dueAt }) })
     return EXIT.fine
   }
   const due =
     stored === undefined
       ? 'and done already'
       : `due ${out.style.bold(formatMoment(stored.dueAt))} (${formatDistance(stored.dueAt, clock.now())})`
-  out.line(`${printable(id)}: ${isKept ? `${KEPT}${isEnded(stored) ? '' : `, ${due}`}` : due}`)
+  // The same id for different things is a mistake that "nothing was stored" alone does not show.
+  const of =
+    stored === undefined || stored.topic === topic ? '' : ` as a message of ${describe(stored.topic)}`
+  const kept = `was there already${of}, and nothing was stored (--if-exists replace puts this one in its place)`
+  out.line(`${printable(id)}: ${isKept ? `${kept}${isEnded(stored) ? '' : `, ${due}`}` : due}`)
   return EXIT.fine
 }
-
-const KEPT = 'was there already, and nothing was stored (--if-exists replace puts this one in its place)'
 
 /** As `keep` does, which does not say whether it stored anything. */
 async function produceOrKeep(
@@ -95,14 +98,28 @@ async function produceOrKeep(
 ): Promise<{ id: string; isKept: boolean }> {
   if (id === undefined || ifExists !== 'keep') {
     const given = { ...options, ...(id === undefined ? {} : { id }), ifExists }
-    return { id: await queue.produce(topic, payload, given), isKept: false }
+    return { id: await queue.produce(topic, payload, given).catch(refuseTaken), isKept: false }
   }
   try {
     return { id: await queue.produce(topic, payload, { ...options, id, ifExists: 'fail' }), isKept: false }
   } catch (error) {
-    if (!(error instanceof PunctualError) || error.code !== 'ID_EXISTS') throw error
+    if (!isTaken(error)) throw error
     return { id, isKept: true }
   }
+}
+
+function isTaken(error: unknown): error is PunctualError {
+  return error instanceof PunctualError && error.code === 'ID_EXISTS'
+}
+
+/** In the words of the command line. */
+function refuseTaken(error: unknown): never {
+  if (!isTaken(error)) throw error
+  const id = describe(error.value)
+  throw new FailedError(
+    `a message with id ${id} exists, and nothing was stored; give another --id, or --if-exists keep or replace.`,
+    { cause: error },
+  )
 }
 
 /** What is over has no moment to wait for. */

@@ -2,7 +2,7 @@ import { describe } from '../../../core/errors.ts'
 import { formatDuration } from '../../../core/input/duration.ts'
 import type { CatchUp, Duration, FoundSchedule, Overlap, Priority, ScheduleSpec } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
-import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
+import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance } from '../terminal/format.ts'
 import { sayGap } from '../terminal/gap.ts'
 import { formatMoment, parseMomentText } from '../../shared/moment.ts'
@@ -125,10 +125,12 @@ async function next(call: ScheduleCall, [name]: readonly string[]): Promise<Exit
   const { out, clock, json, values } = call
   const count = parseWholeNumber(values.count ?? '10', '--count', { min: 1, max: 10_000 })
   const which = name ?? (specOf(values, 'any') as ScheduleSpec)
-  const moments = await call.open().schedules.nextOccurrences(which, count)
+  const { schedules } = call.open()
+  const moments = await schedules.nextOccurrences(which, count)
+  if (name !== undefined && moments.length === 0 && (await schedules.get(name)) === undefined)
+    throw new FailedError(`there is no schedule ${describe(name)} in queue "${call.queueName}".`)
   if (json) out.json({ moments })
-  else if (moments.length === 0)
-    out.line(out.style.dim('no occurrence is left, or there is no such schedule'))
+  else if (moments.length === 0) out.line(out.style.dim('no occurrence is left'))
   else
     for (const at of moments)
       out.line(`${formatMoment(at)}  ${out.style.dim(formatDistance(at, clock.now()))}`)

@@ -155,7 +155,7 @@ function pausedLine({ paused, topic }: WhyAbout & { readonly paused?: WhyPaused 
 
 function expiredLine({ expired }: WhyAbout, now: number): string[] {
   if (expired === undefined) return []
-  const end = expired.then === 'skip' ? 'skips it' : 'moves it to the dead letters'
+  const end = expired.ifExpired === 'skip' ? 'skips it' : 'moves it to the dead letters'
   return [
     `Its ttl ended ${formatDistance(expired.since, now)}: a worker that gets it ${end} without running it.`,
   ]
@@ -167,9 +167,9 @@ function runningLine({ topic, running }: Extract<Why, { kind: 'in-line' }>): str
   return [`${run}: it waits for a free slot of its handler ("concurrency"), or of its worker.`]
 }
 
-type Handled = WhyAbout & { readonly handlers?: TopicHandlers; readonly running?: number }
+type HandledWhy = WhyAbout & { readonly handlers?: TopicHandlers; readonly running?: number }
 
-function handlersLine({ topic, handlers, running: runningNow = 0 }: Handled, now: number): string[] {
+function handlersLine({ topic, handlers, running: runningNow = 0 }: HandledWhy, now: number): string[] {
   if (handlers === undefined) return []
   const { workers, running, slots } = handlers
   if (workers === 0) return [`No living worker handles ${describe(topic)} at the moment.`]
@@ -187,7 +187,7 @@ function heardLongAgo({ lastSeenAt = Infinity }: TopicHandlers, now: number): nu
 }
 
 /** One that was killed counts for two minutes more: how long it has been silent lets a person guess. */
-function killedLine({ handlers }: Handled, now: number): string[] {
+function killedLine({ handlers }: HandledWhy, now: number): string[] {
   if (handlers === undefined || handlers.workers === 0) return []
   if (heardLongAgo(handlers, now) === undefined) return []
   const who = handlers.workers === 1 ? 'Its process' : 'Their processes'

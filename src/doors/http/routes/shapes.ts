@@ -89,6 +89,8 @@ const MESSAGE_SHOWN = {
   attempt: whole({ min: 0 }),
   lapses: whole({ min: 0 }),
   ttlMs: optional(number()),
+  timeoutMs: optional(number()),
+  rememberMs: optional(number()),
   retry: optional(RETRY),
   error: optional(text()),
   leaseEndsAt: optional(number()),

@@ -113,7 +113,7 @@ function wait(text: string): Check {
 
 function expiryChecks({ expired }: Pick<WhyAbout, 'expired'>, now: number): Check[] {
   if (expired === undefined) return []
-  const end = expired.then === 'skip' ? 'skips it' : 'moves it to the dead letters'
+  const end = expired.ifExpired === 'skip' ? 'skips it' : 'moves it to the dead letters'
   return [no(`Its ttl ended ${distance(expired.since, now)}: a worker that gets it ${end}`)]
 }
 
