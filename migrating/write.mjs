@@ -55,8 +55,8 @@ export async function writeBullmq(version, url, name) {
       { pattern: '0 3 * * *', tz: 'Europe/Berlin', limit: 10 },
       { name: 'report', data: { n: 9 }, opts: { attempts: 3 } },
     )
-    await queue.upsertJobScheduler('ticking', { every: 60_000 }, { name: 'tick', data: { n: 10 } })
-    if (version === 5) await queue.add('old', { n: 11 }, { repeat: { pattern: '*/5 * * * *', tz: 'UTC' } })
+    await queue.upsertJobScheduler('ticking', { every: 2 * HOUR_MS }, { name: 'tick', data: { n: 10 } })
+    if (version === 5) await queue.add('old', { n: 11 }, { repeat: { pattern: '0 4 1 1 *', tz: 'UTC' } })
     await flows.add({
       name: 'parent',
       queueName: name,

@@ -126,12 +126,12 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
       payload: { n: 9 },
     })
     const ticking = await queue.schedules.get('ticking')
-    expect(ticking).toMatchObject({ topic: 'tick', everyMs: 60_000, payload: { n: 10 } })
-    expect(((ticking?.nextAt ?? 0) - tickAt) % 60_000).toBe(0)
+    expect(ticking).toMatchObject({ topic: 'tick', everyMs: 7_200_000, payload: { n: 10 } })
+    expect(((ticking?.nextAt ?? 0) - tickAt) % 7_200_000).toBe(0)
     if (version === 5)
       expect((await queue.schedules.list()).items.map(({ topic, cron }) => [topic, cron])).toContainEqual([
         'old',
-        '*/5 * * * *',
+        '0 4 1 1 *',
       ])
     await queue.stop()
   })
