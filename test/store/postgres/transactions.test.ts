@@ -286,9 +286,10 @@ describe('queue.transaction', () => {
     const work = queue.transaction(db, async (tx) => {
       await tx.produce('t', 1, { id: 'broken' })
       const [row] = (await db.query('select pg_backend_pid() as pid')).rows as { pid: number }[]
-      const waiting = db.query('select pg_sleep(60)')
-      await server.query('select pg_terminate_backend($1)', [row?.pid])
-      await waiting
+      await Promise.all([
+        db.query('select pg_sleep(60)'),
+        server.query('select pg_terminate_backend($1)', [row?.pid]),
+      ])
     })
     await expect(work).rejects.toThrow(/terminat/)
     await ended // Without a listener its last word is an exception that nobody catches.
