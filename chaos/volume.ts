@@ -17,6 +17,11 @@ export class Volume {
     this.isMounted = mount(directory, mebibytes)
   }
 
+  /** What the reader should know before a storm. */
+  get remarks(): readonly string[] {
+    return this.isMounted ? [] : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+  }
+
   /** To the last byte. */
   async fill(): Promise<void> {
     const ballast = await open(this.#ballast, 'a')

@@ -24,9 +24,7 @@ export class FileEngine implements Engine {
 
   constructor(directory: string) {
     this.#volume = new Volume(join(directory, 'volume'), VOLUME_MIB)
-    this.remarks = this.#volume.isMounted
-      ? []
-      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.remarks = this.#volume.remarks
     this.faults = { 'held lock': 1, ...(this.#volume.isMounted ? { 'full disk': 1 } : {}) }
   }
 

@@ -2,11 +2,11 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { MysqlServer, connectionTo } from '../../test/store/mysql/server.ts'
-import { Proxy } from '../../test/store/redis/proxy.ts'
 import type { Log } from '../children/log.mjs'
 import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
+import { isLineFault, LINE_FAULTS, Lines } from './lines.ts'
 
 const LOCKED_ROWS = 20
 const VOLUME_MIB = 640
@@ -21,22 +21,17 @@ export class MysqlEngine implements Engine {
   readonly hasLimits = true
   readonly #server: MysqlServer
   readonly #volume: Volume
-  readonly #proxies = new Map<string, Proxy>()
+  readonly #lines = new Lines()
 
   private constructor(server: MysqlServer, volume: Volume) {
     this.#server = server
     this.#volume = volume
-    this.remarks = volume.isMounted
-      ? []
-      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.remarks = volume.remarks
     this.faults = {
       'kill server': 3,
       'restart server': 1.5,
       'freeze server': 2,
-      cut: 4,
-      'half-open': 4,
-      'cut all': 1,
-      'half-open all': 1,
+      ...LINE_FAULTS,
       'kill connections': 3,
       'kill storm': 1,
       'kill sleepers': 2,
@@ -57,21 +52,14 @@ export class MysqlEngine implements Engine {
     }
   }
 
-  async urlFor(place: string): Promise<string> {
-    if (place === '') return this.#server.url
-    const proxy = this.#proxies.get(place) ?? (await Proxy.before(this.#server.port))
-    this.#proxies.set(place, proxy)
-    const url = new URL(this.#server.url)
-    url.port = new URL(proxy.url).port
-    return url.href
+  urlFor(place: string): Promise<string> {
+    return this.#lines.urlFor(place, this.#server)
   }
 
-  async inflict(kind: string, { lastsMs, places, pick, begins }: Strike): Promise<void> {
-    const place = places[Math.floor(pick * places.length)] ?? ''
-    const one = [this.#proxies.get(place)].filter((proxy) => proxy !== undefined)
-    const all = [...this.#proxies.values()]
-    const isForOne = kind === 'cut' || kind === 'half-open'
-    begins(isForOne ? place : 'server', !isForOne)
+  async inflict(kind: string, strike: Strike): Promise<void> {
+    if (isLineFault(kind)) return this.#lines.inflict(kind, strike)
+    const { lastsMs } = strike
+    strike.begins('server', true)
     switch (kind) {
       case 'kill server':
         return this.#endFor(lastsMs / 2, 'SIGKILL')
@@ -79,14 +67,6 @@ export class MysqlEngine implements Engine {
         return this.#endFor(0, 'SIGTERM')
       case 'freeze server':
         return this.#freeze(lastsMs)
-      case 'cut':
-        return one.forEach((proxy) => proxy.cut())
-      case 'cut all':
-        return all.forEach((proxy) => proxy.cut())
-      case 'half-open':
-        return fallSilent(one, lastsMs)
-      case 'half-open all':
-        return fallSilent(all, lastsMs)
       case 'kill connections':
         return this.#killConnections('%')
       case 'kill sleepers':
@@ -159,7 +139,7 @@ export class MysqlEngine implements Engine {
   }
 
   async heal(): Promise<void> {
-    for (const proxy of this.#proxies.values()) proxy.speakAgain()
+    this.#lines.heal()
     await this.#volume.clear()
     await this.#server.resume()
   }
@@ -191,14 +171,8 @@ export class MysqlEngine implements Engine {
   }
 
   async end(): Promise<void> {
-    for (const proxy of this.#proxies.values()) await proxy.close()
+    await this.#lines.close()
     await this.#server.end('SIGKILL')
     this.#volume.end()
   }
-}
-
-async function fallSilent(proxies: readonly Proxy[], lastsMs: number): Promise<void> {
-  for (const proxy of proxies) proxy.fallSilent()
-  await sleep(lastsMs)
-  for (const proxy of proxies) proxy.speakAgain()
 }

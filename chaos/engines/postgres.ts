@@ -4,11 +4,11 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { PostgresServer } from '../../test/store/postgres/server.ts'
-import { Proxy } from '../../test/store/redis/proxy.ts'
 import type { Log } from '../children/log.mjs'
 import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
+import { isLineFault, LINE_FAULTS, Lines } from './lines.ts'
 
 const VOLUME_MIB = 512
 /** A small log, so that the small disk is filled by ballast and not by it. */
@@ -33,24 +33,19 @@ export class PostgresEngine implements Engine {
   readonly hasLimits = true
   readonly #server: PostgresServer
   readonly #volume: Volume
-  readonly #proxies = new Map<string, Proxy>()
+  readonly #lines = new Lines()
 
   private constructor(server: PostgresServer, volume: Volume) {
     this.#server = server
     this.#volume = volume
-    this.remarks = volume.isMounted
-      ? []
-      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.remarks = volume.remarks
     this.faults = {
       'kill server': 2,
       'crash server': 2,
       'kill backend': 2,
       'restart server': 1.5,
       'freeze server': 2,
-      cut: 4,
-      'half-open': 4,
-      'cut all': 1,
-      'half-open all': 1,
+      ...LINE_FAULTS,
       'terminate sessions': 3,
       'terminate storm': 1,
       'terminate listeners': 2,
@@ -72,67 +67,40 @@ export class PostgresEngine implements Engine {
     }
   }
 
-  async urlFor(place: string): Promise<string> {
-    if (place === '') return this.#server.url
-    const proxy = this.#proxies.get(place) ?? (await Proxy.before(this.#server.port))
-    this.#proxies.set(place, proxy)
-    return `postgres://postgres@127.0.0.1:${new URL(proxy.url).port}/postgres`
+  urlFor(place: string): Promise<string> {
+    return this.#lines.urlFor(place, this.#server)
   }
 
-  async inflict(kind: string, { lastsMs, places, pick, begins }: Strike): Promise<void> {
-    const place = places[Math.floor(pick * places.length)] ?? ''
-    const one = [this.#proxies.get(place)].filter((proxy) => proxy !== undefined)
-    const all = [...this.#proxies.values()]
-    const beginsForAll = (): void => begins('server', true)
+  async inflict(kind: string, strike: Strike): Promise<void> {
+    if (isLineFault(kind)) return this.#lines.inflict(kind, strike)
+    const { lastsMs, pick } = strike
+    strike.begins('server', true)
     switch (kind) {
       case 'kill server':
-        beginsForAll()
         return this.#endFor(lastsMs / 2, 'SIGKILL')
       case 'crash server':
-        beginsForAll()
         return this.#endFor(lastsMs / 2, 'SIGQUIT')
       case 'restart server':
-        beginsForAll()
         return this.#endFor(0, 'SIGINT')
       case 'kill backend':
         // The server takes it for a crash of all of them, and recovers.
-        beginsForAll()
         return this.#killBackend(pick)
       case 'freeze server':
-        beginsForAll()
         return this.#freeze(lastsMs)
-      case 'cut':
-        begins(place, false)
-        return one.forEach((proxy) => proxy.cut())
-      case 'cut all':
-        beginsForAll()
-        return all.forEach((proxy) => proxy.cut())
-      case 'half-open':
-        begins(place, false)
-        return fallSilent(one, lastsMs)
-      case 'half-open all':
-        beginsForAll()
-        return fallSilent(all, lastsMs)
       case 'terminate sessions':
-        beginsForAll()
         return this.#terminate('')
       case 'terminate listeners':
-        beginsForAll()
         return this.#terminate(':wakeups')
       case 'terminate storm':
-        beginsForAll()
         return this.#terminateFor(lastsMs)
       case 'held transaction':
-        beginsForAll()
         return this.#hold('select count(*) from punctual.message', lastsMs)
       case 'held locks':
-        beginsForAll()
         return this.#hold(
           `select 1 from punctual.message order by random() limit ${LOCKED_ROWS} for update skip locked`,
           lastsMs,
         )
       case 'full disk':
-        beginsForAll()
         return this.#fillDisk(lastsMs)
       default:
         throw new Error(`an unknown fault: ${kind}`)
@@ -209,7 +177,7 @@ export class PostgresEngine implements Engine {
   }
 
   async heal(): Promise<void> {
-    for (const proxy of this.#proxies.values()) proxy.speakAgain()
+    this.#lines.heal()
     await this.#volume.clear()
     await this.#revive()
   }
@@ -240,16 +208,10 @@ export class PostgresEngine implements Engine {
   }
 
   async end(): Promise<void> {
-    for (const proxy of this.#proxies.values()) await proxy.close()
+    await this.#lines.close()
     await this.#server.end('SIGQUIT')
     this.#volume.end()
   }
-}
-
-async function fallSilent(proxies: readonly Proxy[], lastsMs: number): Promise<void> {
-  for (const proxy of proxies) proxy.fallSilent()
-  await sleep(lastsMs)
-  for (const proxy of proxies) proxy.speakAgain()
 }
 
 function childrenOf(pid: number): number[] {

@@ -1,11 +1,11 @@
 /** A real redis-server that writes each change to its disk before it answers, behind a proxy for each process. */
 import { join } from 'node:path'
-import { Proxy } from '../../test/store/redis/proxy.ts'
 import { RedisServer } from '../../test/store/redis/server.ts'
 import type { Log } from '../children/log.mjs'
 import { Volume } from '../volume.ts'
 import { sleep } from '../waiting.ts'
 import type { Engine, Strike } from './engine.ts'
+import { isLineFault, LINE_FAULTS, Lines } from './lines.ts'
 
 const VOLUME_MIB = 192
 const CONFIG = `--appendonly yes --appendfsync always
@@ -21,22 +21,17 @@ export class RedisEngine implements Engine {
   readonly hasLimits = true
   readonly #server: RedisServer
   readonly #volume: Volume
-  readonly #proxies = new Map<string, Proxy>()
+  readonly #lines = new Lines()
 
   private constructor(server: RedisServer, volume: Volume) {
     this.#server = server
     this.#volume = volume
-    this.remarks = volume.isMounted
-      ? []
-      : ['mounting a tmpfs is not allowed here: the disk is never full in this run']
+    this.remarks = volume.remarks
     this.faults = {
       'kill server': 3,
       'freeze server': 2,
       'restart server': 1.5,
-      cut: 4,
-      'half-open': 4,
-      'cut all': 1,
-      'half-open all': 1,
+      ...LINE_FAULTS,
       'kill clients': 2,
       'kill subscribers': 2,
       'flush scripts': 2,
@@ -56,65 +51,40 @@ export class RedisEngine implements Engine {
     }
   }
 
-  async urlFor(place: string): Promise<string> {
-    if (place === '') return this.#server.url
-    const proxy = this.#proxies.get(place) ?? (await Proxy.before(this.#server.port))
-    this.#proxies.set(place, proxy)
-    return proxy.url
+  urlFor(place: string): Promise<string> {
+    return this.#lines.urlFor(place, this.#server)
   }
 
-  async inflict(kind: string, { lastsMs, places, pick, begins }: Strike): Promise<void> {
-    const place = places[Math.floor(pick * places.length)] ?? ''
-    const one = [this.#proxies.get(place)].filter((proxy) => proxy !== undefined)
-    const all = [...this.#proxies.values()]
-    const beginsForAll = (): void => begins('server', true)
+  async inflict(kind: string, strike: Strike): Promise<void> {
+    if (isLineFault(kind)) return this.#lines.inflict(kind, strike)
+    const { lastsMs } = strike
+    strike.begins('server', true)
     switch (kind) {
       case 'kill server':
-        beginsForAll()
         await this.#server.kill()
         await sleep(lastsMs / 2)
         return this.#server.resume()
       case 'restart server':
-        beginsForAll()
         await this.#server.terminate()
         return this.#server.resume()
       case 'freeze server':
-        beginsForAll()
         this.#server.signal('SIGSTOP')
         await sleep(lastsMs)
         return this.#server.signal('SIGCONT')
-      case 'cut':
-        begins(place, false)
-        return one.forEach((proxy) => proxy.cut())
-      case 'cut all':
-        beginsForAll()
-        return all.forEach((proxy) => proxy.cut())
-      case 'half-open':
-        begins(place, false)
-        return fallSilent(one, lastsMs)
-      case 'half-open all':
-        beginsForAll()
-        return fallSilent(all, lastsMs)
       case 'kill clients':
-        beginsForAll()
         return this.#ask(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])
       case 'kill subscribers':
-        beginsForAll()
         return this.#ask(['CLIENT', 'KILL', 'TYPE', 'pubsub'])
       case 'flush scripts':
-        beginsForAll()
         return this.#ask(['SCRIPT', 'FLUSH'])
       case 'pause clients':
-        beginsForAll()
         await this.#ask(['CLIENT', 'PAUSE', String(lastsMs), 'ALL'])
         return sleep(lastsMs)
       case 'full memory':
-        beginsForAll()
         await this.#ask(['CONFIG', 'SET', 'maxmemory', '1'])
         await sleep(lastsMs)
         return this.#ask(['CONFIG', 'SET', 'maxmemory', '0'])
       case 'full disk':
-        beginsForAll()
         return this.#fillDisk(lastsMs)
       default:
         throw new Error(`an unknown fault: ${kind}`)
@@ -130,7 +100,7 @@ export class RedisEngine implements Engine {
   }
 
   async heal(): Promise<void> {
-    for (const proxy of this.#proxies.values()) proxy.speakAgain()
+    this.#lines.heal()
     if (!this.#server.isRunning) await this.#server.resume()
     await this.#ask(['CONFIG', 'SET', 'maxmemory', '0'])
   }
@@ -157,7 +127,7 @@ export class RedisEngine implements Engine {
   }
 
   async end(): Promise<void> {
-    for (const proxy of this.#proxies.values()) await proxy.close()
+    await this.#lines.close()
     await this.#server.kill()
     this.#volume.end()
   }
@@ -165,10 +135,4 @@ export class RedisEngine implements Engine {
   async #ask(command: readonly string[]): Promise<void> {
     await this.#server.admin(command)
   }
-}
-
-async function fallSilent(proxies: readonly Proxy[], lastsMs: number): Promise<void> {
-  for (const proxy of proxies) proxy.fallSilent()
-  await sleep(lastsMs)
-  for (const proxy of proxies) proxy.speakAgain()
 }

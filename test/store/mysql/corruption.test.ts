@@ -4,7 +4,7 @@
  *   PUNCTUAL_FUZZ_RUNS=500 npx vitest run test/store/mysql/corruption.test.ts      many more
  */
 import { beforeAll } from 'vitest'
-import { corruption, INTEGERS, JSONS, NUMBERS } from '../sql/corruption.ts'
+import { COLUMNS, corruption } from '../sql/corruption.ts'
 import { freshDatabase, isMysqlThere, queryAt } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
@@ -26,13 +26,7 @@ corruption({
   query: (text) => queryAt(url, text),
   messages: 'punctual_message',
   columns: {
-    due_at: NUMBERS.slice(1),
-    produced_at: NUMBERS.slice(1),
-    first_due_at: NUMBERS,
-    until: NUMBERS,
-    leased_at: NUMBERS,
-    token: NUMBERS,
-    attempt: INTEGERS,
+    ...COLUMNS,
     priority: TINY,
     state: [...TINY, '0', '1', '2', '3'],
     lapses: ['-32768', '-1', '7', '32767'],
@@ -45,7 +39,6 @@ corruption({
     error: ['null', ...TEXTS],
     reason: ['null', ...TEXTS],
     tags: ['null', "''", "'all'", "'\n\nx'"],
-    successor: JSONS,
   },
   elsewhere: [
     "insert into punctual_delta (queue, topic, waiting, running, dead) values (QUEUE, 't', -2147483648, 5, -5)",

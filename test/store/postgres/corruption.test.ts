@@ -4,7 +4,7 @@
  *   PUNCTUAL_FUZZ_RUNS=500 npx vitest run test/store/postgres/corruption.test.ts      many more
  */
 import { afterAll, beforeAll } from 'vitest'
-import { corruption, INTEGERS, JSONS, NUMBERS } from '../sql/corruption.ts'
+import { COLUMNS, corruption } from '../sql/corruption.ts'
 import { PostgresServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
@@ -27,14 +27,8 @@ corruption({
   query: (text) => server.query(text),
   messages: 'punctual.message',
   columns: {
-    seq: NUMBERS.slice(1),
-    due_at: NUMBERS.slice(1),
-    produced_at: NUMBERS.slice(1),
-    first_due_at: NUMBERS,
-    until: NUMBERS,
-    leased_at: NUMBERS,
-    token: NUMBERS,
-    attempt: INTEGERS,
+    ...COLUMNS,
+    seq: COLUMNS.due_at,
     priority: SMALL,
     state: [...SMALL, '0', '1', '2', '3'],
     lapses: SMALL,
@@ -47,7 +41,6 @@ corruption({
     error: ['null', ...TEXTS],
     reason: ['null', ...TEXTS],
     tags: ['null', "'{}'", "'{NULL,x}'", "array['all']"],
-    successor: JSONS,
   },
   elsewhere: [
     "insert into punctual.delta values (QUEUE, 't', -2147483648, 5, -5)",

@@ -31,9 +31,9 @@ export type CorruptionStand = {
   readonly elsewhere: readonly string[]
 }
 
-export const NUMBERS = ['null', '-9000000000000000000', '-1', '0', '1', '2147483647', '9000000000000000000']
-export const INTEGERS = ['-2147483648', '-1', '0', '2147483647']
-export const JSONS = [
+const NUMBERS = ['null', '-9000000000000000000', '-1', '0', '1', '2147483647', '9000000000000000000']
+const INTEGERS = ['-2147483648', '-1', '0', '2147483647']
+const JSONS = [
   'null',
   "'{}'",
   "'[]'",
@@ -41,6 +41,18 @@ export const JSONS = [
   `'{"topic":"t"}'`,
   `'{"topic":5,"priority":99,"due_at":"x","tags":7}'`,
 ]
+
+/** Those that have the same values on every engine. */
+export const COLUMNS = {
+  due_at: NUMBERS.slice(1),
+  produced_at: NUMBERS.slice(1),
+  first_due_at: NUMBERS,
+  until: NUMBERS,
+  leased_at: NUMBERS,
+  token: NUMBERS,
+  attempt: INTEGERS,
+  successor: JSONS,
+} as const
 
 type Damage = { readonly column: string; readonly value: string; readonly id: string }
 
