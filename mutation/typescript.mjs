@@ -26,7 +26,10 @@ export async function mutateTypeScript({ tree, room, share, seed }) {
     JSON.stringify({
       inPlace: true,
       mutate: ranges,
-      plugins: [join(tree, 'mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js')],
+      plugins: [
+        join(tree, 'mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js'),
+        join(tree, 'mutation/survivors.mjs'),
+      ],
       testRunner: 'vitest',
       vitest: { configFile: 'vitest.mutation.config.ts', related: false },
       mutator: { excludedMutations: EXCLUDED },
@@ -34,7 +37,7 @@ export async function mutateTypeScript({ tree, room, share, seed }) {
       coverageAnalysis: 'perTest',
       concurrency: 2,
       timeoutMS: 20_000,
-      reporters: ['progress-append-only', 'json'],
+      reporters: ['progress-append-only', 'survivors', 'json'],
       jsonReporter: { fileName: reportFile },
       allowConsoleColors: false,
       disableTypeChecks: false,
