@@ -197,6 +197,19 @@ export function encodeSchedule({ plan, progress }: StoredSchedule): string {
   return JSON.stringify({ version: 1, plan, progress })
 }
 
+/** Both were made by the same code, with their parts in the same order. */
+export function isSamePlan(a: SchedulePlan, b: SchedulePlan): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+export function hasSameRhythm(a: SchedulePlan, b: SchedulePlan): boolean {
+  return JSON.stringify(rhythmOf(a)) === JSON.stringify(rhythmOf(b))
+}
+
+function rhythmOf({ rhythm, startAt, endAt }: SchedulePlan): unknown {
+  return { rhythm, startAt, endAt }
+}
+
 /** Undefined for what this version does not know. */
 export function decodeSchedule(value: unknown): StoredSchedule | undefined {
   if (typeof value !== 'object' || value === null) return undefined

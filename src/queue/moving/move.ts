@@ -77,15 +77,9 @@ export async function moveQueue(parts: MoveParts): Promise<MoveReport> {
     await standStill(target)
     const hold = (): Promise<void> => journal.hold()
     const onWait = (running: number): void => parts.onProgress({ step: 'wait', running })
-    await waitForRunning({
-      store: source,
-      clock,
-      owner,
-      leaseMs: LEASE_MS,
-      waitMs: parts.waitMs,
-      hold,
-      onWait,
-    })
+    const waiting = { clock, owner, leaseMs: LEASE_MS, waitMs: parts.waitMs, hold, onWait }
+    await waitForRunning({ ...waiting, store: source, side: 'source' })
+    await waitForRunning({ ...waiting, store: target, side: 'target' })
     const before = await countBoth(source, target)
     const settled = await transfer({ source, target, hold, onProgress: parts.onProgress })
     const { record } = journal

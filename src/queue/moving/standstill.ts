@@ -9,6 +9,7 @@ import { UsageError } from '../../core/errors.ts'
 import { decideLapse } from '../../core/machines/outcome.ts'
 import { settlementFor } from '../../runtime/leases/settler.ts'
 import type { Lease, Settlement, Store } from '../../store/contract/store.ts'
+import type { Side } from './schedules.ts'
 import { assertWhole } from './walking.ts'
 
 const LOOK_MS = 250
@@ -24,6 +25,7 @@ export async function standStill(store: Store): Promise<void> {
 
 export type WaitParts = {
   readonly store: Store
+  readonly side: Side
   readonly clock: Clock
   readonly owner: string
   readonly leaseMs: number
@@ -32,25 +34,33 @@ export type WaitParts = {
   readonly onWait: (running: number) => void
 }
 
-/** Resolves when nothing runs. Rejects with MOVE_UNFINISHED when something still does after `waitMs`. */
+/**
+ * Resolves when nothing runs that would be in the way: in the source everything, in the target a look at a schedule. Rejects
+ * with MOVE_UNFINISHED when something still does after `waitMs`.
+ */
 export async function waitForRunning(parts: WaitParts): Promise<void> {
-  const { store, clock, hold, onWait, waitMs } = parts
+  const { store, side, clock, hold, onWait, waitMs } = parts
   const givesUpAt = clock.monotonic() + waitMs
   for (;;) {
     await hold()
     await giveBackLapsed(parts)
-    const running = await countRunning(store)
+    const running = side === 'source' ? await countRunning(store) : await countLooks(store)
     if (running === 0) return
     onWait(running)
-    if (clock.monotonic() >= givesUpAt) throw await stillRunning(store, running)
+    if (clock.monotonic() >= givesUpAt) throw await stillRunning(store, side, running)
     await new Promise<void>((resolve) => clock.schedule(LOOK_MS, resolve))
   }
 }
 
 export async function countRunning(store: Store): Promise<number> {
-  const [counts, own] = await Promise.all([store.count(), store.countTopics({ topics: [SCHEDULES_TOPIC] })])
+  const [counts, looks] = await Promise.all([store.count(), countLooks(store)])
   assertWhole(counts.missing)
-  return counts.states.running + (own.topics[SCHEDULES_TOPIC]?.running ?? 0)
+  return counts.states.running + looks
+}
+
+async function countLooks(store: Store): Promise<number> {
+  const { topics } = await store.countTopics({ topics: [SCHEDULES_TOPIC] })
+  return topics[SCHEDULES_TOPIC]?.running ?? 0
 }
 
 /** Takes over what lapsed, and gives it back: due as before, its attempt counted. */
@@ -76,7 +86,7 @@ function givenBack(lease: Lease): Settlement {
   return settlementFor(lease, outcome)
 }
 
-async function stillRunning(store: Store, running: number): Promise<UsageError> {
+async function stillRunning(store: Store, side: Side, running: number): Promise<UsageError> {
   const { items } = await store.inspect({
     state: 'running',
     limit: Math.min(NAMED_MAX, store.capabilities.batchMax),
@@ -85,7 +95,7 @@ async function stillRunning(store: Store, running: number): Promise<UsageError> 
   const names = ids.map((id) => `"${id.replaceAll(CONTROL_MARK, '')}"`).join(', ')
   return new UsageError(
     'MOVE_UNFINISHED',
-    `${running} still run in the source (${names}); nothing that waits was taken from it, and it stays paused. Run the same move again when they have ended, with a longer --wait, or "punctual resume" on the source to give up.`,
+    `${running} still run in the ${side} (${names}); nothing that waits was taken from the source, and it stays paused. Run the same move again when they have ended, with a longer --wait, or "punctual resume" on the source to give up.`,
     { value: ids },
   )
 }

@@ -3,7 +3,7 @@
  * is taken from the source only after the target has shown it, whole. At every moment it is in at least one of them, and
  * both are paused meanwhile: it runs nowhere twice.
  *
- *   copy     each page is placed in the target; an id that is taken there stays as it is
+ *   copy     each page is placed in the target; an id that is taken there stays as it is, but for schedules (`schedules.ts`)
  *   settle   each page is compared with what the target shows; what is the same leaves the source
  *
  * Both may be repeated, whatever was done before.
@@ -12,6 +12,7 @@ import { cutBatches } from '../../core/turn.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import { differenceOf, recordOf } from './record.ts'
+import { describeRivals, letGo, survivorOf, type Side } from './schedules.ts'
 import { KINDS, pagesOf, removedFrom, type Kind, type KindCounts } from './walking.ts'
 
 const PAGE = 500
@@ -30,9 +31,18 @@ export async function copyAll({ source, target, hold, onProgress }: TransferPart
   for (const kind of KINDS) {
     for await (const page of pagesOf(source, kind, pageSize(source, target))) {
       await hold()
+      if (kind === 'schedules') await makeWay(source, target, page)
       await restoreAll(target, page.map(recordOf))
       onProgress({ step: 'copy', count: page.length })
     }
+  }
+}
+
+/** Of a schedule that both sides have, one side lets go. */
+async function makeWay(source: Store, target: Store, page: readonly StoredMessage[]): Promise<void> {
+  for (const { inSource, inTarget, survivor } of (await comparePage(target, 'schedules', page)).rivals) {
+    if (survivor === 'source') await letGo(target, inTarget)
+    else await letGo(source, inSource)
   }
 }
 
@@ -54,7 +64,7 @@ export async function settleAll({ source, target, hold, onProgress }: TransferPa
       const over = kind === 'remembered' ? await takenAsOver(target, compared.absent) : []
       const arrived = [...compared.same, ...over]
       absent += compared.absent.length - over.length
-      conflicts.push(...compared.conflicts)
+      conflicts.push(...compared.conflicts, ...compared.rivals.map(stillHeld))
       if (arrived.length > 0) await source.remove(arrived, removedFrom(kind))
       moved[kind] += arrived.length
       onProgress({ step: 'verify', count: page.length })
@@ -75,8 +85,10 @@ export async function surveyAll({
   const conflicts: Conflict[] = []
   for (const kind of KINDS) {
     for await (const page of pagesOf(source, kind, pageSize(source, target))) {
-      found[kind] += page.length
-      conflicts.push(...(await comparePage(target, kind, page)).conflicts)
+      const compared = await comparePage(target, kind, page)
+      const stays = compared.rivals.filter(({ survivor }) => survivor === 'target')
+      found[kind] += page.length - compared.conflicts.length - stays.length
+      conflicts.push(...compared.conflicts)
       onProgress({ step: 'verify', count: page.length })
     }
   }
@@ -86,24 +98,38 @@ export async function surveyAll({
 type Compared = {
   readonly same: readonly string[]
   readonly conflicts: readonly Conflict[]
+  /** Schedules that both sides have, and of which one side can let go. */
+  readonly rivals: readonly Rivals[]
   readonly absent: readonly StoredMessage[]
 }
+
+type Rivals = { readonly inSource: StoredMessage; readonly inTarget: StoredMessage; readonly survivor: Side }
 
 async function comparePage(target: Store, kind: Kind, page: readonly StoredMessage[]): Promise<Compared> {
   const { items } = await target.inspect({ ids: page.map(({ id }) => id) })
   const shown = new Map(items.map((item) => [item.id, item]))
   const same: string[] = []
   const conflicts: Conflict[] = []
+  const rivals: Rivals[] = []
   const absent: StoredMessage[] = []
-  for (const item of page) {
-    const { id } = item
-    const arrived = shown.get(id)
-    const why = arrived === undefined ? undefined : differenceOf(recordOf(item), arrived)
-    if (arrived === undefined) absent.push(item)
+  for (const inSource of page) {
+    const { id } = inSource
+    const inTarget = shown.get(id)
+    const why = inTarget === undefined ? undefined : differenceOf(recordOf(inSource), inTarget)
+    if (inTarget === undefined) absent.push(inSource)
     else if (why === undefined) same.push(id)
-    else conflicts.push({ id, kind, why: `its id is taken in the target by one that ${why}` })
+    else if (kind === 'schedules') {
+      const survivor = survivorOf(inSource, inTarget)
+      if (survivor === undefined) conflicts.push({ id, kind, why: describeRivals(id) })
+      else rivals.push({ inSource, inTarget, survivor })
+    } else conflicts.push({ id, kind, why: `its id is taken in the target by one that ${why}` })
   }
-  return { same, conflicts, absent }
+  return { same, conflicts, rivals, absent }
+}
+
+/** Set again, or looked at, in the moment in which it was to be let go. */
+function stillHeld({ inSource: { id } }: Rivals): Conflict {
+  return { id, kind: 'schedules', why: 'both sides changed it meanwhile; run the same move again' }
 }
 
 /** What is remembered here may be over by the target's clock already: then it takes it, and does not show it. */

@@ -13,6 +13,8 @@ import {
   checkScheduleName,
   decodeSchedule,
   encodeSchedule,
+  hasSameRhythm,
+  isSamePlan,
   NEW_PROGRESS,
   occurrenceId,
   parseSpec,
@@ -67,7 +69,7 @@ export class Schedules<T extends object, S extends object> {
     const result = await this.#change(checked, (found) => {
       if (found === undefined || found.progress.isRemoved === true)
         return { plan, progress: { ...NEW_PROGRESS, ...untilOf(found) } }
-      return isSame(plan, found.plan) ? undefined : { plan, progress: this.#edited(plan, found) }
+      return isSamePlan(plan, found.plan) ? undefined : { plan, progress: this.#edited(plan, found) }
     })
     if (result.before === undefined || result.before.progress.isRemoved === true) return 'created'
     if (!result.isChanged) return 'unchanged'
@@ -313,17 +315,4 @@ function untilOf(found: StoredSchedule | undefined): Pick<ScheduleProgress, 'unt
 function paused(progress: ScheduleProgress, placed: number): ScheduleProgress {
   const { fired, skipped } = progress
   return { ...progress, isPaused: true, skipped: skipped + placed, fired: fired - placed }
-}
-
-function rhythmOf({ rhythm, startAt, endAt }: SchedulePlan): unknown {
-  return { rhythm, startAt, endAt }
-}
-
-function hasSameRhythm(a: SchedulePlan, b: SchedulePlan): boolean {
-  return isSame(rhythmOf(a), rhythmOf(b))
-}
-
-/** Both were made by the same code, with their parts in the same order. */
-function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
 }

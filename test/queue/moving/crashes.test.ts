@@ -4,8 +4,16 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/clock.ts'
-import { MOVES_TOPIC } from '../../../src/core/control.ts'
+import { MOVES_TOPIC, SCHEDULES_TOPIC } from '../../../src/core/control.ts'
 import { FOREVER } from '../../../src/core/controls.ts'
+import {
+  encodeSchedule,
+  NEW_PROGRESS,
+  occurrenceId,
+  parseSpec,
+  scheduleId,
+  type SchedulePlan,
+} from '../../../src/core/recurrence/spec.ts'
 import { moveQueue, surveyMove, type MoveParts, type MoveReport } from '../../../src/queue/moving/move.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { StoreWrapper, type StoreVerb } from '../../../src/store/contract/verbs.ts'
@@ -74,6 +82,26 @@ type Pair = {
   readonly before: Seen
 }
 
+const EVERY = {
+  topic: 'tick',
+  body: '{}',
+  ...parseSpec({ topic: 'tick', payload: {}, every: '1m' }, Date.UTC(2030, 0, 1)),
+}
+
+const LATER_MS = 1_000
+const TARGETS_OWN = occurrenceId('ticking', Date.UTC(2030, 0, 1, 0, 1) + LATER_MS)
+
+/** A schedule that was set here now, and looked at: its first occurrence is placed. */
+async function schedule(store: Store, now: number, plan: SchedulePlan = EVERY): Promise<void> {
+  const progress = { ...NEW_PROGRESS, fired: 1, anchorAt: now, until: now + 90_000 }
+  const at = now + 60_000
+  const common = { topic: SCHEDULES_TOPIC, meta: '', priority: 0, ifExists: 'keep' } as const
+  await store.put([
+    { ...common, id: scheduleId('ticking'), body: encodeSchedule({ plan, progress }), when: { at } },
+    { ...common, id: occurrenceId('ticking', at), topic: 'tick', body: '{}', when: { at } },
+  ])
+}
+
 async function makePair(): Promise<Pair> {
   const clock = new WaitingClock()
   const make = (): Store => new ModelStore(clock.now, { batchMax: 100, leadMs: 25 })
@@ -82,8 +110,12 @@ async function makePair(): Promise<Pair> {
   await source.control({ kind: 'limit', topic: 'other', limit: { concurrency: 3 } })
   await source.control({ kind: 'pause', topic: 'held' })
   await source.control({ kind: 'pause', topic: 'brief', until: { delayMs: HOUR_MS } })
+  await schedule(source, clock.at)
+  const before = await see(source)
+  clock.at += LATER_MS
+  await schedule(target, clock.at)
   await target.put([message('resident', { when: { delayMs: HOUR_MS } })])
-  return { source, target, clock, before: await see(source) }
+  return { source, target, clock, before }
 }
 
 function move(
@@ -122,10 +154,10 @@ async function expectMoved({ source, target, before }: Pair): Promise<void> {
 /** Everything is in one of both stores; and what is in both cannot run. */
 async function expectWhole({ source, target, before }: Pair, about: string): Promise<void> {
   const [left, arrived] = [idsIn(await see(source)), idsIn(await see(target))]
-  expect([...new Set([...left, ...arrived])].toSorted(), about).toEqual(
-    [...idsIn(before), 'resident'].toSorted(),
-  )
-  if (left.some((id) => arrived.includes(id))) {
+  // What the schedule of the target has placed may go: the one of the source was first.
+  const ids = new Set([...left, ...arrived].filter((id) => id !== TARGETS_OWN))
+  expect([...ids].toSorted(), about).toEqual([...idsIn(before), 'resident'].toSorted())
+  if (left.some((id) => id !== scheduleId('ticking') && arrived.includes(id))) {
     for (const store of [source, target]) {
       expect(await claimDue(store, 100, ['order.close', 'other', '\u0001schedules']), about).toEqual([])
       expect((await controlsOf(store))[0], about).toMatchObject({ topic: '', pausedUntil: FOREVER })
@@ -169,12 +201,12 @@ describe('a move', () => {
 
   it('tells what it moved, with the counts of both sides', async () => {
     expect(await move(pair)).toMatchObject({
-      moved: { schedules: 1, waiting: 7, dead: 2, remembered: 2 },
+      moved: { schedules: 2, waiting: 8, dead: 2, remembered: 2 },
       conflicts: [],
       left: 0,
       controls: { carried: ['brief', 'held', 'other'], kept: [] },
-      before: { source: { delayed: 6, ready: 1, dead: 2 }, target: { delayed: 1 } },
-      after: { source: { delayed: 0, ready: 0, dead: 0 }, target: { delayed: 7, ready: 1, dead: 2 } },
+      before: { source: { delayed: 7, ready: 1, dead: 2 }, target: { delayed: 2 } },
+      after: { source: { delayed: 0, ready: 0, dead: 0 }, target: { delayed: 8, ready: 1, dead: 2 } },
     })
     await expectMoved(pair)
   })
@@ -208,14 +240,14 @@ describe('a move', () => {
       ['m1', 'its id is taken in the target by one that differs in body'],
       ['buried', 'its id is taken in the target by one that is ready'],
     ])
-    expect([moved.waiting, moved.dead, left]).toEqual([6, 1, 0])
+    expect([moved.waiting, moved.dead, left]).toEqual([7, 1, 0])
     expect(idsIn(await see(pair.source))).toEqual(['buried', 'm1'])
   })
 
   it('waits for what runs, and takes back what a dead worker held', async () => {
     const [lease] = await claimDue(pair.source, 1, ['other'])
     const report = await move(pair)
-    expect([lease?.id, report.moved.waiting]).toEqual(['ready', 7])
+    expect([lease?.id, report.moved.waiting]).toEqual(['ready', 8])
     const [arrived] = (await pair.target.inspect({ ids: ['ready'] })).items
     expect(arrived).toMatchObject({ attempt: 1, lapses: 1 })
   })
@@ -226,7 +258,7 @@ describe('a move', () => {
       code: 'MOVE_UNFINISHED',
       value: ['ready'],
     })
-    expect(idsIn(await see(pair.target))).toEqual(['resident'])
+    expect(idsIn(await see(pair.target))).toEqual([scheduleId('ticking'), 'resident', TARGETS_OWN])
     await move(pair)
     expect(idsIn(await see(pair.source))).toEqual([])
   })
@@ -282,11 +314,83 @@ describe('a move', () => {
     await pair.target.put([message('m1', { body: '"theirs"' })])
     const survey = await surveyMove({ ...pair, onProgress: () => undefined })
     expect(survey).toMatchObject({
-      found: { schedules: 1, waiting: 7, dead: 2, remembered: 2 },
+      found: { schedules: 2, waiting: 7, dead: 2, remembered: 2 },
       conflicts: [{ id: 'm1' }],
       running: 0,
     })
     expect(await see(pair.source)).toEqual(pair.before)
     expect((await controlsOf(pair.source)).map(({ topic }) => topic)).toEqual(['brief', 'held', 'other'])
+  })
+})
+
+describe('a schedule that both sides have', () => {
+  const id = scheduleId('ticking')
+  const bodyIn = async (store: Store): Promise<string | undefined> =>
+    (await store.inspect({ ids: [id] })).items[0]?.body
+  let pair: Pair
+  beforeEach(async () => {
+    pair = await makePair()
+  })
+
+  it('that was set in the source after it was moved, by an old process: the one in the target goes on', async () => {
+    const { source, target, clock } = pair
+    await move(pair)
+    const [body, seen] = [await bodyIn(target), idsIn(await see(target))]
+    clock.at += LATER_MS
+    await schedule(source, clock.at)
+    expect(await move(pair)).toMatchObject({ moved: { schedules: 0, waiting: 0 }, conflicts: [], left: 0 })
+    expect(await bodyIn(target)).toBe(body)
+    expect(idsIn(await see(target))).toEqual(seen)
+    expect(idsIn(await see(source))).toEqual([])
+  })
+
+  it('and that says something else in the target stays in both, with the remedy', async () => {
+    const { source, target, clock } = pair
+    await target.remove([id, TARGETS_OWN], 'waiting')
+    await schedule(target, clock.at, { ...EVERY, body: '{"other":1}' })
+    const survey = await surveyMove({ ...pair, onProgress: () => undefined })
+    const { conflicts, moved } = await move(pair)
+    expect([survey.found.schedules, moved.schedules]).toEqual([1, 1])
+    for (const found of [survey.conflicts, conflicts]) {
+      expect(found.map((one) => one.id)).toEqual([id])
+      expect(found[0]?.why).toContain('"punctual schedule remove ticking"')
+    }
+    expect(await bodyIn(source)).toBeDefined()
+    expect(await bodyIn(target)).toContain('other')
+  })
+
+  it.each(['source', 'target'] as const)(
+    'and was removed in the %s, where its trace is kept: the other one goes on',
+    async (side) => {
+      const [inSource, inTarget] = [await bodyIn(pair.source), await bodyIn(pair.target)]
+      const trace = {
+        plan: EVERY,
+        progress: { ...NEW_PROGRESS, isRemoved: true, until: pair.clock.at },
+      } as const
+      const store = pair[side]
+      await store.remove([id], 'waiting')
+      const when = { at: pair.clock.at + HOUR_MS }
+      await store.put([message(id, { topic: SCHEDULES_TOPIC, body: encodeSchedule(trace), when })])
+      expect(await move(pair)).toMatchObject({ conflicts: [], left: 0 })
+      expect(await bodyIn(pair.target)).toBe(side === 'source' ? inTarget : inSource)
+      expect(await bodyIn(pair.source)).toBeUndefined()
+    },
+  )
+
+  it('and that a worker of the target looks at is waited for', async () => {
+    const { target, clock } = pair
+    clock.at += 60_000
+    const [look] = await claimDue(target, 1, [SCHEDULES_TOPIC])
+    expect(look?.id).toBe(id)
+    let waits = 0
+    const report = await move(pair, undefined, {
+      onProgress: ({ step }) => {
+        if (step !== 'wait') return
+        waits += 1
+        if (waits === 1 && look !== undefined)
+          void target.settle([{ kind: 'release', id, token: look.token, topic: look.topic }])
+      },
+    })
+    expect([report.conflicts, waits > 0]).toEqual([[], true])
   })
 })

@@ -4,6 +4,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { decodeSchedule, scheduleId } from '../../../src/core/recurrence/spec.ts'
 import { Punctual } from '../../../src/index.ts'
 import { insidesOf } from '../../../src/queue/insides.ts'
 import { moveQueue, type MoveReport } from '../../../src/queue/moving/move.ts'
@@ -172,7 +173,10 @@ describe('a queue moved over all engines', () => {
       const ids = Array.from({ length: 400 }, (_, index) => `m${index}`)
       handle(from.queue)
       handle(to.queue)
-      await from.queue.schedules.set('ticking', { topic: 'tick', payload: {}, every: '1s' })
+      const ticking = { topic: 'tick', payload: {}, every: '1s' } as const
+      await from.queue.schedules.set('ticking', ticking)
+      // As every process does at its start: the one that was set first goes on, and its rhythm with it.
+      await to.queue.schedules.set('ticking', ticking)
       await from.queue.produceMany(
         ids.map((id, index) => ({ topic: 'live', payload: 1, id, delay: (index % 20) * 100 })),
       )
@@ -182,7 +186,12 @@ describe('a queue moved over all engines', () => {
       const { conflicts, left } = await move(from.store, to.store)
       expect([conflicts, left]).toEqual([[], 0])
       const movedAt = Date.now()
-      await until(() => runs.size === ids.length && occurrences.some((at) => at > movedAt))
+      await until(() => runs.size === ids.length && occurrences.filter((at) => at > movedAt).length > 2)
+      const [found] = (await to.store.inspect({ ids: [scheduleId('ticking')] })).items
+      const { anchorAt = 0 } = decodeSchedule(JSON.parse(found?.body ?? ''))?.progress ?? {}
+      // Moved moments are whole milliseconds.
+      const offBeat = (at: number): number => Math.abs(((at - anchorAt + 500) % 1_000) - 500)
+      expect(occurrences.filter((at) => at > movedAt && offBeat(at) > 1)).toEqual([])
       expect([...runs].filter(([, count]) => count > 1)).toEqual([])
       expect(early).toEqual([])
       expect(occurrences).toHaveLength(new Set(occurrences).size)
