@@ -20,15 +20,15 @@ export class Shop {
   async place(orderId: string, item: string, count: number): Promise<void> {
     this.#move(item, -count)
     this.orders.set(orderId, { item, count, status: 'unpaid' })
-    // The order's own id: placing it again, after a lost answer, does not close it twice.
-    await this.#queue.produce('order.close', { orderId }, { id: orderId, delay: this.#payWithin })
+    // An id made of the order's: placing it again, after a lost answer, does not close it twice.
+    await this.#queue.produce('order.close', { orderId }, { id: `close-${orderId}`, delay: this.#payWithin })
   }
 
   async pay(orderId: string): Promise<boolean> {
     const order = this.orders.get(orderId)
     if (order?.status !== 'unpaid') return false
     order.status = 'paid'
-    await this.#queue.cancel(orderId) // Its answer does not matter: see `#close`.
+    await this.#queue.cancel(`close-${orderId}`) // Its answer does not matter: see `#close`.
     return true
   }
 

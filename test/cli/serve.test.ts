@@ -74,6 +74,17 @@ it('serve for others without tokens is refused, and nothing is opened', async ()
   expect((await place.run(['token', 'add', 'x', '--scope', 'everything'])).code).toBe(2)
 })
 
+it('serve with a key that is too short names the variable and a way to make one', async () => {
+  const place = await makePlace()
+  const { code, stderr } = await place.run(['serve', '--port', '0'], {
+    env: { PUNCTUAL_SERVER_KEY: 'short' },
+  })
+  expect({ code, stderr }).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('$PUNCTUAL_SERVER_KEY has 5 characters; give at least 16'),
+  })
+})
+
 it('serve --deliver posts what is due to its address, and only to public ones unless told', async () => {
   const place = await makePlace()
   const bodies: string[] = []

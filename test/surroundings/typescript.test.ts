@@ -81,3 +81,34 @@ it.each(COMPILERS)(
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
   },
 )
+
+it.each(COMPILERS)(
+  'TypeScript %s in a CommonJS project: `import` becomes `require`, and runs',
+  async (version) => {
+    const project = await Project.make({
+      '@types/node': here('@types/node'),
+      'undici-types': here('undici-types'),
+    })
+    await project.write('package.json', '{"type":"commonjs"}')
+    await project.write(
+      'use.ts',
+      `import { Punctual } from 'punctual'
+    import { serve } from 'punctual/server'
+    import { VirtualClock } from 'punctual/testing'
+    const queue = new Punctual<{ tick: { n: number } }>({ store: 'memory:', clock: new VirtualClock() })
+    queue.handle('tick', ({ payload }) => payload.n)
+    console.log(typeof serve, typeof queue.produce)`,
+    )
+    const compilerOptions = {
+      target: 'es2022',
+      module: 'commonjs',
+      types: ['node'],
+      strict: true,
+      outDir: 'out',
+    }
+    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['use.ts'] }))
+    const { code, stdout } = await project.node([join(compiler(version), 'bin', 'tsc'), '-p', '.'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect((await project.node(['out/use.js'])).stdout).toBe('function function\n')
+  },
+)

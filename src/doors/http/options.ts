@@ -72,7 +72,7 @@ const OPTION_NAMES = [
   'random',
 ] as const
 
-const SECRET_LENGTH_MIN = 16
+export const SECRET_LENGTH_MIN = 16
 const RATE_DEFAULT = 10_000
 const BASE_PATH = /^(?:\/[\w.~-]+)+$/
 
@@ -87,7 +87,10 @@ export function parseServeOptions(options: ServeOptions): ServeSettings {
   if (basePath !== '' && !BASE_PATH.test(basePath))
     throw invalid('basePath', basePath, 'a path like "/punctual"')
   if (secret !== undefined && (typeof secret !== 'string' || secret.length < SECRET_LENGTH_MIN))
-    throw invalid('secret', undefined, `a text of at least ${SECRET_LENGTH_MIN} characters`)
+    throw new UsageError(
+      'OPTION_INVALID',
+      `secret is too short; give a text of at least ${SECRET_LENGTH_MIN} characters, such as: openssl rand -hex 24`,
+    )
   return {
     queues: queues as readonly Punctual[],
     access,

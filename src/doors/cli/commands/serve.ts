@@ -5,10 +5,11 @@ import { untilSignalled } from '../../../queue/signals.ts'
 import { HttpServer, PORT_DEFAULT } from '../../http/server.ts'
 import { HAS_DASHBOARD } from '../../http/routes/pages.ts'
 import { watchTokenFile } from '../../http/access/token-file.ts'
-import type { ServeOptions } from '../../http/options.ts'
+import { SECRET_LENGTH_MIN, type ServeOptions } from '../../http/options.ts'
 import type { QueueSource } from '../../http/served.ts'
-import { EXIT, FailedError } from '../../shared/failure.ts'
+import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import { plural } from '../terminal/format.ts'
 import { parseWholeNumber } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { checkTopicsOnce } from '../work/sources.ts'
@@ -64,7 +65,7 @@ export const serve = defineCommand({
   ],
   notes: [
     'The dashboard is at /ui below the address that is printed: open it in a browser.',
-    'Without --queue (and without $PUNCTUAL_QUEUE) it serves every queue of the store, and "default".',
+    'Without --queue (and without $PUNCTUAL_QUEUE) it serves every queue of the store, and "default". It fires schedules of "default", or of --queue, and of queues whose workers come over HTTP.',
     '$PUNCTUAL_SERVER_KEY, at least 16 characters, signs lease handles and sessions: give all servers of a store the same.\nWithout it they are good for this process alone.',
     'SIGINT (Ctrl-C) or SIGTERM stops within five seconds. See docs/http.md.',
   ],
@@ -138,6 +139,10 @@ function optionsOf(call: ServeCall, queue: Punctual, logger: Logger): ServeOptio
   const { values, env, clock } = call
   const { tokens, rate, cors, 'base-path': basePath, 'allowed-host': allowedHosts } = values
   const secret = env.PUNCTUAL_SERVER_KEY
+  if (secret !== undefined && secret !== '' && secret.length < SECRET_LENGTH_MIN)
+    throw new CallError(
+      `$PUNCTUAL_SERVER_KEY has ${plural(secret.length, 'character')}; give at least ${SECRET_LENGTH_MIN}, such as: openssl rand -hex 24`,
+    )
   return {
     queues: [queue],
     logger,
