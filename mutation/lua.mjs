@@ -30,8 +30,9 @@ const MUTATORS = [
   ['statement', /^(\s*)(call|send|add|redis\.call)\(.*\)$/g, '$1do end'],
 ]
 
-export async function mutateLua({ tree, count, seed }) {
-  const all = filesIn(tree).flatMap((file) => mutantsOf(tree, file))
+export async function mutateLua({ tree, count, seed, only }) {
+  const files = filesIn(tree).filter((file) => file.includes(only))
+  const all = files.flatMap((file) => mutantsOf(tree, file))
   const chance = sampler(`${seed} lua`)
   const drawn = all
     .map((mutant) => ({ mutant, rank: chance() }))

@@ -4,6 +4,7 @@
 //   npm run mutants -- runtime --all         every mutant of one room
 //   npm run mutants -- lua --count 40        forty of the Lua scripts, on a real server
 //   npm run mutants -- core --sample 0.3 --seed 7
+//   npm run mutants -- runtime --all --only keeper       files whose path has this word in it
 //
 // Works on a copy of the tree, so that an interrupted run leaves no mistake behind. The report names every survivor.
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     sample: { type: 'string', default: '0.1' },
     count: { type: 'string', default: '40' },
     seed: { type: 'string', default: '1' },
+    only: { type: 'string', default: '' },
   },
 })
 const rooms = positionals.length === 0 ? Object.keys(ROOMS) : positionals
@@ -42,9 +44,10 @@ try {
         tree: copy,
         count: values.all ? Infinity : Number(values.count),
         seed: Number(values.seed),
+        only: values.only,
       })
     } else {
-      await mutateTypeScript({ tree: copy, room, share, seed: Number(values.seed) })
+      await mutateTypeScript({ tree: copy, room, share, seed: Number(values.seed), only: values.only })
     }
   }
 } finally {

@@ -8,16 +8,16 @@ import { sampler } from './sample.mjs'
 /** Which files are mutated, and which tests should notice. */
 export const ROOMS = {
   core: { source: 'src/core', tests: ['test/core', 'test/queue', 'test/runtime'] },
-  runtime: { source: 'src/runtime', tests: ['test/runtime', 'test/queue'] },
+  runtime: { source: 'src/runtime', tests: ['test/runtime', 'test/queue', 'test/tracing'] },
   memory: { source: 'src/store/memory', tests: ['test/store/memory', 'test/queue', 'test/runtime'] },
 }
 
 // Texts are compared nowhere, and what runs only while a module loads cannot be switched on later.
 const EXCLUDED = ['StringLiteral']
 
-export async function mutateTypeScript({ tree, room, share, seed }) {
+export async function mutateTypeScript({ tree, room, share, seed, only }) {
   const { source, tests } = ROOMS[room]
-  const files = filesIn(tree, source)
+  const files = filesIn(tree, source).filter((file) => file.includes(only))
   const ranges = share >= 1 ? files : files.flatMap((file) => sampleLines(tree, file, share, seed))
   const reportFile = join(tree, 'mutation-report.json')
   writeFileSync(join(tree, 'vitest.mutation.config.ts'), vitestConfig(tests))
