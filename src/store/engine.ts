@@ -118,6 +118,7 @@ export interface ForeignQueue {
   taken?(jobs: readonly ForeignJob[]): Promise<void>
   /** What its workers have done, a page at a time; only of a package that keeps it, and whose jobs can be taken. */
   done?(): AsyncIterable<readonly ForeignDone[]>
+  /** Asked after `jobs`. */
   schedules(): Promise<readonly ForeignSchedule[]>
   /** What is there and cannot be carried over; asked after `jobs`. */
   rest(): Promise<readonly ForeignRest[]>

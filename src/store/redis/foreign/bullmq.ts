@@ -5,8 +5,8 @@
  *   prioritized      sorted set: priority x 2^32 + order
  *   delayed          sorted set: moment x 4096 + order
  *   failed           sorted set: the moment of the last failure
- *   ID               hash of one job: name, data, opts, timestamp, atm (attempts made), failedReason, parentKey
- *   repeat           sorted set of its schedules: the moment that is next; repeat:KEY a hash of one
+ *   ID               hash of one job: name, data, opts, timestamp, atm (attempts made), failedReason, parentKey, rjk (its schedule)
+ *   repeat           sorted set of its schedules: the moment that is next; repeat:KEY a hash of one: see bullmq-repeat.ts
  *   active, waiting-children, completed        what is not carried over
  *
  * Jobs go from `delayed` to `wait` or `prioritized`, then to `active`, then to `failed` or `completed`: workers may run while we
@@ -25,22 +25,21 @@ import {
   type ForeignSchedule,
   type QueuesContext,
 } from '../../engine.ts'
+import {
+  filled,
+  isWhole,
+  momentOf,
+  nextJobId,
+  occurrenceOf,
+  REPEAT,
+  repeatOf,
+  scheduleNameOf,
+  timesLeft,
+} from './bullmq-repeat.ts'
 import { ForeignKeys, isJson, readNumber, readObject } from './reading.ts'
 
 const DELAYED_STEPS = 4096
-const JOB = ['name', 'data', 'opts', 'timestamp', 'atm', 'failedReason', 'parentKey'] as const
-const SCHEDULE = [
-  'name',
-  'pattern',
-  'every',
-  'tz',
-  'limit',
-  'ic',
-  'startDate',
-  'endDate',
-  'data',
-  'opts',
-] as const
+const JOB = ['name', 'data', 'opts', 'timestamp', 'atm', 'failedReason', 'parentKey', 'rjk'] as const
 const WAITING = ['wait', 'paused'] as const
 /** A queue has one of them at least: `meta` since a Queue or Worker was made, the others where that was skipped. */
 const SOME_KEY = [
@@ -75,6 +74,8 @@ class BullmqQueue implements ForeignQueue {
   readonly #active = new Set<string>()
   /** Read once, so that jobs and schedules agree about what is next. */
   #nexts: Promise<ReadonlyMap<string, number>> | undefined
+  /** The next jobs whose ids do not follow from their schedule's key, by that key. */
+  readonly #nextIds = new Map<string, string>()
 
   constructor(keys: ForeignKeys, clock: QueuesContext['clock']) {
     this.#keys = keys
@@ -167,51 +168,69 @@ class BullmqQueue implements ForeignQueue {
 
   /** Those that left meanwhile are passed over, and those that were told. */
   async #read(found: readonly string[], moments?: ReadonlyMap<string, JobMoments>): Promise<ForeignJob[]> {
+    const nexts = await this.#readNexts()
     const ids = found.filter((id) => !this.#seen.has(id))
-    for (const id of ids) this.#seen.add(id)
     const rows = await Promise.all(ids.map((id) => this.#keys.fields(id, JOB)))
-    const jobs = ids.flatMap((id, index) => {
+    return ids.flatMap((id, index) => {
       const fields = rows[index]
-      return fields === undefined || isGone(fields) ? [] : [jobOf(id, fields, moments?.get(id))]
+      const job = moments?.get(id)
+      if (fields !== undefined && this.#isOldNext(id, fields, nexts) && job !== undefined && 'dueAt' in job)
+        return []
+      this.#seen.add(id)
+      return fields === undefined || isGone(fields) ? [] : [withOccurrence(jobOf(id, fields, job), fields)]
     })
-    return Promise.all(jobs.map((job) => this.#withOccurrence(job)))
   }
 
-  /** One that failed for good ran there. */
-  async #withOccurrence(job: ForeignJob): Promise<ForeignJob> {
-    const made = occurrenceOf(job.id)
-    if (made === undefined || job.diedAt !== undefined) return job
-    const { key, at } = made
-    const { name, ...fields } = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
-    // Of a schedule that was removed there only the key is known.
-    const isKnown = fields.pattern !== '' || fields.every !== ''
-    const schedule = isKnown ? scheduleNameOf(key, name || job.name, fields) : key
-    return { ...job, occurrence: { schedule, at } }
+  /** Before BullMQ 5.10 only the job itself tells that it is the next of a schedule. */
+  #isOldNext(id: string, { rjk, opts }: JobFields, nexts: ReadonlyMap<string, number>): boolean {
+    const made = occurrenceOf(id, rjk)
+    if (made === undefined || id === nextJobId(made.key, made.at) || nexts.get(made.key) !== made.at)
+      return false
+    const { pattern, every } = repeatOf(opts)
+    if (pattern === undefined && every === undefined) return false
+    this.#nextIds.set(made.key, id)
+    return true
   }
 
   async #schedule(key: string, nextAt: number): Promise<ForeignSchedule> {
-    const fields = await this.#keys.fields(`repeat:${key}`, SCHEDULE)
-    // The older kind keeps data and options with its next job alone.
-    const next = await this.#keys.fields(nextJobId(key, nextAt), JOB)
+    const nextId = this.#nextIds.get(key) ?? nextJobId(key, nextAt)
+    const next = await this.#keys.fields(nextId, JOB)
+    // A worker may have run it since its moment was read, and removed it: the one after it says the same.
+    const telling = isGone(next) ? await this.#newest(key, nextAt) : next
+    const repeat = repeatOf(telling.opts)
+    const fields = filled(await this.#keys.fields(`repeat:${key}`, REPEAT), repeat)
+    const jobName = fields.name || telling.name
     const everyMs = readNumber(fields.every)
-    const startAt = moment(fields.startDate)
-    const endAt = moment(fields.endDate)
+    const startAt = momentOf(fields.startDate)
+    const endAt = momentOf(fields.endDate)
     const nextMadeAt = readNumber(next.timestamp)
-    const isKnown = everyMs !== undefined || fields.pattern !== ''
-    const { policy, without } = policyOf(readObject(fields.opts || next.opts) ?? {})
-    const isDelayed = (await this.#keys.score('delayed', nextJobId(key, nextAt))) !== undefined
+    const { policy, without } = policyOf(readObject(fields.opts || telling.opts) ?? {})
+    const isDelayed = (await this.#keys.score('delayed', nextId)) !== undefined
     const isOverdue = nextAt <= this.#clock.now()
     // One that a worker moved, or somebody promoted, waits in a list, and is among the jobs.
     const isNextApart = isOverdue || (!isGone(next) && !isDelayed)
-    const times = timesLeft(fields, { isNextApart })
+    const times = timesLeft(fields, repeat, { isNextApart, behind: telling === next ? 0 : 1 })
     const overdue =
       isOverdue && isDelayed && !isGone(next)
-        ? jobOf(nextJobId(key, nextAt), next, { dueAt: nextAt })
+        ? withOccurrence(jobOf(nextId, next, { dueAt: nextAt }), next)
         : undefined
+    const isLimitKnown = times !== undefined || !isGone(telling)
+    const missing = [
+      without,
+      isLimitKnown ? undefined : 'its limit, if it had one: its next job is not there',
+    ]
+    // Its workers make the next job from the one before, and nothing else does.
+    const isOver = isGone(telling) && times !== 0 && (isOverdue || !isWhole(key, fields))
+    const leftOut =
+      everyMs === undefined && fields.pattern === ''
+        ? 'its pattern is not stored with it'
+        : isOver
+          ? 'its next job is not there: it has ended, or the job was removed, and it does not run there either'
+          : undefined
     return {
-      name: scheduleNameOf(key, fields.name || next.name, fields),
-      jobName: fields.name || next.name,
-      data: fields.data || next.data || '{}',
+      name: scheduleNameOf(key, jobName, repeat),
+      jobName,
+      data: fields.data || telling.data || '{}',
       rhythm:
         everyMs === undefined
           ? { cron: fields.pattern, ...(fields.tz === '' ? {} : { zone: fields.tz }) }
@@ -219,14 +238,19 @@ class BullmqQueue implements ForeignQueue {
       nextAt,
       ...(nextMadeAt === undefined ? {} : { nextMadeAt }),
       firstAt: isNextApart ? nextAt + (everyMs ?? 1) : nextAt,
-      ...(overdue === undefined ? {} : { overdue: await this.#withOccurrence(overdue) }),
+      ...(overdue === undefined ? {} : { overdue }),
       ...(startAt === undefined ? {} : { startAt }),
       ...(endAt === undefined ? {} : { endAt }),
       ...(times === undefined ? {} : { times }),
       policy,
-      ...(isKnown ? {} : { leftOut: 'its pattern is not stored with it: it is of BullMQ 4 or older' }),
-      ...(without === undefined ? {} : { without }),
+      ...(leftOut === undefined ? {} : { leftOut }),
+      ...joined(missing),
     }
+  }
+
+  async #newest(key: string, nextAt: number): Promise<JobFields> {
+    const at = (await this.#keys.score('repeat', key)) ?? nextAt
+    return this.#keys.fields(nextJobId(key, at), JOB)
   }
 
   /** Neither told nor done. */
@@ -257,39 +281,17 @@ class BullmqQueue implements ForeignQueue {
 
 type JobMoments = { readonly dueAt: number } | { readonly diedAt: number }
 
-function nextJobId(key: string, at: number): string {
-  return `repeat:${key}:${at}`
-}
-
-function occurrenceOf(id: string): { readonly key: string; readonly at: number } | undefined {
-  const [, key, at] = /^repeat:(.+):(\d+)$/s.exec(id) ?? []
-  return key === undefined ? undefined : { key, at: Number(at) }
-}
-
-/** The key of the older kind is a hash. */
-function scheduleNameOf(
-  key: string,
-  jobName: string,
-  { data, opts, ic }: Readonly<Record<'data' | 'opts' | 'ic', string>>,
-): string {
-  const isScheduler = data !== '' || opts !== '' || ic !== ''
-  return isScheduler ? key : `${jobName}:${key.slice(0, 8)}`
+/** One that failed for good ran there. */
+function withOccurrence(job: ForeignJob, { rjk, opts }: JobFields): ForeignJob {
+  const made = occurrenceOf(job.id, rjk)
+  if (made === undefined || job.diedAt !== undefined) return job
+  const schedule = scheduleNameOf(made.key, job.name, repeatOf(opts))
+  return { ...job, occurrence: { schedule, at: made.at } }
 }
 
 /** A name may be empty; a job without the moment of its making is none. */
 function isGone({ name, timestamp }: JobFields): boolean {
   return name === '' && timestamp === ''
-}
-
-/** Its next job is counted already. Where that is a job by itself, the schedule here brings the ones after it only. */
-function timesLeft(
-  { limit, ic }: { readonly limit: string; readonly ic: string },
-  { isNextApart }: { readonly isNextApart: boolean },
-): number | undefined {
-  const most = readNumber(limit)
-  if (most === undefined) return undefined
-  const made = readNumber(ic) ?? 0
-  return Math.max(0, most - (isNextApart ? made : Math.max(0, made - 1)))
 }
 
 function jobOf(id: string, fields: JobFields, moments: JobMoments | undefined): ForeignJob {
@@ -299,9 +301,6 @@ function jobOf(id: string, fields: JobFields, moments: JobMoments | undefined): 
   const leftOut =
     parentKey !== '' ? 'it is a child of a flow' : isJson(data) ? undefined : 'its data is not JSON'
   const isDeduplicated = 'de' in options
-  const missing = [without, isDeduplicated ? 'its deduplication id' : undefined].filter(
-    (what) => what !== undefined,
-  )
   return {
     id,
     name,
@@ -312,8 +311,13 @@ function jobOf(id: string, fields: JobFields, moments: JobMoments | undefined): 
     error: failedReason,
     policy,
     ...(leftOut === undefined ? {} : { leftOut }),
-    ...(missing.length === 0 ? {} : { without: missing.join(', ') }),
+    ...joined([without, isDeduplicated ? 'its deduplication id' : undefined]),
   }
+}
+
+function joined(missing: readonly (string | undefined)[]): { readonly without?: string } {
+  const told = missing.filter((what) => what !== undefined)
+  return told.length === 0 ? {} : { without: told.join(', ') }
 }
 
 /** A function of the worker computes a wait of any other kind, and is not stored: the handler here decides instead. */
@@ -335,11 +339,4 @@ function policyOf(options: Readonly<Record<string, unknown>>): {
   const retries = Math.max(0, (readNumber(attempts) ?? 1) - 1)
   const waits = ms === undefined ? {} : { backoff: { kind, ms, jitter: readNumber(jitter) ?? 0 } as const }
   return { policy: { retries, priority, ...waits } }
-}
-
-/** Milliseconds, or a date as text. */
-function moment(text: string): number | undefined {
-  if (text === '') return undefined
-  const at = readNumber(text) ?? Date.parse(text)
-  return Number.isFinite(at) ? at : undefined
 }
