@@ -28,6 +28,17 @@ function watch(clock: VirtualClock, takesMs: number) {
 }
 
 describe('P14: a pause', () => {
+  it('is not asked for where the store keeps none', async () => {
+    const { clock, store, queue: make } = makeWorld({ ...HINT, features: [] })
+    const asked: string[] = []
+    store.fate = (verb) => void asked.push(verb)
+    const queue = make()
+    queue.handle('t', () => undefined)
+    await queue.start()
+    await clock.advance('1m')
+    expect([asked.includes('claim'), asked.includes('controls')]).toEqual([true, false])
+  })
+
   it('starts nothing more, lets what runs go on, and gives back the rest uncounted', async () => {
     const { clock, memory, queue: make } = makeWorld()
     const queue = make({ concurrency: 1 })

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { homeOf } from '../../src/core/encoding/home.ts'
 import { Punctual, type PunctualOptions } from '../../src/index.ts'
-import type { Settlement } from '../../src/store/contract/store.ts'
+import type { Capabilities, Settlement } from '../../src/store/contract/store.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { PartitionedStore } from '../../src/store/partitioned/store.ts'
 import { FaultyStore, SeededRandom, StrictStore, VirtualClock } from '../../src/testing/index.ts'
@@ -19,7 +19,11 @@ type Partitioned = {
 }
 
 /** `aheadMs`: how far the clock of each is ahead of ours. */
-function makePartitions(count: number, aheadMs: (partition: number) => number = () => 0): Partitioned {
+function makePartitions(
+  count: number,
+  aheadMs: (partition: number) => number = () => 0,
+  more: Partial<Capabilities> = {},
+): Partitioned {
   const clock = new VirtualClock()
   const settled: Settlement['kind'][] = []
   const mistakes: string[] = []
@@ -31,7 +35,7 @@ function makePartitions(count: number, aheadMs: (partition: number) => number = 
   }
   const parts = Array.from({ length: count }, (_, i) => {
     const own = shifted(clock, aheadMs(i))
-    return new FaultyStore(new MemoryStore(own), clock, { wakes: 'hint', shared: true })
+    return new FaultyStore(new MemoryStore(own), clock, { wakes: 'hint', shared: true, ...more })
   })
   const store = new PartitionedStore(
     parts.map((part) => new Watched(part, (mistake) => mistakes.push(mistake))),
@@ -232,6 +236,27 @@ describe('producing', () => {
     const { queue: make } = makePartitions(3)
     const ids = Array.from({ length: 50 }, (_, i) => `id-${i}`)
     expect(await make().produceMany(ids.map((id) => ({ topic: 't', id, delay: '1h' })))).toEqual(ids)
+  })
+
+  it('ids come back in the order of the entries, where each partition gets several batches', async () => {
+    const { queue: make } = makePartitions(2, () => 0, { batchMax: 10 })
+    const ids = Array.from({ length: 97 }, (_, i) => `id-${i}`)
+    expect(await make().produceMany(ids.map((id) => ({ topic: 't', id, delay: '1h' })))).toEqual(ids)
+  })
+
+  it('of many that failed, the error names five, and has all', async () => {
+    const { parts, queue: make } = makePartitions(2)
+    const [lost, kept] = [idsIn(0, 2, 7), idsIn(1, 2, 1)]
+    for (const part of parts.slice(0, 1))
+      part.fate = (verb) => (verb === 'put' ? { kind: 'refuse' } : undefined)
+    const entries = [...lost, ...kept].map((id) => ({ topic: 't', id, delay: '1h' as const }))
+    const named = lost.slice(0, 5).map((id) => `"${id}"`)
+    await expect(make().produceMany(entries)).rejects.toMatchObject({
+      value: lost,
+      message: expect.stringContaining(
+        `for 7 of 8 messages the store did not answer (${named.join(', ')} and others), the other 1 are stored`,
+      ),
+    })
   })
 
   it('P7: messages of one orderBy start in order, one after the other', async () => {
