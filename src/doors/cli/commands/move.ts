@@ -12,10 +12,12 @@ import {
 import type { Conflict } from '../../../queue/moving/transfer.ts'
 import { KINDS, type KindCounts } from '../../../queue/moving/walking.ts'
 import { systemRandom } from '../../../random.ts'
+import type { Store } from '../../../store/contract/store.ts'
 import { DEFAULT_STORE, exampleServerUrl } from '../../../store/engines.ts'
 import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import { openUnchanged } from '../dry-run.ts'
 import { checkStore } from '../store-check.ts'
 import { formatCount, plural } from '../terminal/format.ts'
 import { Progress } from '../terminal/progress.ts'
@@ -65,12 +67,14 @@ export const move = defineCommand({
   namesStores: true,
   run: async (call) => {
     const { from, to } = await readStores(call)
-    const source = await insidesOf(call.open({ store: from })).open()
-    const queue = call.values['to-queue'] ?? call.queueName
-    const target = await insidesOf(call.open({ store: to, queue })).open()
+    const isDryRun = call.values['dry-run'] === true
+    const openStore = async (store: string, queue: string): Promise<Store> =>
+      insidesOf(isDryRun ? await openUnchanged(call, { store, queue }) : call.open({ store, queue })).open()
+    const source = await openStore(from, call.queueName)
+    const target = await openStore(to, call.values['to-queue'] ?? call.queueName)
     const progress = new Progress(call.err, call.clock)
     const onProgress = tell(call, progress)
-    if (call.values['dry-run'] === true) {
+    if (isDryRun) {
       const survey = await surveyMove({ source, target, onProgress }).finally(() => progress.end())
       return showSurvey(call, survey)
     }
@@ -122,7 +126,10 @@ function showSurvey({ out, json }: MoveCall, survey: SurveyReport): ExitCode {
       dryRun: true,
     })
   else {
-    const waited = running === 0 ? '' : `, and ${plural(running, 'message')} that run, after their end`
+    const waited =
+      running === 0
+        ? ''
+        : `, and ${plural(running, 'message')} that ${running === 1 ? 'runs now, once it has' : 'run now, once they have'} ended`
     out.line(`would move ${kindsText(found)}${waited}`)
     showConflicts(out, conflicts)
   }
