@@ -61,11 +61,19 @@ describe('migrations', () => {
   })
 
   it('migrate=false refuses a schema that is not there, and says what to do', async () => {
-    const store = storeIn(freshSchema(), '&migrate=false')
-    await expect(store.open()).rejects.toMatchObject({
+    const schema = freshSchema()
+    const refusal = (text: string): object => ({
       code: 'STORE_REFUSED',
-      message: expect.stringContaining('punctual migrate') as string,
+      message: expect.stringContaining(`${text}; let its owner run "punctual migrate"`) as string,
     })
+    await expect(storeIn(schema, '&migrate=false').open()).rejects.toMatchObject(
+      refusal(`there is no schema ${schema} with tables of punctual, and migrate=false makes none`),
+    )
+    await storeIn(schema).open()
+    await server.query(`delete from ${schema}.migration where version > 1`)
+    await expect(storeIn(schema, '&migrate=false').open()).rejects.toMatchObject(
+      refusal(`the schema ${schema} has version 1, and this version of punctual needs ${SCHEMA_VERSION}`),
+    )
   })
 
   it('a schema that a newer version made is refused only if that version says so', async () => {
