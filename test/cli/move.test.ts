@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { Punctual } from '../../src/index.ts'
+import { gate } from '../runtime/world.ts'
 import { freshDatabase, isMysqlThere, queryAt as queryMysqlAt } from '../store/mysql/server.ts'
 import { queryAt, startOrUse, VERSIONS } from '../store/postgres/server.ts'
 import { redisEngine } from './engines.ts'
@@ -92,13 +93,14 @@ the source stays paused; to use it again: punctual resume --store file:.punctual
   })
 })
 
+async function look(to: string): Promise<{ readonly place: Place; readonly looked: unknown }> {
+  const place = await makePlace()
+  await place.run(['produce', 'a', '1'])
+  return { place, looked: await place.run(['move', '--from', 'file:.punctual', '--to', to, '--dry-run']) }
+}
+
 describe('move --dry-run', () => {
   const would = { code: 0, stdout: 'would move 0 schedules, 1 message, 0 dead letters, 0 remembered ids\n' }
-  const look = async (to: string): Promise<{ readonly place: Place; readonly looked: unknown }> => {
-    const place = await makePlace()
-    await place.run(['produce', 'a', '1'])
-    return { place, looked: await place.run(['move', '--from', 'file:.punctual', '--to', to, '--dry-run']) }
-  }
 
   it('makes no directory of a target that is not there', async () => {
     const { place, looked } = await look('file:new')
@@ -134,9 +136,8 @@ describe('move --dry-run', () => {
     const place = await makePlace()
     const queue = new Punctual({ store: `file:${join(place.directory, '.punctual')}` })
     const words = ['move', '--from', 'file:.punctual', '--to', 'file:new', '--dry-run']
-    let end = (): void => undefined
-    const ended = new Promise<void>((resolve) => (end = resolve))
-    queue.handle('a', () => ended)
+    const ending = gate()
+    queue.handle('a', () => ending.opened)
     try {
       await queue.produce('a')
       await queue.start()
@@ -148,7 +149,7 @@ describe('move --dry-run', () => {
       const { stdout: two } = await place.run(words)
       expect(two).toContain('remembered ids, and 2 messages that run now, once they have ended\n')
     } finally {
-      end()
+      ending.open()
       await queue.stop()
     }
   })

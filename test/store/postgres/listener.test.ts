@@ -5,6 +5,7 @@ import { PostgresListener } from '../../../src/store/postgres/link/listener.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open.ts'
 import { message } from '../../../src/testing/conformance/stand.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
+import { gate } from '../../runtime/world.ts'
 import { until } from '../redis/until.ts'
 import { PostgresServer } from './server.ts'
 import { context } from './stores.ts'
@@ -46,18 +47,17 @@ function listen(clock: VirtualClock, log: string[], notify: Notify): PostgresLis
 describe('the echo', () => {
   it('has its time from when the question was sent: one that waited for the server is no sign of deafness', async () => {
     const [clock, log] = [new VirtualClock(), [] as string[]]
-    let send = (): void => undefined
-    const gate = new Promise<void>((resolve) => (send = resolve))
+    const sending = gate()
     let asked = 0
     const listener = listen(clock, log, async (channel) => {
       asked += 1
-      await gate
+      await sending.opened
       return server.query('select pg_notify($1, $2)', [channel, ''])
     })
     await until('it is asked', () => asked === 1)
     await clock.advance('3s')
     expect(listener.hearing).toBe('unknown')
-    send()
+    sending.open()
     await until('it hears', () => listener.hearing === 'hears')
     expect(log).toEqual([])
   })

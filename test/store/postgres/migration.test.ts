@@ -38,6 +38,13 @@ it('the embedded statements are those of the .sql files: node scripts/embed-sql.
   expect(embedded).toBe(generate())
 })
 
+function refusal(text: string): object {
+  return {
+    code: 'STORE_REFUSED',
+    message: expect.stringContaining(`${text}; let its owner run "punctual migrate"`) as string,
+  }
+}
+
 describe('migrations', () => {
   it('of many processes that start at once, one does it and all work', async () => {
     const schema = freshSchema()
@@ -62,10 +69,6 @@ describe('migrations', () => {
 
   it('migrate=false refuses a schema that is not there, and says what to do', async () => {
     const schema = freshSchema()
-    const refusal = (text: string): object => ({
-      code: 'STORE_REFUSED',
-      message: expect.stringContaining(`${text}; let its owner run "punctual migrate"`) as string,
-    })
     await expect(storeIn(schema, '&migrate=false').open()).rejects.toMatchObject(
       refusal(`there is no schema ${schema} with tables of punctual, and migrate=false makes none`),
     )

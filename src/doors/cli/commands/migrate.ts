@@ -1,4 +1,3 @@
-import type { DoneMigration } from '../../../store/engine.ts'
 import { engineForUrl } from '../../../store/engines.ts'
 import { systemClock } from '../../../clock.ts'
 import { systemRandom } from '../../../random.ts'
@@ -46,7 +45,9 @@ export const migrate = defineCommand({
   },
 })
 
-function doneText(storeName: string, done: DoneMigration | undefined): string {
+type MigrateAnswer = Awaited<ReturnType<ReturnType<typeof engineForUrl>['migrate']>>
+
+function doneText(storeName: string, done: MigrateAnswer): string {
   if (done === undefined) return `${storeName} is up to date`
   const { what, from, to } = done
   return from === 0

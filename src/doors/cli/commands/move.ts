@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { withoutPasswords } from '../../../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX } from '../../../core/input/duration.ts'
+import type { Punctual } from '../../../index.ts'
 import { insidesOf } from '../../../queue/insides.ts'
 import {
   moveQueue,
@@ -12,7 +13,6 @@ import {
 import type { Conflict } from '../../../queue/moving/transfer.ts'
 import { KINDS, type KindCounts } from '../../../queue/moving/walking.ts'
 import { systemRandom } from '../../../random.ts'
-import type { Store } from '../../../store/contract/store.ts'
 import { DEFAULT_STORE, exampleServerUrl } from '../../../store/engines.ts'
 import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
@@ -68,10 +68,11 @@ export const move = defineCommand({
   run: async (call) => {
     const { from, to } = await readStores(call)
     const isDryRun = call.values['dry-run'] === true
-    const openStore = async (store: string, queue: string): Promise<Store> =>
-      insidesOf(isDryRun ? await openUnchanged(call, { store, queue }) : call.open({ store, queue })).open()
-    const source = await openStore(from, call.queueName)
-    const target = await openStore(to, call.values['to-queue'] ?? call.queueName)
+    const openQueue = async (store: string, queue: string): Promise<Punctual> =>
+      isDryRun ? openUnchanged(call, { store, queue }) : call.open({ store, queue })
+    const source = await insidesOf(await openQueue(from, call.queueName)).open()
+    const queue = call.values['to-queue'] ?? call.queueName
+    const target = await insidesOf(await openQueue(to, queue)).open()
     const progress = new Progress(call.err, call.clock)
     const onProgress = tell(call, progress)
     if (isDryRun) {
