@@ -48,12 +48,20 @@ export interface Engine<Client extends object = object> {
   probe(url: string): Promise<void>
   /** The names of the queues in a store; bounded work. */
   queues(target: string | Client, context: QueuesContext): Promise<QueueList>
-  /** Brings what the store keeps to the form that this version reads. */
-  migrate(target: string | Client, context: QueuesContext): Promise<void>
+  /** Brings what the store keeps to the form that this version reads. Undefined: there was nothing to do, or it is not told. */
+  migrate(target: string | Client, context: QueuesContext): Promise<DoneMigration | undefined>
   /** Queues of other packages that lie in the same servers, and can be imported from there. */
   readonly foreign?: readonly ForeignSource[]
   /** What `migrate` sends to the server, for someone who runs it himself; undefined where there are no statements. */
   migrationText?(url: string): Promise<string>
+}
+
+export type DoneMigration = {
+  /** As a sentence names it: `the schema punctual`. */
+  readonly what: string
+  /** Versions; from 0: it was made. */
+  readonly from: number
+  readonly to: number
 }
 
 export type QueuesContext = Omit<StoreContext, 'queue'>

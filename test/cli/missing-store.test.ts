@@ -34,7 +34,10 @@ describe.skipIf(VERSIONS.length === 0)('on PostgreSQL', () => {
     }
     expect(await shell.json(['stats'])).toMatchObject({ code: 'FAILED' })
     expect(await queryAt(url, `select 1 from pg_namespace where nspname = 'nope'`)).toEqual([])
-    expect(await shell.run(['migrate'])).toMatchObject({ code: 0 })
+    expect((await shell.run(['migrate'])).stdout).toMatch(/: created the schema nope, version \d+\n$/)
+    expect((await shell.run(['migrate'])).stdout).toMatch(/schema=nope is up to date\n$/)
+    await queryAt(url, 'delete from nope.migration where version > 1')
+    expect(await shell.json(['migrate'])).toMatchObject({ what: 'the schema nope', from: 1 })
     expect(await shell.run(['stats'])).toMatchObject({ code: 0, stderr: '' })
   })
 
@@ -60,7 +63,8 @@ describe.skipIf(!isMysqlThere)('on MySQL', () => {
       )
     }
     expect(await queryMysqlAt(url, 'show tables')).toEqual([])
-    expect(await shell.run(['migrate'])).toMatchObject({ code: 0 })
+    expect((await shell.run(['migrate'])).stdout).toMatch(/: created the tables, version \d+\n$/)
+    expect((await shell.run(['migrate'])).stdout).toMatch(/ is up to date\n$/)
     expect(await shell.run(['stats'])).toMatchObject({ code: 0, stderr: '' })
   })
 })

@@ -1,7 +1,13 @@
 /** `punctual move` as a shell sees it; what it does to stores is in `test/queue/moving`. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { Punctual } from '../../src/index.ts'
+import { gate } from '../runtime/world.ts'
+import { freshDatabase, isMysqlThere, queryAt as queryMysqlAt } from '../store/mysql/server.ts'
+import { queryAt, startOrUse, VERSIONS } from '../store/postgres/server.ts'
 import { redisEngine } from './engines.ts'
-import { makePlace } from './punctual.ts'
+import { makePlace, type Place } from './punctual.ts'
 
 const redis = redisEngine()
 afterAll(() => redis.stop())
@@ -84,5 +90,67 @@ the source stays paused; to use it again: punctual resume --store file:.punctual
     await place.run(['produce', 'a', '1'])
     const ended = await place.run(words)
     expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(line)])
+  })
+})
+
+async function look(to: string): Promise<{ readonly place: Place; readonly looked: unknown }> {
+  const place = await makePlace()
+  await place.run(['produce', 'a', '1'])
+  return { place, looked: await place.run(['move', '--from', 'file:.punctual', '--to', to, '--dry-run']) }
+}
+
+describe('move --dry-run', () => {
+  const would = { code: 0, stdout: 'would move 0 schedules, 1 message, 0 dead letters, 0 remembered ids\n' }
+
+  it('makes no directory of a target that is not there', async () => {
+    const { place, looked } = await look('file:new')
+    expect(looked).toMatchObject(would)
+    expect(existsSync(join(place.directory, 'new'))).toBe(false)
+  })
+
+  it.skipIf(VERSIONS.length === 0)('makes no schema, and asks for no right to make one', async () => {
+    const server = await startOrUse()
+    const role = `looker_${process.pid}`
+    try {
+      await queryAt(server.url, `create role ${role} login`)
+      const url = new URL(server.url)
+      url.username = role
+      url.searchParams.set('schema', 'looked')
+      expect((await look(url.href)).looked).toMatchObject(would)
+      url.username = new URL(server.url).username
+      expect((await look(url.href)).looked).toMatchObject(would)
+      expect(await queryAt(server.url, `select 1 from pg_namespace where nspname = 'looked'`)).toEqual([])
+    } finally {
+      await queryAt(server.url, `drop role if exists ${role}`)
+      await server.stop()
+    }
+  })
+
+  it.skipIf(!isMysqlThere)('makes no tables', async () => {
+    const url = await freshDatabase()
+    expect((await look(url)).looked).toMatchObject(would)
+    expect(await queryMysqlAt(url, 'show tables')).toEqual([])
+  })
+
+  it('says what it would wait for', async () => {
+    const place = await makePlace()
+    const queue = new Punctual({ store: `file:${join(place.directory, '.punctual')}` })
+    const words = ['move', '--from', 'file:.punctual', '--to', 'file:new', '--dry-run']
+    const ending = gate()
+    queue.handle('a', () => ending.opened)
+    try {
+      await queue.produce('a')
+      await queue.start()
+      await expect.poll(async () => (await queue.stats()).counts.running).toBe(1)
+      const { stdout } = await place.run(words)
+      expect(stdout).toContain('remembered ids, and 1 message that runs now, once it has ended\n')
+      await queue.produce('a')
+      await expect.poll(async () => (await queue.stats()).counts.running).toBe(2)
+      const { stdout: two } = await place.run(words)
+      expect(two).toContain('remembered ids, and 2 messages that run now, once they have ended\n')
+    } finally {
+      ending.open()
+      await queue.stop()
+    }
   })
 })

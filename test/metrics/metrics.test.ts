@@ -134,6 +134,27 @@ describe('queue.metrics()', () => {
     expect((await read(worker)).of('punctual_process_ended_messages_total', minute)).toBe(1)
   })
 
+  it('counts no worker without handlers, which only fires schedules', async () => {
+    const { clock, queue: make } = makeWorld()
+    const [worker, server] = [make(), make()]
+    const workers = async (): Promise<unknown[]> => {
+      const { of } = await read(server)
+      return ['alive', 'silent', 'gone'].map((state) => of('punctual_queue_workers', { state }))
+    }
+    await server.start()
+    await clock.advance('1s')
+    expect(await server.workers()).toMatchObject([{ state: 'alive', facts: { topicCount: 0 } }])
+    expect(await workers()).toEqual([0, 0, 0])
+    worker.handle('a', () => undefined)
+    await worker.start()
+    await clock.advance('1s')
+    expect(await workers()).toEqual([1, 0, 0])
+    await worker.stop()
+    expect(await workers()).toEqual([0, 0, 1])
+    await server.stop()
+    expect((await make().workers()).map(({ state }) => state)).toEqual(['gone', 'gone'])
+  })
+
   it('P10: so many topics have labels of their own, and the rest is added up without one', async () => {
     const { clock, queue: make } = makeWorld()
     const queue = make()

@@ -104,12 +104,20 @@ describe('pauses and limits are shown', () => {
   })
 
   it('by the doctor: a pause is a warning, and what waits for it is no problem', async () => {
-    const { clock, queue: make } = makeWorld(SHARED)
+    const { clock, memory, queue: make } = makeWorld(SHARED)
     const queue = make()
     await queue.produceMany([{ topic: 't' }, { topic: 't' }, { topic: 'u' }])
     await queue.pause('t')
     await queue.limit('u', { rate: '1/1h' })
     await clock.advance('10m')
+    const overdue = async (): Promise<string | undefined> =>
+      (await queue.doctor()).find(({ what }) => what.includes('"u" is overdue'))?.what
+    // A limit delays nothing where nobody asks.
+    expect(await overdue()).toContain('and no living worker handles it')
+    await claim(memory, 'w', ['u', 'v'])
+    await queue.produce('u')
+    await clock.advance('1m')
+    expect(await overdue()).toContain('and it has a limit')
     const findings = await queue.doctor()
     expect(findings).toContainEqual({
       level: 'warning',
@@ -117,7 +125,6 @@ describe('pauses and limits are shown', () => {
       remedy: '"punctual resume TOPIC" lets it go on, with "--over 10m" spread over that time',
     })
     expect(findings.filter(({ what }) => what.includes('"t" is overdue'))).toEqual([])
-    expect(findings.find(({ what }) => what.includes('"u" is overdue'))?.what).toContain('and it has a limit')
     await queue.pause(undefined, { until: '2h' })
     expect((await queue.doctor()).map(({ what }) => what)).toContain(
       'the whole queue is paused for another 2h: 3 messages due',

@@ -1,5 +1,10 @@
 /** What people see of schedules ahead of time, and what a pause of their topic does (P13, P14). */
 import { describe, expect, it } from 'vitest'
+import { SCHEDULES_TOPIC } from '../../src/core/control.ts'
+import type { Lease } from '../../src/store/contract/store.ts'
+import { StoreWrapper, type StoreVerb } from '../../src/store/contract/verbs.ts'
+import { MemoryStore } from '../../src/store/memory/store.ts'
+import { claimDue, release } from '../../src/testing/conformance/stand.ts'
 import { makeWorld } from './world.ts'
 
 const START = Date.UTC(2030, 0, 1)
@@ -51,6 +56,47 @@ describe('a forecast', () => {
     expect(await Promise.all(topics.map(ahead))).toEqual([24, 3, 5, 1, 0, 12])
     await queue.schedules.resume('paused')
     expect(await ahead('paused')).toBe(24)
+  })
+
+  it('counts a schedule once, whatever state it goes to while it is read', async () => {
+    // What happens after which read, before the next one.
+    let after: Partial<Record<string, () => Promise<unknown>>> = {}
+    class Moving extends StoreWrapper {
+      override async around<R>(
+        verb: StoreVerb,
+        [argument]: readonly unknown[],
+        call: () => Promise<R>,
+      ): Promise<R> {
+        const reply = await call()
+        const { state = '' } = verb === 'inspect' ? (argument as { state?: string }) : {}
+        const move = after[state]
+        delete after[state]
+        await move?.()
+        return reply
+      }
+    }
+    const world = makeWorld(undefined, (clock) => new Moving(new MemoryStore(clock)))
+    const queue = world.queue()
+    await queue.schedules.set('beat', { topic: 'tick', every: '1s' })
+    const ahead = async (): Promise<unknown> => {
+      const { bars } = await queue.forecast({ from: START, until: '1m', bars: 1 })
+      expect(after).toEqual({})
+      return bars[0]?.scheduled
+    }
+    const still = await ahead()
+    expect(still).toBeGreaterThanOrEqual(59)
+    let leases: readonly Lease[] = []
+    const take = async (): Promise<void> => {
+      leases = await claimDue(world.memory, 1, [SCHEDULES_TOPIC])
+      expect(leases).toHaveLength(1)
+    }
+    const giveBack = async (): Promise<void> => {
+      await world.memory.settle(leases.map((lease) => release(lease)))
+    }
+    after = { ready: take } // Met as ready, and as running.
+    expect(await ahead()).toBe(still)
+    after = { ready: giveBack } // Passed over: ready no more when it was not running any more.
+    expect(await ahead()).toBe(still)
   })
 
   it('counts each occurrence once: it is stored, or computed', async () => {

@@ -78,7 +78,7 @@ export const METRICS = {
   punctual_queue_workers: {
     kind: 'gauge',
     labels: ['queue', 'state'],
-    help: 'Workers by state: alive, silent (not heard of for two minutes), gone (within the last hour).',
+    help: 'Workers with handlers by state: alive, silent (not heard of for two minutes), gone (within the last hour).',
   },
   punctual_queue_paused: {
     kind: 'gauge',

@@ -84,6 +84,14 @@ async function findingOf(
   const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
   const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
   const level = levelOf(oldestDueAt, now)
+  // Before the limit: one that nobody asks to start anything delays nothing.
+  if (workers === 0) {
+    return {
+      level,
+      what: `${start}, and no living worker handles it`,
+      remedy: 'start a worker with a handler for it; if the topic is misspelt, purge its messages',
+    }
+  }
   if (limitsOf(controls, topic).length > 0) {
     return {
       level,
@@ -94,13 +102,6 @@ async function findingOf(
   }
   if (workers === undefined) {
     return { level, what: start, remedy: 'look whether a worker that handles it runs and has slots left' }
-  }
-  if (workers === 0) {
-    return {
-      level,
-      what: `${start}, and no living worker handles it`,
-      remedy: 'start a worker with a handler for it; if the topic is misspelt, purge its messages',
-    }
   }
   return {
     level,

@@ -18,7 +18,7 @@ import type { Settings } from '../settings.ts'
 import { readForecast, type DueForecast } from './forecast.ts'
 import { OVERDUE_AFTER_MS } from './overdue.ts'
 import { readStats, type Stats } from './stats.ts'
-import { readWorkers, type FoundWorker } from './workers.ts'
+import { mayHandle, readWorkers, type FoundWorker } from './workers.ts'
 
 export type Metrics = {
   readonly families: readonly MetricFamily[]
@@ -142,7 +142,7 @@ function addQueue(families: MetricFamilies, queue: string, found: FoundQueue | u
   families.add('punctual_queue_overdue_seconds', { queue }, overdueMs / 1_000)
   addMinute(families, queue, found.minute)
   for (const state of ['alive', 'silent', 'gone'] as const) {
-    const count = workers.filter((worker) => worker.state === state).length
+    const count = workers.filter((worker) => worker.state === state && mayHandle(worker)).length
     families.add('punctual_queue_workers', { queue, state }, count)
   }
   const isPaused = controls.some(({ topic, paused }) => topic === undefined && paused !== undefined)

@@ -63,9 +63,13 @@ function withPauses(worker: FoundWorker, controls: ControlsInForce): FoundWorker
   return pausedTopics.length === 0 ? worker : { ...worker, pausedTopics }
 }
 
-/** Those that handle something, as far as is known: one without topics, such as a server, only fires schedules. */
+/** Whether it handles something, as far as is known: one without topics, such as a server, only fires schedules. */
+export function mayHandle({ facts }: FoundWorker): boolean {
+  return facts?.topicCount !== 0
+}
+
 export function living(workers: readonly FoundWorker[]): readonly FoundWorker[] {
-  return workers.filter(({ state, facts }) => state === 'alive' && facts?.topicCount !== 0)
+  return workers.filter((worker) => worker.state === 'alive' && mayHandle(worker))
 }
 
 /** The living workers that handle a topic. Undefined: none says so, and not all of them tell all of their topics. */

@@ -12,8 +12,9 @@ export async function listQueues(url: string): Promise<QueueList> {
 }
 
 /** Opening brings the file to the form that this version reads. */
-export async function migrateStore(url: string): Promise<void> {
+export async function migrateStore(url: string): Promise<undefined> {
   if (fileStoreExists(url)) await ask(url, 'open', [])
+  return undefined
 }
 
 async function ask<T>(url: string, verb: string, args: readonly unknown[]): Promise<T> {

@@ -222,8 +222,9 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
   }
 
   #answered(call: LinkCall<Command, Conn>, reply: unknown): void {
+    // As loud as what told that it is away: who read that wants to know.
     if (this.#failures > 0)
-      this.#options.logger.info?.(`${shortName(this.#options.name)}: ${this.#options.server} is back`)
+      this.#options.logger.warn(`${shortName(this.#options.name)}: ${this.#options.server} is back`)
     this.#failures = 0
     this.#lastError = undefined
     if (this.#finish(call)) call.resolve(reply)

@@ -16,5 +16,5 @@ export const memory: Engine<never> = {
   probe: () => Promise.resolve(),
   // A store of this engine has one owner, who knows its queue.
   queues: () => Promise.resolve({ names: [], isComplete: true }),
-  migrate: () => Promise.resolve(),
+  migrate: () => Promise.resolve(undefined),
 }

@@ -69,7 +69,7 @@ export const mysql: Engine = {
   },
   migrate: async (target, context) => {
     const { migrateUrl } = await import('./probe.ts')
-    await migrateUrl(urlOf(target), context.logger)
+    return migrateUrl(urlOf(target), context.logger)
   },
   migrationText: async (url) => {
     const [{ migrationText }, { parseMysqlUrl }] = await Promise.all([

@@ -45,6 +45,17 @@ export function needsMigration(state: TablesState | undefined, server: string): 
   return false
 }
 
+/** Where `migrate=false` forbids it. `value`: the version that is there. */
+export function unmigrated(state: TablesState | undefined, server: string): UsageError {
+  const what =
+    state === undefined
+      ? 'there are no tables of punctual, and migrate=false makes none'
+      : `the tables have version ${state.version}, and this version of punctual needs ${SCHEMA_VERSION}`
+  return new UsageError('STORE_REFUSED', `${server}: ${what}; let one who may run "punctual migrate".`, {
+    value: state?.version ?? 0,
+  })
+}
+
 function migrationLock(seconds: number): Statement {
   return sql`select get_lock(concat('punctual migrate ', database()), ${seconds}) as got`
 }
@@ -65,11 +76,13 @@ export function migrationText(from = 0): string {
   return `${migrationSteps(from).join(';\n\n')};\n`
 }
 
-export async function migrate(options: MysqlMigration): Promise<void> {
+/** Resolves to the version that was there, 0 for none; undefined where nothing was to be done. */
+export async function migrate(options: MysqlMigration): Promise<number | undefined> {
   const { server, logger } = options
   const connection = new MysqlConnection(options, () => undefined)
   try {
     await connection.open()
+    let before: number | undefined
     await connection.send(async (send) => {
       const [tried = []] = await send([migrationLock(0)])
       if (Number(tried[0]?.['got']) !== 1) {
@@ -80,7 +93,9 @@ export async function migrate(options: MysqlMigration): Promise<void> {
       if (!needsMigration(state, server)) return
       if (state !== undefined) logger.info?.(`${server}: migrating the tables to ${SCHEMA_VERSION}`)
       for (const text of migrationSteps(state?.version ?? 0)) await send([{ text, values: [] }])
+      before = state?.version ?? 0
     })
+    return before
   } catch (error) {
     if (DENIED.includes(errorNumber(error))) {
       throw new UsageError(

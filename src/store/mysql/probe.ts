@@ -3,11 +3,12 @@ import { systemClock } from '../../clock.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { systemRandom } from '../../random.ts'
+import type { DoneMigration } from '../engine.ts'
 import { parseMysqlUrl, readTimeouts } from './address/url.ts'
 import { MysqlConnection } from './link/connection.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { FAILURES, toPunctualError } from './link/refusals.ts'
-import { migrate, readSchema } from './migration.ts'
+import { migrate, readSchema, SCHEMA_VERSION } from './migration.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
 const CERTAIN = /ECONNREFUSED|ENOTFOUND|ENOENT/
@@ -57,7 +58,8 @@ export function absenceOf(url: string): string {
   return `${server} has no tables of punctual; look at the name of the database, or make them with "punctual migrate"`
 }
 
-export async function migrateUrl(url: string, logger: Logger): Promise<void> {
+export async function migrateUrl(url: string, logger: Logger): Promise<DoneMigration | undefined> {
   const { address, server, settings } = parseMysqlUrl(url)
-  await migrate({ address, server, logger, ...readTimeouts(settings) })
+  const from = await migrate({ address, server, logger, ...readTimeouts(settings) })
+  return from === undefined ? undefined : { what: 'the tables', from, to: SCHEMA_VERSION }
 }

@@ -6,7 +6,6 @@
  *
  * What lives where: `sql/tables`.
  */
-import { UsageError } from '../../core/errors.ts'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
@@ -25,7 +24,7 @@ import { MysqlLeasing } from './leasing.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { MysqlSleeper } from './link/sleeper.ts'
 import { MysqlLooking } from './looking.ts'
-import { SCHEMA_VERSION, migrate, needsMigration, readSchema, type TablesState } from './migration.ts'
+import { migrate, needsMigration, readSchema, unmigrated, type TablesState } from './migration.ts'
 import { sql } from './sql/statement.ts'
 import { Transactions, type Steps } from './transactions.ts'
 import { MysqlUpkeep } from './upkeep.ts'
@@ -144,13 +143,7 @@ export class MysqlStore implements contract.Store {
     const { mayMigrate, server } = this.#options
     const state = (await this.#writesLink.call(readSchema)) as TablesState | undefined
     if (!needsMigration(state, server)) return
-    if (!mayMigrate) {
-      throw new UsageError(
-        'STORE_REFUSED',
-        `${server}: the tables have version ${state?.version ?? 0}, and this version of punctual needs ${SCHEMA_VERSION}; run punctual migrate.`,
-        { value: state?.version ?? 0 },
-      )
-    }
+    if (!mayMigrate) throw unmigrated(state, server)
     await migrate({ ...this.#options, logger: this.#context.logger })
   }
 

@@ -66,7 +66,7 @@ export const postgres: Engine = {
   },
   migrate: async (target, context) => {
     const { migrateUrl } = await import('./probe.ts')
-    await migrateUrl(urlOf(target), context.logger)
+    return migrateUrl(urlOf(target), context.logger)
   },
   foreign: [
     {

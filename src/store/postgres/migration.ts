@@ -55,6 +55,17 @@ export function needsMigration(state: SchemaState | undefined, schema: string): 
   return false
 }
 
+/** Where `migrate=false` forbids it. `value`: the version that is there. */
+export function unmigrated(state: SchemaState | undefined, schema: string, server: string): UsageError {
+  const what =
+    state === undefined
+      ? `there is no schema ${schema} with tables of punctual, and migrate=false makes none`
+      : `the schema ${schema} has version ${state.version}, and this version of punctual needs ${SCHEMA_VERSION}`
+  return new UsageError('STORE_REFUSED', `${server}: ${what}; let its owner run "punctual migrate".`, {
+    value: state?.version ?? 0,
+  })
+}
+
 /** What `migrate` sends, for a database administrator who runs it himself. */
 export function migrationText(schema: string, from = 0): string {
   const steps = TABLES.slice(from).map(
@@ -80,7 +91,8 @@ function inSchema(text: string, schema: string): string {
     .replaceAll('create schema if not exists punctual;', `create schema if not exists "${schema}";`)
 }
 
-export async function migrate(options: MigrationOptions): Promise<void> {
+/** Resolves to the version that was there, 0 for none; undefined where nothing was to be done. */
+export async function migrate(options: MigrationOptions): Promise<number | undefined> {
   const { schema, server, logger } = options
   const connection = new PostgresConnection(
     { ...options, isPipelined: false },
@@ -103,11 +115,13 @@ export async function migrate(options: MigrationOptions): Promise<void> {
     const state = (there as { has: boolean }).has
       ? await readSchema(schema, (query) => connection.send(query))
       : undefined
-    if (needsMigration(state, schema)) {
+    const isNeeded = needsMigration(state, schema)
+    if (isNeeded) {
       if (state !== undefined) logger.info?.(`${server}: migrating the schema ${schema} to ${SCHEMA_VERSION}`)
       await send(migrationText(schema, state?.version ?? 0))
     }
     await send('commit')
+    return isNeeded ? (state?.version ?? 0) : undefined
   } catch (error) {
     if (sqlState(error) === '42501') {
       throw new UsageError(

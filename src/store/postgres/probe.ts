@@ -3,11 +3,12 @@ import { systemClock } from '../../clock.ts'
 import { UnavailableError, describe } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { systemRandom } from '../../random.ts'
+import type { DoneMigration } from '../engine.ts'
 import { parsePostgresUrl, readTimeouts } from './address/url.ts'
 import { PostgresConnection } from './link/connection.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { FAILURES, toPunctualError } from './link/refusals.ts'
-import { migrate, migrationText, readSchema } from './migration.ts'
+import { migrate, migrationText, readSchema, SCHEMA_VERSION } from './migration.ts'
 import { SCHEMA_DEFAULT } from './open.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
@@ -59,15 +60,11 @@ export function absenceOf(url: string): string {
   return `${server} has no schema ${describe(schema)} with tables of punctual; look at the name of the database and at ?schema=, or make it with "punctual migrate"`
 }
 
-export async function migrateUrl(url: string, logger: Logger): Promise<void> {
+export async function migrateUrl(url: string, logger: Logger): Promise<DoneMigration | undefined> {
   const { urls, server, settings } = parsePostgresUrl(url)
-  await migrate({
-    urls,
-    server,
-    logger,
-    schema: settings.schema ?? SCHEMA_DEFAULT,
-    ...readTimeouts(settings),
-  })
+  const schema = settings.schema ?? SCHEMA_DEFAULT
+  const from = await migrate({ urls, server, logger, schema, ...readTimeouts(settings) })
+  return from === undefined ? undefined : { what: `the schema ${schema}`, from, to: SCHEMA_VERSION }
 }
 
 /** In one transaction, as we send it: a statement that fails leaves nothing half done. */

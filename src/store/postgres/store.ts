@@ -7,7 +7,6 @@
  * What lives where: `sql/tables`. What people ask is in `looking.ts`.
  */
 import { createHash } from 'node:crypto'
-import { UsageError } from '../../core/errors.ts'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
@@ -26,7 +25,7 @@ import { PostgresJoined } from './joined.ts'
 import { Leasing } from './leasing.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { PostgresLooking } from './looking.ts'
-import { SCHEMA_VERSION, migrate, needsMigration, readSchema } from './migration.ts'
+import { migrate, needsMigration, readSchema, unmigrated } from './migration.ts'
 import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
 import { makeWakeups } from './wakeups.ts'
@@ -126,13 +125,7 @@ export class PostgresStore implements contract.Store {
     const { schema, mayMigrate, server } = this.#options
     const state = await readSchema(schema, (query) => this.#writesLink.call(query))
     if (needsMigration(state, schema)) {
-      if (!mayMigrate) {
-        throw new UsageError(
-          'STORE_REFUSED',
-          `${server}: the schema ${schema} has version ${state?.version ?? 0}, and this version of punctual needs ${SCHEMA_VERSION}; run punctual migrate.`,
-          { value: state?.version ?? 0 },
-        )
-      }
+      if (!mayMigrate) throw unmigrated(state, schema, server)
       await migrate({ ...this.#options, logger: this.#context.logger })
     }
     if (this.#options.isReplicated) await assertStandbys(server, (query) => this.#writesLink.call(query))

@@ -47,7 +47,7 @@ export const redis: Engine<ExistingClient> = {
     const { listQueues } = await import('./queues.ts')
     return listQueues(target, context)
   },
-  migrate: () => Promise.resolve(),
+  migrate: () => Promise.resolve(undefined),
   foreign: [
     {
       name: 'bullmq',

@@ -38,6 +38,13 @@ it('the embedded statements are those of the .sql files: node scripts/embed-sql.
   expect(embedded).toBe(generate())
 })
 
+function refusal(text: string): object {
+  return {
+    code: 'STORE_REFUSED',
+    message: expect.stringContaining(`${text}; let its owner run "punctual migrate"`) as string,
+  }
+}
+
 describe('migrations', () => {
   it('of many processes that start at once, one does it and all work', async () => {
     const schema = freshSchema()
@@ -61,11 +68,15 @@ describe('migrations', () => {
   })
 
   it('migrate=false refuses a schema that is not there, and says what to do', async () => {
-    const store = storeIn(freshSchema(), '&migrate=false')
-    await expect(store.open()).rejects.toMatchObject({
-      code: 'STORE_REFUSED',
-      message: expect.stringContaining('punctual migrate') as string,
-    })
+    const schema = freshSchema()
+    await expect(storeIn(schema, '&migrate=false').open()).rejects.toMatchObject(
+      refusal(`there is no schema ${schema} with tables of punctual, and migrate=false makes none`),
+    )
+    await storeIn(schema).open()
+    await server.query(`delete from ${schema}.migration where version > 1`)
+    await expect(storeIn(schema, '&migrate=false').open()).rejects.toMatchObject(
+      refusal(`the schema ${schema} has version 1, and this version of punctual needs ${SCHEMA_VERSION}`),
+    )
   })
 
   it('a schema that a newer version made is refused only if that version says so', async () => {

@@ -1,7 +1,7 @@
-import { describe, UsageError } from '../../../core/errors.ts'
+import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
 import { checkZone } from '../../../core/recurrence/cron.ts'
-import type { Punctual, PunctualOptions } from '../../../index.ts'
+import type { Punctual } from '../../../index.ts'
 import { insidesOf } from '../../../queue/insides.ts'
 import {
   importQueue,
@@ -11,10 +11,11 @@ import {
 } from '../../../queue/importing/import.ts'
 import type { ImportRules } from '../../../queue/importing/message.ts'
 import { systemRandom } from '../../../random.ts'
-import { engineForUrl, ENGINES } from '../../../store/engines.ts'
+import { ENGINES } from '../../../store/engines.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import { openUnchanged } from '../dry-run.ts'
 import { checkStore } from '../store-check.ts'
 import { formatCount, plural } from '../terminal/format.ts'
 import { Progress } from '../terminal/progress.ts'
@@ -183,25 +184,12 @@ async function importFrom(call: ImportCall, from: ImportSource, rules: ImportRul
   return show(call, report, wasPaused === false ? false : await from.isPaused())
 }
 
-/** Looking makes no store, and no schema: where there is none yet, an empty store of this process stands for it. */
 async function openTarget(call: ImportCall): Promise<OpenTarget> {
-  const name = { queue: readText(call, 'to-queue') ?? call.queueName }
-  const opened = async (options: PunctualOptions): Promise<OpenTarget> => {
-    const queue = call.open({ ...name, ...options })
-    return { queue, store: await insidesOf(queue).open() }
-  }
-  if (!isGiven(call, 'dry-run')) return opened({})
-  const engine = engineForUrl(call.store)
-  if (!(await engine.exists(call.store))) return opened({ store: 'memory:' })
-  if (engine.options['migrate'] === undefined) return opened({})
-  try {
-    return await opened({ migrate: false })
-  } catch (error) {
-    // The version that it found; 0: there is no schema.
-    if (error instanceof UsageError && error.code === 'STORE_REFUSED' && error.value === 0)
-      return opened({ store: 'memory:' })
-    throw error
-  }
+  const name = readText(call, 'to-queue') ?? call.queueName
+  const queue = isGiven(call, 'dry-run')
+    ? await openUnchanged(call, { store: call.store, queue: name })
+    : call.open({ queue: name })
+  return { queue, store: await insidesOf(queue).open() }
 }
 
 const NEIGHBOURS_NAMED = 20

@@ -38,9 +38,19 @@ export const migrate = defineCommand({
         `there is no store at ${storeName}, so there is nothing to migrate: the first message makes it. Name another with --store URL or PUNCTUAL_STORE.`,
       )
     const logger = { warn: (line: string) => err.line(line), error: (line: string) => err.line(line) }
-    await engine.migrate(store, { clock: systemClock, random: systemRandom, logger })
-    if (json) out.json({ store: storeName })
-    else out.line(`${storeName} is up to date`)
+    const done = await engine.migrate(store, { clock: systemClock, random: systemRandom, logger })
+    if (json) out.json({ store: storeName, ...done })
+    else out.line(doneText(storeName, done))
     return EXIT.fine
   },
 })
+
+type MigrateAnswer = Awaited<ReturnType<ReturnType<typeof engineForUrl>['migrate']>>
+
+function doneText(storeName: string, done: MigrateAnswer): string {
+  if (done === undefined) return `${storeName} is up to date`
+  const { what, from, to } = done
+  return from === 0
+    ? `${storeName}: created ${what}, version ${to}`
+    : `${storeName}: brought ${what} from version ${from} to ${to}`
+}

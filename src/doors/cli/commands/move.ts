@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { withoutPasswords } from '../../../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX } from '../../../core/input/duration.ts'
+import type { Punctual } from '../../../index.ts'
 import { insidesOf } from '../../../queue/insides.ts'
 import {
   moveQueue,
@@ -16,6 +17,7 @@ import { DEFAULT_STORE, exampleServerUrl } from '../../../store/engines.ts'
 import { CallError, EXIT, type ExitCode } from '../../shared/failure.ts'
 import { printable } from '../../shared/printable.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
+import { openUnchanged } from '../dry-run.ts'
 import { checkStore } from '../store-check.ts'
 import { formatCount, plural } from '../terminal/format.ts'
 import { Progress } from '../terminal/progress.ts'
@@ -65,12 +67,15 @@ export const move = defineCommand({
   namesStores: true,
   run: async (call) => {
     const { from, to } = await readStores(call)
-    const source = await insidesOf(call.open({ store: from })).open()
+    const isDryRun = call.values['dry-run'] === true
+    const openQueue = async (store: string, queue: string): Promise<Punctual> =>
+      isDryRun ? openUnchanged(call, { store, queue }) : call.open({ store, queue })
+    const source = await insidesOf(await openQueue(from, call.queueName)).open()
     const queue = call.values['to-queue'] ?? call.queueName
-    const target = await insidesOf(call.open({ store: to, queue })).open()
+    const target = await insidesOf(await openQueue(to, queue)).open()
     const progress = new Progress(call.err, call.clock)
     const onProgress = tell(call, progress)
-    if (call.values['dry-run'] === true) {
+    if (isDryRun) {
       const survey = await surveyMove({ source, target, onProgress }).finally(() => progress.end())
       return showSurvey(call, survey)
     }
@@ -122,7 +127,10 @@ function showSurvey({ out, json }: MoveCall, survey: SurveyReport): ExitCode {
       dryRun: true,
     })
   else {
-    const waited = running === 0 ? '' : `, and ${plural(running, 'message')} that run, after their end`
+    const waited =
+      running === 0
+        ? ''
+        : `, and ${plural(running, 'message')} that ${running === 1 ? 'runs now, once it has' : 'run now, once they have'} ended`
     out.line(`would move ${kindsText(found)}${waited}`)
     showConflicts(out, conflicts)
   }

@@ -50,6 +50,8 @@ export class MysqlSleeper implements SqlListener {
   #isWoken = false
   #echo: Timer | undefined
   #tick: Timer | undefined
+  /** Of being deaf. Who heard that also hears when it is over. */
+  #isWarned = false
   #isClosed = false
 
   constructor(options: SleeperOptions) {
@@ -157,14 +159,16 @@ export class MysqlSleeper implements SqlListener {
 
   async #askEcho(): Promise<void> {
     const { clock, lock, others } = this.#options
-    const deadline = clock.monotonic() + ECHO_TIMEOUT_MS
+    let deadline: number | undefined
     this.#isWoken = false
     try {
       const queue = await this.#options.queue()
-      while (!this.#isClosed && !this.#isWoken && clock.monotonic() < deadline) {
+      while (!this.#isClosed && !this.#isWoken && clock.monotonic() < (deadline ?? Infinity)) {
         const [rows = []] = (await others.call((send) =>
           send([this.#sleepers(queue, `${lock}%`)]),
         )) as readonly (readonly Readonly<Record<string, unknown>>[])[]
+        // Counted from here: the question itself may have waited for a server that was restarted.
+        deadline ??= clock.monotonic() + ECHO_TIMEOUT_MS
         for (const row of rows) await this.#kill(Number(row['id']))
         await new Promise<void>((resolve) => clock.schedule(ECHO_AGAIN_MS, resolve))
       }
@@ -191,17 +195,22 @@ export class MysqlSleeper implements SqlListener {
   }
 
   #hears(): void {
-    if (this.#hearing === 'deaf') this.#options.logger.info?.('wake-ups arrive again')
+    const { logger, server } = this.#options
+    if (this.#isWarned) logger.warn(`${server}: wake-ups arrive again`)
+    this.#isWarned = false
     this.#hearing = 'hears'
     this.#tick?.cancel()
     this.#tick = undefined
   }
 
   #becomeDeaf(): void {
-    if (this.#hearing !== 'deaf' && !this.#options.isDeaf)
+    // Of a session that is away, its link has told.
+    if (!this.#isWarned && !this.#options.isDeaf && this.#link.standing === 'ready') {
       this.#options.logger.warn(
         `${this.#options.server}: sessions cannot be woken here; looking every ${DEAF_LOOK_MS} ms instead. Let all processes use the same account, and connect past a proxy`,
       )
+      this.#isWarned = true
+    }
     this.#hearing = 'deaf'
     this.#tick ??= this.#options.clock.schedule(DEAF_LOOK_MS, () => this.#look())
   }

@@ -9,7 +9,7 @@
  *                       it is still there
  *   no session          the link connects again; then everybody is called, for what was said meanwhile went unheard
  */
-import type { Clock, Timer } from '../../../clock.ts'
+import { endsWithin, type Clock, type Timer } from '../../../clock.ts'
 import type { Logger } from '../../../core/log.ts'
 import type { Ring } from '../../sql/bell.ts'
 import { DEAF_LOOK_MS, parseRing, type Hearing, type SqlListener } from '../../sql/wakeups.ts'
@@ -20,7 +20,7 @@ import { PostgresLink, type PostgresLinkOptions } from './postgres-link.ts'
 const ECHO_EVERY_MS = 15_000
 const ECHO_TIMEOUT_MS = 2_000
 
-export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'heard'> & {
+export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'lost' | 'heard'> & {
   readonly channel: string
   /** Of this process alone. */
   readonly echoChannel: string
@@ -44,6 +44,9 @@ export class PostgresListener implements SqlListener {
   #echoed: (() => void) | undefined
   /** Only the answer to the last question counts: a new session is asked at once. */
   #asked = 0
+  /** Of being deaf. Who heard that also hears when it is over. */
+  #isWarned = false
+  #isLost = false
   #isClosed = false
 
   constructor(options: ListenerOptions) {
@@ -56,7 +59,11 @@ export class PostgresListener implements SqlListener {
       ready: () => {
         options.heardRing(undefined)
         this.#askEcho()
+        // Its answer lets the link say that the server is back: a session that only listens asks for nothing.
+        if (this.#isLost) this.#askSession()
+        this.#isLost = false
       },
+      lost: () => (this.#isLost = true),
       heard: (heard) => this.#hear(heard),
     })
   }
@@ -104,16 +111,11 @@ export class PostgresListener implements SqlListener {
     this.#echo?.cancel()
     this.#asked += 1
     const asked = this.#asked
-    const heard = new Promise<boolean>((resolve) => {
-      const timer = this.#clock.schedule(ECHO_TIMEOUT_MS, () => resolve(false))
-      this.#echoed = () => {
-        timer.cancel()
-        resolve(true)
-      }
-    })
+    const heard = new Promise<void>((resolve) => (this.#echoed = resolve))
     void this.#options
       .notify(this.#options.echoChannel)
-      .then(() => heard)
+      // Counted from here: the question itself may have waited for a server that was restarted.
+      .then(() => endsWithin(this.#clock, ECHO_TIMEOUT_MS, heard))
       // Nobody was asked.
       .catch(() => undefined)
       .then((isHeard) => {
@@ -121,24 +123,31 @@ export class PostgresListener implements SqlListener {
         if (isHeard === true) this.#hears()
         if (isHeard === false) this.#becomeDeaf()
         // A session that does not answer is replaced by its link.
-        if (isHeard === false && !this.#options.isDeaf)
-          this.#link.call({ text: 'select 1' }).catch(() => undefined)
+        if (isHeard === false && !this.#options.isDeaf) this.#askSession()
         this.#echo = this.#clock.schedule(ECHO_EVERY_MS, () => this.#askEcho())
       })
   }
 
+  #askSession(): void {
+    this.#link.call({ text: 'select 1' }).catch(() => undefined)
+  }
+
   #hears(): void {
-    if (this.#hearing === 'deaf') this.#logger.info?.('wake-ups arrive again')
+    if (this.#isWarned) this.#logger.warn(`${this.#options.server}: wake-ups arrive again`)
+    this.#isWarned = false
     this.#hearing = 'hears'
     this.#tick?.cancel()
     this.#tick = undefined
   }
 
   #becomeDeaf(): void {
-    if (this.#hearing !== 'deaf' && !this.#options.isDeaf)
+    // Of a session that is away, its link has told.
+    if (!this.#isWarned && !this.#options.isDeaf && this.#link.standing === 'ready') {
       this.#logger.warn(
         `${this.#options.server}: wake-ups do not arrive here; looking every ${DEAF_LOOK_MS} ms instead. Behind a pooler, name the server itself with ?listen=postgres://…`,
       )
+      this.#isWarned = true
+    }
     this.#hearing = 'deaf'
     this.#tick ??= this.#clock.schedule(DEAF_LOOK_MS, () => this.#look())
   }
