@@ -83,6 +83,7 @@ export class StrictStore extends StoreWrapper {
   }
 
   *#claimMistakes(request: ClaimRequest): Generator<string> {
+    if (isResignation(request)) return
     yield* limitMistakes(request.limit, this.capabilities.batchMax)
     if (request.owner === '') yield 'a claim without an owner'
     if (request.leaseMs <= 0) yield `a lease of ${request.leaseMs} ms`
@@ -105,6 +106,12 @@ export class StrictStore extends StoreWrapper {
     if (sizes.length > 1 && bytes > batchBytesMax)
       yield `${bytes} bytes in one call; allowed: ${batchBytesMax}`
   }
+}
+
+/** A worker without room tells a store that counts on it; it asks for nothing. */
+function isResignation(request: ClaimRequest): boolean {
+  const isAsked = request.from !== 'due' || request.limit > 0 || request.wants.length > 0
+  return !isAsked && request.sleeper !== undefined
 }
 
 function* countMistakes(entries: number, max: number): Generator<string> {
