@@ -8,7 +8,10 @@ import { sampler } from './sample.mjs'
 /** Which files are mutated, and which tests should notice. */
 export const ROOMS = {
   core: { source: 'src/core', tests: ['test/core', 'test/queue', 'test/runtime'] },
-  runtime: { source: 'src/runtime', tests: ['test/runtime', 'test/queue', 'test/tracing'] },
+  runtime: {
+    source: 'src/runtime',
+    tests: ['test/runtime', 'test/queue', 'test/tracing', 'test/metrics/metrics.test.ts'],
+  },
   memory: { source: 'src/store/memory', tests: ['test/store/memory', 'test/queue', 'test/runtime'] },
 }
 

@@ -92,6 +92,22 @@ describe('each partition fails alone', () => {
     expect(ids.map((id) => (started.get(id) ?? 0) - begun)).toEqual(ids.map((_, i) => 1_000 + i * 100))
   })
 
+  it('P3: what runs longer than its lease is extended in its own partition, and lost in none', async () => {
+    const { clock, queue: make } = makePartitions(3)
+    const queue = make({ lease: '5s' })
+    const [done, lost]: [string[], string[]] = [[], []]
+    queue.on('lost', ({ id }) => lost.push(id))
+    const ids = [0, 1, 2].flatMap((partition) => idsIn(partition, 3, 2))
+    queue.handle('t', async ({ id }) => {
+      await new Promise<void>((resolve) => void clock.schedule(30_000, resolve))
+      done.push(id)
+    })
+    await queue.produceMany(ids.map((id) => ({ topic: 't', id })))
+    await queue.start()
+    await clock.advance('1m')
+    expect([done.toSorted(), lost]).toEqual([ids.toSorted(), []])
+  })
+
   it('P2: one that is away stops its own messages and no others, and goes on when it is back', async () => {
     const { clock, parts, queue: make } = makePartitions(3)
     const queue = make({ fallback: '1s' })

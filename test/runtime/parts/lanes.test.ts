@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { Lane, type Lanes } from '../../../src/runtime/runs/lanes.ts'
 import { makeLane, makeLanes, makeRun } from './runs.ts'
 
 function roomFor(lanes: Lanes, lane: Lane): number {
@@ -16,6 +16,21 @@ describe('lanes', () => {
     expect(roomFor(lanes, lane)).toBe(3)
     lanes.freeSlot(lane)
     expect(roomFor(lanes, lane)).toBe(4)
+  })
+
+  it('one of our own takes no slot from users, and gives none back', () => {
+    const own = new Lane('ours', () => undefined, makeLane('x').settings, {
+      own: () => Promise.resolve({ again: undefined, carried: { followUps: [] } }),
+    })
+    const lane = makeLane('a')
+    const lanes = makeLanes(2, [lane, own])
+    for (let i = 0; i < 3; i += 1) {
+      lanes.takeSlot(own)
+      expect([lanes.running, lanes.mayStart(own)]).toEqual([0, true])
+      lanes.freeSlot(own)
+    }
+    for (let i = 0; i < 2; i += 1) lanes.takeSlot(lane)
+    expect([lanes.running, lanes.mayStart(lane), own.running]).toEqual([2, false, 0])
   })
 
   it.each([
