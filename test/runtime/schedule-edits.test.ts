@@ -102,6 +102,34 @@ describe('an edit to an earlier start', () => {
   })
 })
 
+describe('every so often with a start, said again without one', () => {
+  it('P13: keeps its moments, as the program that takes over an imported schedule expects', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    const start = new Date(START + 10 * SECOND)
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m', start, retry: { limit: 0 } })
+    await world.clock.advance(1 * SECOND)
+    expect(await queue.schedules.set('beat', { topic: 'tick', every: '1m' })).toBe('changed')
+    await world.clock.advance(40 * SECOND)
+    expect(await queue.schedules.set('beat', { topic: 'tick', every: '1m' })).toBe('unchanged')
+    await world.clock.advance(100 * SECOND)
+    expect(fired(seen)).toEqual([10, 70, 130])
+    expect(await queue.schedules.get('beat')).toMatchObject({ skipped: 0 })
+  })
+
+  it('begins now where its start was further away than that', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = await work(queue)
+    const start = new Date(START + 3_600 * SECOND)
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m', start })
+    await queue.schedules.set('beat', { topic: 'tick', every: '1m' })
+    await world.clock.advance(130 * SECOND)
+    expect(fired(seen)).toEqual([60, 120])
+  })
+})
+
 describe('another rhythm, while occurrences of the old one are placed', () => {
   it('P13: withdraws them, so that it fires in the new rhythm alone; what was withdrawn is counted as skipped', async () => {
     const world = makeWorld()

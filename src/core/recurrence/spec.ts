@@ -206,6 +206,20 @@ export function hasSameRhythm(a: SchedulePlan, b: SchedulePlan): boolean {
   return JSON.stringify(rhythmOf(a)) === JSON.stringify(rhythmOf(b))
 }
 
+/**
+ * `every` so often, said again without a start, keeps the start that it had: an imported schedule has one, and the program that
+ * takes it over does not know it. Unless that is further away than a new beginning: then it was left out to begin now.
+ */
+export function keepPhase(plan: SchedulePlan, before: SchedulePlan, now: number): SchedulePlan {
+  const { topic, body, meta, priority, rhythm, startAt, ...rest } = plan
+  const { rhythm: old, startAt: oldStart } = before
+  if (startAt !== undefined || oldStart === undefined) return plan
+  if (!('everyMs' in rhythm && 'everyMs' in old) || rhythm.everyMs !== old.everyMs) return plan
+  return oldStart > now + rhythm.everyMs
+    ? plan
+    : { topic, body, meta, priority, rhythm, startAt: oldStart, ...rest }
+}
+
 function rhythmOf({ rhythm, startAt, endAt }: SchedulePlan): unknown {
   return { rhythm, startAt, endAt }
 }

@@ -15,6 +15,7 @@ import {
   encodeSchedule,
   hasSameRhythm,
   isSamePlan,
+  keepPhase,
   NEW_PROGRESS,
   occurrenceId,
   parseSpec,
@@ -66,14 +67,19 @@ export class Schedules<T extends object, S extends object> {
   ): Promise<SetResult> {
     const checked = checkScheduleName(name)
     const plan = await this.#parse(spec)
+    const now = this.#settings.clock.now()
     const result = await this.#change(checked, (found) => {
       if (found === undefined || found.progress.isRemoved === true)
         return { plan, progress: { ...NEW_PROGRESS, ...untilOf(found) } }
-      return isSamePlan(plan, found.plan) ? undefined : { plan, progress: this.#edited(plan, found) }
+      const inPhase = keepPhase(plan, found.plan, now)
+      return isSamePlan(inPhase, found.plan)
+        ? undefined
+        : { plan: inPhase, progress: this.#edited(inPhase, found) }
     })
-    if (result.before === undefined || result.before.progress.isRemoved === true) return 'created'
+    const { before } = result
+    if (before === undefined || before.progress.isRemoved === true) return 'created'
     if (!result.isChanged) return 'unchanged'
-    if (!hasSameRhythm(plan, result.before.plan)) await this.#replace(checked, result.before)
+    if (!hasSameRhythm(keepPhase(plan, before.plan, now), before.plan)) await this.#replace(checked, before)
     return 'changed'
   }
 
