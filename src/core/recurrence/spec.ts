@@ -193,6 +193,11 @@ export function occurrenceId(name: string, at: number): string {
   return `{${name}}@${new Date(at).toISOString()}`
 }
 
+/** The name of the schedule that has placed it; undefined for other ids. */
+export function scheduleOfOccurrence(id: string): string | undefined {
+  return /^\{(.+)\}@[^}@]+Z$/s.exec(id)?.[1]
+}
+
 export function encodeSchedule({ plan, progress }: StoredSchedule): string {
   return JSON.stringify({ version: 1, plan, progress })
 }

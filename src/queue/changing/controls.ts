@@ -1,4 +1,5 @@
 /** Pausing, resuming and limiting, and how what holds now is shown. */
+import { isControl } from '../../core/control.ts'
 import { FOREVER, WHOLE_QUEUE, type TopicLimit } from '../../core/controls.ts'
 import { burstOf, formatRate, type Rate } from '../../core/input/limits.ts'
 import { describe } from '../../core/errors.ts'
@@ -42,11 +43,11 @@ export type ControlsInForce = {
 
 const NONE: ControlsInForce = { all: [], whole: undefined, byTopic: new Map() }
 
-/** None on an engine without controls. */
+/** None on an engine without controls. A move pauses topics of our own too, which people do not know. */
 export async function readControls(store: Store): Promise<ControlsInForce> {
   if (!store.capabilities.features.includes('controls')) return NONE
   const { controls } = await store.controls()
-  const all = controls.map(present)
+  const all = controls.filter(({ topic }) => !isControl(topic)).map(present)
   return {
     all,
     whole: all.find(({ topic }) => topic === undefined),

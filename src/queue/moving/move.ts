@@ -59,6 +59,8 @@ export type MoveReport = {
   readonly moved: KindCounts
   /** Ids that are taken in the target by something else. They stay in the source. */
   readonly conflicts: readonly Conflict[]
+  /** Occurrences that a schedule had placed on one side, and that the same schedule brings on the other. */
+  readonly withdrawn: number
   /** What came into the source meanwhile and is left there. */
   readonly left: number
   readonly controls: CarriedControls
@@ -90,9 +92,10 @@ export async function moveQueue(parts: MoveParts): Promise<MoveReport> {
     await source.control({ kind: 'resume', topic: SCHEDULES_TOPIC })
     await forgetJournal(target)
     await forgetArrival(target, record.move)
-    const { moved, conflicts } = settled
+    const { moved, conflicts, withdrawn } = settled
     return {
       moved,
+      withdrawn,
       conflicts,
       left: Math.max(0, heldIn(after.source) - conflicts.length),
       controls,
@@ -176,14 +179,15 @@ async function announceTo(target: Store, source: Store, move: string): Promise<A
 }
 
 /** Copies and verifies until nothing is left but conflicts. */
-async function transfer(parts: TransferParts): Promise<Settled> {
+async function transfer(parts: TransferParts): Promise<Settled & Pick<MoveReport, 'withdrawn'>> {
+  let withdrawn = 0
   let moved: KindCounts = { schedules: 0, waiting: 0, dead: 0, remembered: 0 }
   for (let round = 1; ; round += 1) {
-    await copyAll(parts)
+    withdrawn += await copyAll(parts)
     const settled = await settleAll(parts)
     moved = addCounts(moved, settled.moved)
     const isProgress = Object.values(settled.moved).some((count) => count > 0) || settled.absent > 0
-    if (!isProgress || round === ROUNDS_MAX) return { ...settled, moved }
+    if (!isProgress || round === ROUNDS_MAX) return { ...settled, moved, withdrawn }
   }
 }
 

@@ -35,15 +35,22 @@ export function describeRivals(id: string): string {
   return `the target has a schedule of this name that says something else; remove one of both ("punctual schedule remove ${name}" with the --store of that side) and run the same move again`
 }
 
-/** Takes a schedule out of the store in which it does not go on. What it placed goes first: if we die in between, we come back. */
-export async function letGo(store: Store, message: StoredMessage): Promise<void> {
+/**
+ * Takes a schedule out of the store in which it does not go on; answers how many occurrences it had placed there. These go first:
+ * if we die in between, we come back.
+ */
+export async function letGo(store: Store, message: StoredMessage): Promise<number> {
   const schedule = scheduleIn(message)
-  if (schedule === undefined) return
+  if (schedule === undefined) return 0
   const ids = placedBy(schedule, message).map((at) => occurrenceId(scheduleName(message.id), at))
   const { batchMax } = store.capabilities
-  for (let from = 0; from < ids.length; from += batchMax)
-    await store.remove(ids.slice(from, from + batchMax), 'waiting')
+  let withdrawn = 0
+  for (let from = 0; from < ids.length; from += batchMax) {
+    const results = await store.remove(ids.slice(from, from + batchMax), 'waiting')
+    withdrawn += results.filter((result) => result === 'removed').length
+  }
   await store.remove([message.id], 'waiting')
+  return withdrawn
 }
 
 function placedBy({ plan, progress }: StoredSchedule, { producedAt, firstDueAt }: StoredMessage): number[] {

@@ -8,6 +8,7 @@
  *
  * Both may be repeated, whatever was done before.
  */
+import { scheduleName, scheduleOfOccurrence } from '../../core/recurrence/spec.ts'
 import { cutBatches } from '../../core/turn.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
@@ -27,23 +28,26 @@ export type TransferParts = {
   readonly onProgress: (progress: { readonly step: 'copy' | 'verify'; readonly count: number }) => void
 }
 
-export async function copyAll({ source, target, hold, onProgress }: TransferParts): Promise<void> {
+/** Answers how many placed occurrences were withdrawn, because the schedule of the other side brings them. */
+export async function copyAll({ source, target, hold, onProgress }: TransferParts): Promise<number> {
+  let withdrawn = 0
   for (const kind of KINDS) {
     for await (const page of pagesOf(source, kind, pageSize(source, target))) {
       await hold()
-      if (kind === 'schedules') await makeWay(source, target, page)
+      if (kind === 'schedules') withdrawn += await makeWay(source, target, page)
       await restoreAll(target, page.map(recordOf))
       onProgress({ step: 'copy', count: page.length })
     }
   }
+  return withdrawn
 }
 
 /** Of a schedule that both sides have, one side lets go. */
-async function makeWay(source: Store, target: Store, page: readonly StoredMessage[]): Promise<void> {
-  for (const { inSource, inTarget, survivor } of (await comparePage(target, 'schedules', page)).rivals) {
-    if (survivor === 'source') await letGo(target, inTarget)
-    else await letGo(source, inSource)
-  }
+async function makeWay(source: Store, target: Store, page: readonly StoredMessage[]): Promise<number> {
+  let withdrawn = 0
+  for (const { inSource, inTarget, survivor } of (await comparePage(target, 'schedules', page)).rivals)
+    withdrawn += survivor === 'source' ? await letGo(target, inTarget) : await letGo(source, inSource)
+  return withdrawn
 }
 
 export type Settled = {
@@ -83,12 +87,19 @@ export async function surveyAll({
 }: Omit<TransferParts, 'hold'>): Promise<FoundInSource> {
   const found = { schedules: 0, waiting: 0, dead: 0, remembered: 0 }
   const conflicts: Conflict[] = []
+  const survivors = new Map<string, Side>()
   for (const kind of KINDS) {
     for await (const page of pagesOf(source, kind, pageSize(source, target))) {
       const compared = await comparePage(target, kind, page)
-      const stays = compared.rivals.filter(({ survivor }) => survivor === 'target')
-      found[kind] += page.length - compared.conflicts.length - stays.length
-      conflicts.push(...compared.conflicts)
+      for (const { inSource, survivor } of compared.rivals) survivors.set(scheduleName(inSource.id), survivor)
+      // What one of both schedules has placed will be withdrawn.
+      const sideOf = (id: string): Side | undefined =>
+        kind === 'waiting' ? survivors.get(scheduleOfOccurrence(id) ?? '') : undefined
+      const stays = compared.rivals.filter(({ survivor }) => survivor === 'target').length
+      const withdrawn = page.filter(({ id }) => sideOf(id) === 'target').length
+      const taken = compared.conflicts.filter(({ id }) => sideOf(id) === undefined)
+      found[kind] += page.length - taken.length - stays - withdrawn
+      conflicts.push(...taken)
       onProgress({ step: 'verify', count: page.length })
     }
   }

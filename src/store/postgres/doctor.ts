@@ -142,11 +142,14 @@ function aboutRows({ dead, live, deltas }: Facts, holder: XminHolder | undefined
   if (dead > DEAD_ROWS && dead > live)
     found.push(
       warning(
-        `${dead} dead rows beside ${live} messages`,
+        `${dead} dead rows beside ${live} rows of messages, schedules and remembered ids`,
         'vacuum the table, and look who holds an old transaction',
       ),
     )
-  else found.push(fine(`${live} messages, ${dead} dead rows to be taken away`))
+  else
+    found.push(
+      fine(`${live} rows of messages, schedules and remembered ids, ${dead} dead ones to be taken away`),
+    )
   if (deltas > DELTAS)
     found.push(warning(`${deltas} changes of counts are not folded`, 'keep a worker running: it folds them'))
   return found

@@ -377,6 +377,20 @@ describe('a schedule that both sides have', () => {
     },
   )
 
+  it('and has placed the same moment on both: the survey says what the move does, and it tells what was withdrawn', async () => {
+    const { source, target, clock } = pair
+    await target.remove([id, TARGETS_OWN], 'waiting')
+    await schedule(target, clock.at - LATER_MS)
+    const survey = await surveyMove({ ...pair, onProgress: () => undefined })
+    expect(survey).toMatchObject({ conflicts: [], found: { schedules: 2, waiting: 8 } })
+    expect(await move(pair)).toMatchObject({ moved: survey.found, withdrawn: 1, conflicts: [] })
+    clock.at += LATER_MS
+    await schedule(source, clock.at - 2 * LATER_MS)
+    const again = await surveyMove({ ...pair, onProgress: () => undefined })
+    expect(again).toMatchObject({ conflicts: [], found: { schedules: 0, waiting: 0 } })
+    expect(await move(pair)).toMatchObject({ moved: again.found, withdrawn: 1, conflicts: [], left: 0 })
+  })
+
   it('and that a worker of the target looks at is waited for', async () => {
     const { target, clock } = pair
     clock.at += 60_000

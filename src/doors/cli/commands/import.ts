@@ -307,6 +307,7 @@ function showTaken(
   out.line(
     '  with --id-prefix they get others; what this import has brought without it would then come a second time',
   )
+  if (by === 'schedule') out.line('  one that you changed here on purpose: remove it there')
 }
 
 function showDone(out: ImportCall['out'], ids: readonly string[]): void {

@@ -139,11 +139,20 @@ function showSurvey({ out, json }: MoveCall, survey: SurveyReport): ExitCode {
 
 function showReport(call: MoveCall, report: MoveReport): ExitCode {
   const { out, json, values, queueName } = call
-  const { moved, conflicts, left, controls, before, after } = report
+  const { moved, withdrawn, conflicts, left, controls, before, after } = report
   const isWhole = conflicts.length === 0 && left === 0
   if (json) {
     const named = conflicts.slice(0, NAMED_MAX)
-    out.json({ moved, left, controls, before, after, conflicts: named, conflictCount: conflicts.length })
+    out.json({
+      moved,
+      withdrawn,
+      left,
+      controls,
+      before,
+      after,
+      conflicts: named,
+      conflictCount: conflicts.length,
+    })
     return isWhole ? EXIT.fine : EXIT.failed
   }
   out.line(`moved ${kindsText(moved)}`)
@@ -157,6 +166,10 @@ function showReport(call: MoveCall, report: MoveReport): ExitCode {
   ]
   const width = out.isTerminal ? out.columns : Infinity
   for (const line of renderTable(columns, rows, { width, title: out.style.bold })) out.line(line)
+  if (withdrawn > 0)
+    out.line(
+      `${plural(withdrawn, 'occurrence')} withdrawn: both sides had the schedule, and the one that goes on brings them`,
+    )
   if (controls.carried.length > 0) out.line(`pauses and limits carried over: ${topicsText(controls.carried)}`)
   if (controls.kept.length > 0)
     out.line(`pauses and limits that the target had already, and keeps: ${topicsText(controls.kept)}`)
@@ -191,4 +204,8 @@ function showConflicts(out: MoveCall['out'], conflicts: readonly Conflict[]): vo
   for (const { id, why } of conflicts.slice(0, NAMED_MAX)) out.line(`  ${printable(id)}: ${why}`)
   const more = conflicts.length - NAMED_MAX
   if (more > 0) out.line(`  and ${formatCount(more)} more`)
+  if (conflicts.some(({ kind }) => kind !== 'schedules'))
+    out.line(
+      '  keep one of each: "punctual purge ID --yes" with the --store of the other side, then the same move again',
+    )
 }
