@@ -119,6 +119,8 @@ export class ServedQueues {
     const now = this.#clock.monotonic()
     if (source === undefined || now - this.#lookedAt < LOOK_MS) return
     this.#lookedAt = now
+    // Until it is answered, what is known here is not all.
+    this.#isComplete = false
     const { names, isComplete } = await source.names()
     for (const name of names)
       if (!this.#byName.has(name) && this.#byName.size < QUEUES_MAX) this.#add(source.open(name))

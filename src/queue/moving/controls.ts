@@ -52,18 +52,19 @@ export async function carryControls(
   }
 }
 
-/** The target goes on, unless it or the source was paused before the move. */
+/** The target goes on, unless it or the source was paused before the move: then the answer is false. */
 export async function goOn(
   target: Store,
   before: readonly ControlState[],
   controls: readonly ControlState[],
-): Promise<void> {
+): Promise<boolean> {
   const { now } = await target.controls()
   await target.control({ kind: 'resume', topic: SCHEDULES_TOPIC })
   const held = ofQueue(before) ?? ofQueue(controls)
   const changes = held === undefined ? [] : changesFor(held, now).filter(({ kind }) => kind !== 'limit')
-  if (changes.length === 0) return target.control({ kind: 'resume', topic: WHOLE_QUEUE })
+  if (changes.length === 0) await target.control({ kind: 'resume', topic: WHOLE_QUEUE })
   for (const change of changes) await target.control(change)
+  return !changes.some(({ kind }) => kind === 'pause')
 }
 
 function ofQueue(controls: readonly ControlState[]): ControlState | undefined {

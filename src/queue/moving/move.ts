@@ -64,6 +64,8 @@ export type MoveReport = {
   /** What came into the source meanwhile and is left there. */
   readonly left: number
   readonly controls: CarriedControls
+  /** False: the target or the source was paused before, and the target stays so. */
+  readonly goesOn: boolean
   readonly before: MoveCounts
   readonly after: MoveCounts
 }
@@ -88,7 +90,7 @@ export async function moveQueue(parts: MoveParts): Promise<MoveReport> {
     const controls = await carryControls(record.controls, target, arrival.controls)
     const after = await countBoth(source, target)
     await journal.write({ ...record, phase: 'moved' })
-    await goOn(target, arrival.controls, record.controls)
+    const goesOn = await goOn(target, arrival.controls, record.controls)
     await source.control({ kind: 'resume', topic: SCHEDULES_TOPIC })
     await forgetJournal(target)
     await forgetArrival(target, record.move)
@@ -99,6 +101,7 @@ export async function moveQueue(parts: MoveParts): Promise<MoveReport> {
       conflicts,
       left: Math.max(0, heldIn(after.source) - conflicts.length),
       controls,
+      goesOn,
       before,
       after,
     }

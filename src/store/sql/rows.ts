@@ -85,7 +85,7 @@ export function toStored(row: SeenRow, now: number): StoredMessage {
     firstDueAt: toMs(row.first_due_at ?? due_at),
     producedAt: toMs(row.produced_at),
     attempt,
-    lapses,
+    lapses: isDone ? 0 : lapses,
     error: isDone ? '' : (row.error ?? ''),
     reason: isDone ? '' : (row.reason ?? ''),
     until: toMs(row.until ?? 0),

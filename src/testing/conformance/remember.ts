@@ -2,7 +2,19 @@
 import assert from 'node:assert/strict'
 import type { LeaseRef, Remember, Settlement, Store, StoredMessage } from '../../store/contract/store.ts'
 import { takeCensus } from '../census.ts'
-import { TOPIC, ack, claimDue, claimOne, dead, find, message, placeOf, retry, stored } from './stand.ts'
+import {
+  TOPIC,
+  ack,
+  claimDue,
+  claimOne,
+  dead,
+  find,
+  lapse,
+  message,
+  placeOf,
+  retry,
+  stored,
+} from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
 
 const DAY_MS = 86_400_000
@@ -63,6 +75,19 @@ export const rememberTests: readonly ConformanceTest[] = [
       outcome: 'completed',
       result: '{"ü":[1,"\\n"]}\n2',
     })
+  }),
+
+  test('P5: of the crashes of a remembered one nothing is shown', async ({ store }) => {
+    await store.put([message('a')])
+    await store.settle([lapse(await claimOne(store))])
+    assert.equal((await stored(store, 'a')).lapses, 1)
+    await store.settle([done(await claimOne(store))])
+    const { attempt, lapses } = await stored(store, 'a')
+    assert.deepEqual([attempt, lapses], [2, 0])
+    assert.deepEqual(
+      (await store.remembered({ limit: 10 })).items.map((item) => item.lapses),
+      [0],
+    )
   }),
 
   test('P5: a skipped one is remembered as skipped, and a result of 16 KiB whole', async ({ store }) => {

@@ -204,6 +204,7 @@ describe('a move', () => {
       moved: { schedules: 2, waiting: 8, dead: 2, remembered: 2 },
       conflicts: [],
       left: 0,
+      goesOn: true,
       controls: { carried: ['brief', 'held', 'other'], kept: [] },
       before: { source: { delayed: 7, ready: 1, dead: 2 }, target: { delayed: 2 } },
       after: { source: { delayed: 0, ready: 0, dead: 0 }, target: { delayed: 8, ready: 1, dead: 2 } },
@@ -265,7 +266,7 @@ describe('a move', () => {
 
   it('keeps the pause of a queue that was paused before', async () => {
     await pair.source.control({ kind: 'pause', topic: '' })
-    await move(pair)
+    expect(await move(pair)).toMatchObject({ goesOn: false })
     expect((await controlsOf(pair.target))[0]).toMatchObject({ topic: '', pausedUntil: FOREVER })
   })
 

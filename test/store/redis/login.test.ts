@@ -5,6 +5,7 @@ import { createServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
+import { redis } from '../../../src/store/redis/engine.ts'
 import { openRedisStore } from '../../../src/store/redis/open.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { ack, claim, claimDue, dead, message } from '../../../src/testing/conformance/stand.ts'
@@ -91,7 +92,7 @@ describe('passwords and users', () => {
       '+@hash',
       '+@string',
     ]
-    const more = ['+@pubsub', '+type', '+exists', '+expire', '+time', '+info']
+    const more = ['+@pubsub', '+type', '+exists', '+expire', '+time', '+info', '+scan']
     await server.admin(['ACL', 'SETUSER', 'worker', 'on', `>${PASSWORD}`, ...rights, ...more])
     const url = `redis://worker:${ENCODED}@127.0.0.1:${server.port}`
     await walksThrough(storeAt(url))
@@ -102,6 +103,7 @@ describe('passwords and users', () => {
     const findings = await store.doctor()
     expect(findings.map(({ what }) => what).join()).toContain('may not ask for CONFIG')
     await store.close()
+    expect(await redis.queues(url, context())).toMatchObject({ isComplete: true })
   })
 
   test('P9: without the right to the channel messages still flow', async () => {

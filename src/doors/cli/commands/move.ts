@@ -139,7 +139,7 @@ function showSurvey({ out, json }: MoveCall, survey: SurveyReport): ExitCode {
 
 function showReport(call: MoveCall, report: MoveReport): ExitCode {
   const { out, json, values, queueName } = call
-  const { moved, withdrawn, conflicts, left, controls, before, after } = report
+  const { moved, withdrawn, conflicts, left, controls, goesOn, before, after } = report
   const isWhole = conflicts.length === 0 && left === 0
   if (json) {
     const named = conflicts.slice(0, NAMED_MAX)
@@ -148,6 +148,7 @@ function showReport(call: MoveCall, report: MoveReport): ExitCode {
       withdrawn,
       left,
       controls,
+      goesOn,
       before,
       after,
       conflicts: named,
@@ -175,10 +176,16 @@ function showReport(call: MoveCall, report: MoveReport): ExitCode {
     out.line(`pauses and limits that the target had already, and keeps: ${topicsText(controls.kept)}`)
   showConflicts(out, conflicts)
   if (left > 0) out.line(`${plural(left, 'message')} came into the source meanwhile: run the same move again`)
-  const from = printable(withoutPasswords(values.from ?? ''))
-  const again = `punctual resume --store ${from} --queue ${printable(queueName)}`
-  out.line(out.style.dim(`the source stays paused; to use it again: ${again}`))
+  out.line(out.style.dim(`the source stays paused; to use it again: ${resumeCall(values.from, queueName)}`))
+  if (!goesOn)
+    out.line(
+      `the target stays paused, as it or the source was before: ${resumeCall(values.to, values['to-queue'] ?? queueName)}`,
+    )
   return isWhole ? EXIT.fine : EXIT.failed
+}
+
+function resumeCall(store: string | undefined, queue: string): string {
+  return `punctual resume --store ${printable(withoutPasswords(store ?? ''))} --queue ${printable(queue)}`
 }
 
 const NOUNS = {
