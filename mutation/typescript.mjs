@@ -12,7 +12,7 @@ export const ROOMS = {
     source: 'src/runtime',
     tests: ['test/runtime', 'test/queue', 'test/tracing', 'test/metrics/metrics.test.ts'],
   },
-  memory: { source: 'src/store/memory', tests: ['test/store/memory', 'test/queue', 'test/runtime'] },
+  memory: { source: 'src/store/memory', tests: ['test/store/memory.test.ts', 'test/queue', 'test/runtime'] },
 }
 
 // Texts are compared nowhere, and what runs only while a module loads cannot be switched on later.
