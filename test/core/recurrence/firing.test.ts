@@ -224,3 +224,68 @@ describe('P13: a change', () => {
     expect(decide(plan, NINE + 1_790_000, placed).moments).toEqual([])
   })
 })
+
+describe('P10, P13: bounds', () => {
+  const eachSecond: SchedulePlan = { ...DAILY, rhythm: { cron: '* * * * * *', zone: 'UTC' } }
+
+  it('what fell into a long pause is counted in several looks, and nothing fires before all is', () => {
+    const resumedAt = NINE + 2_000_000
+    let { moments, progress, nextAt } = decide(eachSecond, resumedAt, going(NINE, { change: 'resumed' }), {
+      changedAt: resumedAt,
+    })
+    let looks = 1
+    while (progress.change !== undefined) {
+      expect([moments, nextAt]).toEqual([[], resumedAt])
+      ;({ moments, progress, nextAt } = decideFiring({
+        plan: eachSecond,
+        progress,
+        now: resumedAt,
+        changedAt: resumedAt,
+        isBusy: false,
+      }))
+      looks += 1
+    }
+    expect([looks > 1, progress.skipped, moments[0]]).toEqual([true, 2_000, resumedAt + 1_000])
+  })
+
+  it('one look fires no more than a hundred, those that were missed among them; the next goes on behind', () => {
+    const plan: SchedulePlan = { ...eachSecond, catchUp: { allMs: DAY_MS, max: 60 } }
+    const first = decide(plan, NINE, going(NINE - 60_000))
+    expect([first.moments.length, first.moments[0], first.moments.at(-1)]).toEqual([
+      100,
+      NINE - 59_000,
+      NINE + 40_000,
+    ])
+    expect(first.progress.until).toBe(NINE + 40_000)
+    const second = decide(plan, NINE + 1_000, first.progress)
+    expect(second.moments[0]).toBe(NINE + 41_000)
+  })
+
+  it('what was looked through is decided, also where nothing is in it', () => {
+    expect(decide(DAILY, NINE + 1, going(NINE)).progress.until).toBe(NINE + 1 + REACH_MS)
+  })
+
+  it.each([
+    [60_000, [NINE], 0],
+    [60_001, [], 0],
+  ])('skipping overlaps, without catching up: %i ms late fires %j', (lateMs, moments, caughtUp) => {
+    const plan: SchedulePlan = { ...DAILY, overlap: 'skip', catchUp: 'none' }
+    const firing = decide(plan, NINE + lateMs, going(NINE - DAY_MS))
+    expect([firing.moments, firing.progress.caughtUp]).toEqual([moments, caughtUp])
+  })
+
+  it.each([
+    [60_000, 0],
+    [60_001, 1],
+  ])('skipping overlaps: %i ms late counts as caught up %i times', (lateMs, caughtUp) => {
+    const firing = decide({ ...DAILY, overlap: 'skip' }, NINE + lateMs, going(NINE - DAY_MS))
+    expect([firing.moments, firing.progress.caughtUp]).toEqual([[NINE], caughtUp])
+  })
+
+  it('after its last time it does not look again', () => {
+    expect(decide({ ...DAILY, times: 1 }, NINE - LEAD_MS, going(NINE - DAY_MS))).toMatchObject({
+      moments: [NINE],
+      nextAt: undefined,
+    })
+  })
+})
