@@ -50,6 +50,8 @@ export class Feed implements RunSource {
   readonly #scheduler: Scheduler
   readonly #controls: Controls
   #endWakes: (() => void) | undefined
+  /** Resolves when the last claims were answered. */
+  #claimsEnded: Promise<unknown> = Promise.resolve()
 
   constructor(parts: FeedParts) {
     const { clock, random, store, lanes, consumers, leaseMs, fallbackMs, reports } = parts
@@ -171,13 +173,17 @@ export class Feed implements RunSource {
     this.#strays.stop()
     // Handlers may take their time to end: from now on the store wakes others in our place.
     this.#dispatcher.resign().catch((error: unknown) => this.#parts.report('resigning failed', error))
-    await Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
+    this.#claimsEnded = Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
+    await this.#claimsEnded
   }
 
   /** `record`: what ended is counted before this worker is seen to be gone. */
   async settle(record: () => Promise<void>): Promise<void> {
     await this.settler.drain()
     await record()
+    // A stop with little time did not wait for the last claims: what they bring goes back before the store closes.
+    await this.#claimsEnded
+    await this.settler.drain()
     try {
       await this.#parts.store.leave(this.#parts.name.owner)
     } catch (error) {

@@ -7,7 +7,8 @@
  *   3 finish    running handlers may end                                              until `timeout`
  *   4 abort     their signals abort, with a short grace                               1 s
  *   5 abandon   what still runs is given back, not failed: it is not the message's fault
- *   6 settle    the last outcomes reach the store; only then may leases be left alone 2 s
+ *   6 settle    the last outcomes reach the store, and what a late claim brought; only
+ *               then may leases be left alone                                         2 s
  *   7 close     the store's connections, last, because everything above needs them     2 s
  *
  * So `stop` ends at most `timeout` + 5 s after it began, whatever handlers, store or network do (P11).

@@ -111,6 +111,44 @@ describe('stop', () => {
     expect(await stopping).toMatchObject({ finished: 1, released: 3, abandoned: 0 })
   })
 
+  it('P11: a stop that waits for nothing gives back what the last claim brings, before it closes', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    queue.handle('t', () => {})
+    await world.memory.open()
+    const { queue: make } = world
+    await make().produce('t', null, { id: 'x' })
+    world.store.fate = (verb) => (verb === 'claim' ? { kind: 'delay', ms: 500 } : undefined)
+    await queue.start()
+    await world.clock.settle()
+    expect((await world.memory.inspect({ ids: ['x'] })).items[0]?.state).toBe('running')
+    const report = await stopWithin(world, queue, { timeout: '0s' })
+    expect(report).toMatchObject({ finished: 0, abandoned: 0, errors: ['quiet: not done within 0ms'] })
+    expect((await world.memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({
+      state: 'ready',
+      attempt: 0,
+    })
+  })
+
+  it('P11: outcomes are settled although the last claim never ends', async () => {
+    const world = makeWorld()
+    const queue = world.queue({ concurrency: 2 })
+    const hold = gate()
+    queue.handle('t', () => hold.opened)
+    await queue.start()
+    await queue.produce('t', null, { id: 'x' })
+    await world.clock.settle()
+    world.store.fate = (verb) => (verb === 'claim' ? { kind: 'delay', ms: 3_600_000 } : undefined)
+    await queue.produce('t', null, { id: 'y', delay: '1h' })
+    await world.clock.advance('31s') // A look is under way.
+    const stopping = stopWithin(world, queue, { timeout: '10s' })
+    hold.open()
+    const report = await stopping
+    expect(report).toMatchObject({ finished: 1, abandoned: 0 })
+    expect(report.errors).toEqual(['quiet: not done within 5s', 'settle: not done within 2s'])
+    expect((await world.memory.inspect({ ids: ['x'] })).items).toEqual([])
+  })
+
   it('P11: a handler that listens to its signal is aborted after the timeout; its message is not failed', async () => {
     const world = makeWorld()
     const queue = world.queue()
