@@ -11,12 +11,15 @@ import type { Lanes } from './runs/lanes.ts'
 
 const FACTS_MS_MAX = 30_000
 
+/** Asked once: it is a system call, and a worker tells it with its facts again and again. */
+const HOST = hostname()
+
 /** One worker has one name, in every partition. */
 export type OwnerName = { readonly owner: string; readonly startedAt: number }
 
 export function nameOwner(clock: Clock, random: Random): OwnerName {
   const startedAt = clock.now()
-  const owner = ownerName({ host: hostname(), pid: process.pid, startedAt, chance: random.next() })
+  const owner = ownerName({ host: HOST, pid: process.pid, startedAt, chance: random.next() })
   return { owner, startedAt }
 }
 
@@ -43,7 +46,7 @@ export class Identity {
     if (!isOld && users.length === this.#toldTopics) return undefined
     return encodeFacts({
       version: VERSION,
-      host: hostname(),
+      host: HOST,
       pid: process.pid,
       startedAt: this.#startedAt,
       topics: users.map(({ topic }) => topic),
