@@ -2,7 +2,7 @@
 //
 //   npm run mutants                          core, runtime and the memory engine, a sample of a tenth
 //   npm run mutants -- runtime --all         every mutant of one room
-//   npm run mutants -- lua --count 40        forty of the Lua scripts, on a real server
+//   npm run mutants -- lua sql --count 40    forty of the Lua scripts and forty of PostgreSQL's functions, on real servers
 //   npm run mutants -- core --sample 0.3 --seed 7
 //   npm run mutants -- runtime --all --only keeper       files whose path has this word in it
 //
@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
-import { mutateLua } from './lua.mjs'
+import { LANGUAGES, mutateScripts } from './scripts.mjs'
 import { mutateTypeScript, ROOMS } from './typescript.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -29,9 +29,11 @@ const { values, positionals } = parseArgs({
   },
 })
 const rooms = positionals.length === 0 ? Object.keys(ROOMS) : positionals
-const unknown = rooms.find((room) => room !== 'lua' && ROOMS[room] === undefined)
+const unknown = rooms.find((room) => LANGUAGES[room] === undefined && ROOMS[room] === undefined)
 if (unknown !== undefined) {
-  console.error(`"${unknown}" is not a room; there are: ${[...Object.keys(ROOMS), 'lua'].join(', ')}.`)
+  console.error(
+    `"${unknown}" is not a room; there are: ${[...Object.keys(ROOMS), ...Object.keys(LANGUAGES)].join(', ')}.`,
+  )
   process.exit(2)
 }
 
@@ -39,15 +41,16 @@ const copy = copyTree()
 try {
   const share = values.all ? 1 : Number(values.sample)
   for (const room of rooms) {
-    if (room === 'lua') {
-      await mutateLua({
+    if (LANGUAGES[room] !== undefined) {
+      await mutateScripts({
         tree: copy,
+        language: room,
         count: values.all ? Infinity : Number(values.count),
         seed: Number(values.seed),
         only: values.only,
       })
     } else {
-      await mutateTypeScript({ tree: copy, room, share, seed: Number(values.seed), only: values.only })
+      mutateTypeScript({ tree: copy, room, share, seed: Number(values.seed), only: values.only })
     }
   }
 } finally {

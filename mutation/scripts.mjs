@@ -1,96 +1,194 @@
-// Mutants of the Lua scripts: one changed line at a time, against tests on a real server.
-import { execFileSync, spawnSync } from 'node:child_process'
+// Mutants of what runs inside a server: Lua in Redis, SQL functions in PostgreSQL. One changed place at a time, against
+// tests on a real server.
+//
+// Test runners are started once and kept: each is handed the scripts with the next mistake in them, in place of
+// `generated.ts`. What the tests of the first list let pass is put before the slower ones of the second.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { printReport } from './report.mjs'
 import { sampler } from './sample.mjs'
+import { LUA_MISTAKES, SQL_MISTAKES } from './mistakes.mjs'
 
-const SCRIPTS = 'src/store/redis/scripts'
-const TESTS = ['conformance', 'scripts', 'model', 'wakes'].map((name) => `test/store/redis/${name}.test.ts`)
-const WITHIN_MS = 180_000
-
-/** Each is a mistake that someone could make: a name, what it changes, and what it makes of it. */
-const MUTATORS = [
-  ['comparison', / <= /g, ' < '],
-  ['comparison', / >= /g, ' > '],
-  ['comparison', / < /g, ' <= '],
-  ['comparison', / > /g, ' >= '],
-  ['comparison', / == /g, ' ~= '],
-  ['comparison', / ~= /g, ' == '],
-  ['off by one', / \+ 1\b/g, ' + 0'],
-  ['off by one', / - 1\b/g, ' - 0'],
-  ['sign', / \+ /g, ' - '],
-  ['min and max', /math\.min/g, 'math.max'],
-  ['min and max', /math\.max/g, 'math.min'],
-  ['logic', / and /g, ' or '],
-  ['logic', / or /g, ' and '],
-  ['negation', /\bnot /g, ''],
-  ['condition', /\bif (.+) then$/g, 'if false then'],
-  ['condition', /\bif (.+) then$/g, 'if true then'],
-  ['statement', /^(\s*)(call|send|add|redis\.call)\(.*\)$/g, '$1do end'],
-]
-
-export async function mutateLua({ tree, count, seed, only }) {
-  const files = filesIn(tree).filter((file) => file.includes(only))
-  const all = files.flatMap((file) => mutantsOf(tree, file))
-  const chance = sampler(`${seed} lua`)
-  const drawn = all
-    .map((mutant) => ({ mutant, rank: chance() }))
-    .toSorted((a, b) => a.rank - b.rank)
-    .slice(0, count)
-    .map(({ mutant }) => mutant)
-  console.log(`${drawn.length} of ${all.length} mutants of the scripts`)
-  const results = drawn.map((mutant, i) => {
-    const isKilled = isNoticed(tree, mutant)
-    console.log(
-      `${i + 1}/${drawn.length} ${isKilled ? 'killed' : 'SURVIVED'} ${mutant.file}:${mutant.line} ${mutant.what}`,
-    )
-    return { ...mutant, isKilled }
-  })
-  printReport('lua', results)
+export const LANGUAGES = {
+  lua: {
+    folder: 'src/store/redis/scripts',
+    embed: 'scripts/embed-lua.mjs',
+    mistakes: LUA_MISTAKES,
+    tests: [
+      ['conformance', 'scripts', 'wakes', 'watch', 'watch-controls'].map((name) => redisTest(name)),
+      ['test/store/random-life.test.ts', redisTest('corruption')],
+    ],
+    /** Of tests that run on every engine. */
+    engine: 'redis',
+  },
+  sql: {
+    folder: 'src/store/postgres/sql',
+    embed: 'scripts/embed-sql.mjs',
+    mistakes: SQL_MISTAKES,
+    tests: [
+      ['test/store/postgres/conformance.test.ts'],
+      [
+        ...['transactions', 'completing', 'upkeep', 'corruption', 'races'].map(
+          (name) => `test/store/postgres/${name}.test.ts`,
+        ),
+        'test/store/random-life.test.ts',
+      ],
+    ],
+    engine: 'postgres',
+  },
 }
 
-function filesIn(tree) {
-  return readdirSync(join(tree, SCRIPTS), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.lua'))
-    .map((file) => `${SCRIPTS}/${file}`)
+const RUNNERS = 2
+const WITHIN_MS = 300_000
+/** Tests that run once for each engine, by their names. */
+const OF_EVERY_ENGINE = ['random-life']
+
+function redisTest(name) {
+  return `test/store/redis/${name}.test.ts`
+}
+
+export async function mutateScripts({ tree, language, count, seed, only }) {
+  const { folder, embed, mistakes, tests, engine } = LANGUAGES[language]
+  const { generate } = await import(pathToFileURL(join(tree, embed)).href)
+  const all = filesIn(tree, folder)
+    .filter((file) => file.includes(only))
+    .flatMap((file) => mutantsOf(tree, file, mistakes))
+  const drawn = draw(all, count, sampler(`${seed} ${language}`))
+  console.log(`${drawn.length} of ${all.length} mutants of ${language}`)
+  const generated = join(tree, folder, 'generated.ts')
+  const runners = await Promise.all(
+    Array.from({ length: RUNNERS }, () => startRunner({ tree, generated, engine })),
+  )
+  await assertSound(runners[0], tests)
+  const left = drawn.entries()
+  const results = []
+  const work = async (runner) => {
+    for (const [, mutant] of left) {
+      const isKilled = await runner.notices(withMistake(tree, mutant, generate), tests)
+      results.push({ ...mutant, isKilled })
+      const { file, line, what } = mutant
+      console.log(
+        `${results.length}/${drawn.length} ${isKilled ? 'killed' : 'SURVIVED'} ${file}:${line} ${what}`,
+      )
+    }
+  }
+  await Promise.all(runners.map(work))
+  await Promise.all(runners.map((runner) => runner.close()))
+  printReport(language, results)
+}
+
+function filesIn(tree, folder) {
+  return readdirSync(join(tree, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(lua|sql)$/.test(file))
+    .map((file) => `${folder}/${file}`)
     .toSorted()
 }
 
-function mutantsOf(tree, file) {
+function mutantsOf(tree, file, mistakes) {
   const lines = readFileSync(join(tree, file), 'utf8').split('\n')
   return lines.flatMap((text, i) => {
     if (/^\s*--/.test(text)) return []
-    return MUTATORS.flatMap(([name, pattern, replacement]) =>
+    return mistakes.flatMap(([name, pattern, replacement]) =>
       [...text.matchAll(pattern)].map(({ 0: found, index }) => {
         const changed = found.replace(new RegExp(pattern.source), replacement)
         const mutated = text.slice(0, index) + changed + text.slice(index + found.length)
-        return { file, line: i + 1, what: `${name}: ${mutated.trim().slice(0, 100)}`, mutated }
+        return { file, line: i + 1, what: `${name}: ${mutated.trim().slice(0, 110)}`, mutated }
       }),
     )
   })
 }
 
-function isNoticed(tree, { file, line, mutated }) {
+function draw(all, count, chance) {
+  return all
+    .map((mutant) => ({ mutant, rank: chance() }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, count)
+    .map(({ mutant }) => mutant)
+}
+
+/** All scripts, one of them with its mistake. Nothing else runs while the file is changed. */
+function withMistake(tree, { file, line, mutated }, generate) {
   const path = join(tree, file)
   const original = readFileSync(path, 'utf8')
-  const lines = original.split('\n')
-  lines[line - 1] = mutated
-  writeFileSync(path, lines.join('\n'))
   try {
-    execFileSync(process.execPath, ['scripts/embed-lua.mjs'], { cwd: tree, stdio: 'ignore' })
-    const vitest = join(tree, 'node_modules/vitest/vitest.mjs')
-    const { status } = spawnSync(
-      process.execPath,
-      [vitest, 'run', '--project', 'tests', '--bail', '1', ...TESTS],
-      {
-        cwd: tree,
-        stdio: 'ignore',
-        timeout: WITHIN_MS,
-      },
+    writeFileSync(
+      path,
+      original
+        .split('\n')
+        .with(line - 1, mutated)
+        .join('\n'),
     )
-    return status !== 0
+    return generate()
   } finally {
     writeFileSync(path, original)
   }
+}
+
+async function startRunner({ tree, generated, engine }) {
+  const { createVitest } = await import(pathToFileURL(join(tree, 'node_modules/vitest/dist/node.js')).href)
+  let source
+  const planted = {
+    name: 'planted-mistake',
+    enforce: 'pre',
+    load: (id) => (id === generated ? source : undefined),
+  }
+  const vitest = await createVitest(
+    'test',
+    {
+      root: tree,
+      config: false,
+      watch: false,
+      bail: 1,
+      maxWorkers: 1,
+      reporters: [{}],
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      include: ['test/**/*.test.ts'],
+      globalSetup: ['test/shared-servers.ts'],
+    },
+    { plugins: [planted], logLevel: 'silent' },
+  )
+  await vitest.standalone()
+  const project = vitest.getRootProject()
+  const failsIn = async (files) => {
+    for (const file of files) {
+      const isShared = OF_EVERY_ENGINE.some((name) => file.includes(name))
+      const specification = project.createSpecification(
+        join(tree, file),
+        isShared ? { testNamePattern: new RegExp(engine) } : {},
+      )
+      const { testModules, unhandledErrors } = await within(
+        vitest.runTestSpecifications([specification]),
+        () => vitest.cancelCurrentRun('keyboard-input'),
+      )
+      if (unhandledErrors.length > 0 || testModules.some((module) => !module.ok())) return true
+    }
+    return false
+  }
+  return {
+    /** Undefined for the scripts as they are. */
+    async notices(scripts, lists) {
+      source = scripts
+      vitest.invalidateFile(generated)
+      for (const files of lists) if (await failsIn(files)) return true
+      return false
+    },
+    close: () => vitest.close(),
+  }
+}
+
+/** A mistake that hangs is noticed as well. */
+async function within(run, cancel) {
+  const timer = setTimeout(() => void cancel(), WITHIN_MS)
+  try {
+    return await run
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Tests that fail without a mistake would notice every one. */
+async function assertSound(runner, tests) {
+  if (await runner.notices(undefined, tests)) throw new Error('the tests fail without a mistake')
 }
