@@ -19,7 +19,7 @@ export const ROOMS = {
   },
   memory: {
     source: 'src/store/memory',
-    tests: ['test/store/memory.test.ts', 'test/queue', 'test/runtime'],
+    tests: ['test/store/memory.test.ts', 'test/store/memory', 'test/queue', 'test/runtime'],
     judges: ['test/simulation/model-store.test.ts', 'test/store/random-life.test.ts'],
   },
 }
