@@ -41,6 +41,16 @@ export default defineConfig({
           sequence: { groupOrder: 0 },
         },
       },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/runtime/*.test.ts'],
+          exclude: ['test/runtime/stall.test.ts'],
+          env: { PUNCTUAL_TEST_WORLD: 'alone' },
+          sequence: { groupOrder: 0 },
+        },
+      },
       { extends: true, test: { name: 'storms', include: STORMS, sequence: { groupOrder: 1 } } },
     ],
   },

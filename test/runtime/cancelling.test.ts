@@ -1,7 +1,7 @@
 /** Cancelling a message that runs: its handler is told wherever it is, and it is not tried again. */
 import { expect, it } from 'vitest'
 import { claim } from '../../src/testing/conformance/stand.ts'
-import { gate, makeWorld, record } from './world.ts'
+import { SHARED, gate, makeWorld, record } from './world.ts'
 
 function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
@@ -37,7 +37,7 @@ it('the signal aborts at once, the message is gone, and the event says so', asyn
 })
 
 it('P9: with every wake-up lost, it is heard with the next extension of the lease', async () => {
-  const { clock, store, queue: make } = makeWorld()
+  const { clock, store, queue: make } = makeWorld(SHARED)
   store.fate = () => undefined
   store.isDeaf = true
   const [worker, other] = [make({ lease: '9s' }), make()]

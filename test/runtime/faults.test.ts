@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { ClaimRequest } from '../../src/store/contract/store.ts'
 import { FaultyStore, takeCensus, type StoreVerb } from '../../src/testing/index.ts'
-import { gate, makeWorld, record } from './world.ts'
+import { SHARED, gate, makeWorld, record } from './world.ts'
 
 const SOON = { retry: { delays: ['1s'], limit: 20 } } as const
 
 describe('a bad line to the store', () => {
   it('P9: with every wake-up lost, a message is late by at most the fallback interval', async () => {
-    const { clock, store, queue: make } = makeWorld()
+    const { clock, store, queue: make } = makeWorld(SHARED)
     const queue = make({ fallback: '2s' })
     const lateness: number[] = []
     queue.handle('t', ({ latenessMs }) => void lateness.push(latenessMs))
@@ -137,7 +137,7 @@ describe('a bad line to the store', () => {
   })
 
   it('P6: a lost claim that took effect only later is given back when its leases lapse', async () => {
-    const { clock, memory, store, queue: make } = makeWorld()
+    const { clock, memory, store, queue: make } = makeWorld(SHARED)
     const queue = make({ lease: '10s', fallback: '1s', retry: { limit: 0 } })
     let owner = ''
     store.fate = (verb, request) => {
@@ -336,7 +336,7 @@ describe('leases', () => {
   })
 
   it('P6: a message that kills every worker ends among the dead letters', async () => {
-    const { clock, memory, queue: make } = makeWorld()
+    const { clock, memory, queue: make } = makeWorld(SHARED)
     const queue = make({ lease: '1s', retry: { delays: ['1s', '1s', '1s'] } })
     const id = await queue.produce('killer', null)
     // This process handles another topic: it reaps what others leave, but leaves the policy to those who know it.

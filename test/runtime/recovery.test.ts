@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ClaimRequest, Settlement } from '../../src/store/contract/store.ts'
 import { takeCensus } from '../../src/testing/index.ts'
-import { gate, makeWorld, record, type World } from './world.ts'
+import { SHARED, gate, makeWorld, record, type World } from './world.ts'
 
 /** A worker that is handed these and is never heard of again. */
 async function die({ memory }: World, limit: number, leaseMs = 15_000): Promise<readonly string[]> {
@@ -227,7 +227,7 @@ describe('extend()', () => {
 
 describe('what a claim says of its worker', () => {
   it('its owner always; its facts with the first claim, when topics changed, and every half a minute', async () => {
-    const { clock, memory, store, queue: make } = makeWorld()
+    const { clock, memory, store, queue: make } = makeWorld(SHARED)
     const queue = make({ concurrency: 7 })
     const claims: ClaimRequest[] = []
     store.fate = (verb, request) => {

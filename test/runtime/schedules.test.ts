@@ -4,7 +4,7 @@ import type { Clock, Punctual, ScheduleSpec } from '../../src/index.ts'
 import { CONTROL_MARK, SCHEDULES_TOPIC } from '../../src/core/control.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { FaultyStore } from '../../src/testing/index.ts'
-import { gate, makeWorld, record, type World } from './world.ts'
+import { SHARED, gate, makeWorld, record, type World } from './world.ts'
 
 const START = Date.UTC(2030, 0, 1)
 const MINUTE_MS = 60_000
@@ -153,7 +153,7 @@ describe('P13: what breaks in other queues', () => {
   })
 
   it('an answer that is lost on its way fires nothing twice and leaves nothing out', async () => {
-    const world = makeWorld()
+    const world = makeWorld(SHARED)
     const queue = world.queue()
     const seen = watch(queue, world)
     let calls = 0

@@ -13,9 +13,15 @@ export type World = {
   readonly queue: (options?: PunctualOptions) => Punctual
 }
 
-/** By default the store poses as one that is shared and whose wake-ups may be lost, as Redis is. */
+/** Poses as a store that processes share and whose wake-ups may be lost, as Redis is. */
+export const SHARED: Partial<Capabilities> = { wakes: 'hint', shared: true }
+/** Lives in this process, as the memory engine does. */
+const ALONE: Partial<Capabilities> = { wakes: 'sure', shared: false }
+/** Every test runs on both, but those that ask for one of them: see the project `alone` of vitest.config.ts. */
+const USUAL = process.env['PUNCTUAL_TEST_WORLD'] === 'alone' ? ALONE : SHARED
+
 export function makeWorld(
-  capabilities: Partial<Capabilities> = { wakes: 'hint', shared: true },
+  capabilities: Partial<Capabilities> = USUAL,
   makeStore: (clock: VirtualClock) => Store = (clock) => new MemoryStore(clock),
 ): World {
   const clock = new VirtualClock()
