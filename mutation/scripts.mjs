@@ -154,15 +154,18 @@ async function startRunner({ tree, generated, engine }) {
   const failsIn = async (files) => {
     for (const file of files) {
       const isShared = OF_EVERY_ENGINE.some((name) => file.includes(name))
+      const path = join(tree, file)
       const specification = project.createSpecification(
-        join(tree, file),
+        path,
         isShared ? { testNamePattern: new RegExp(engine) } : {},
       )
       const { testModules, unhandledErrors } = await within(
         vitest.runTestSpecifications([specification]),
         () => vitest.cancelCurrentRun('keyboard-input'),
       )
-      if (unhandledErrors.length > 0 || testModules.some((module) => !module.ok())) return true
+      // The runner names all files that it ever ran, with the results of mutants before this one.
+      const result = testModules.find(({ moduleId }) => moduleId === path)?.state()
+      if (unhandledErrors.length > 0 || result !== 'passed') return true
     }
     return false
   }

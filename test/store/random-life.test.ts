@@ -8,7 +8,7 @@
  *   PUNCTUAL_FUZZ_RUNS=2000 npx vitest run test/store/random-life.test.ts      many more
  */
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ModelStore } from '../../simulation/world/model-store.ts'
 import { systemClock } from '../../src/clock.ts'
 import { digitsOf } from '../../src/core/encoding/digits.ts'
@@ -28,12 +28,6 @@ let server: RedisServer
 let postgres: PostgresServer
 let mysqlUrl = ''
 let place: TemporaryDirectory
-beforeAll(async () => {
-  server = await RedisServer.start()
-  postgres = await PostgresServer.start()
-  if (isMysqlThere) mysqlUrl = await sharedUrl()
-  place = await temporaryDirectory()
-})
 afterAll(async () => {
   await server?.stop()
   await postgres?.stop()
@@ -44,21 +38,51 @@ const RUNS = Number(process.env.PUNCTUAL_FUZZ_RUNS ?? 60)
 /** The same for every change; a long run draws others. */
 const SEED = process.env.PUNCTUAL_FUZZ_RUNS === undefined ? { seed: 4711 } : {}
 
-type Subject = readonly [name: string, runs: number, open: (now: () => number) => Store]
+/** `start`: what the engine needs; not done where only others are asked for. */
+type Subject = readonly [
+  name: string,
+  runs: number,
+  start: () => Promise<void>,
+  open: (now: () => number) => Store,
+]
 
-const MYSQL: Subject = ['mysql', Math.ceil(RUNS / 3), (now) => mysqlAt(mysqlUrl, freshQueue(), { now })]
+const MYSQL: Subject = [
+  'mysql',
+  Math.ceil(RUNS / 3),
+  async () => {
+    mysqlUrl = await sharedUrl()
+  },
+  (now) => mysqlAt(mysqlUrl, freshQueue(), { now }),
+]
 
 /** A file is dearer to open, and to examine at the end. */
 const ENGINES: readonly Subject[] = [
-  ['memory', RUNS, (now) => new MemoryStore({ ...systemClock, now })],
+  ['memory', RUNS, async () => {}, (now) => new MemoryStore({ ...systemClock, now })],
   [
     'file',
     Math.ceil(RUNS / 4),
+    async () => {
+      place = await temporaryDirectory()
+    },
     (now) => makeStore(place.directory, { clock: { ...systemClock, now }, queue: freshQueue(), sync: 'off' }),
   ],
-  ['postgres', Math.ceil(RUNS / 3), (now) => postgresAt(postgres.url, freshQueue(), { now })],
+  [
+    'postgres',
+    Math.ceil(RUNS / 3),
+    async () => {
+      postgres = await PostgresServer.start()
+    },
+    (now) => postgresAt(postgres.url, freshQueue(), { now }),
+  ],
   ...(isMysqlThere ? [MYSQL] : []),
-  ['redis', RUNS, (now) => storeAt(server.url, freshQueue(), { now })],
+  [
+    'redis',
+    RUNS,
+    async () => {
+      server = await RedisServer.start()
+    },
+    (now) => storeAt(server.url, freshQueue(), { now }),
+  ],
 ]
 
 const LEASE_MS = 50
@@ -313,10 +337,10 @@ function populated({ topics }: Awaited<ReturnType<Store['countTopics']>>): unkno
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-test.each(ENGINES)(
-  'P1 to P8: a random life goes the same way in %s as in the model',
-  { timeout: 3_600_000 },
-  async (_name, numRuns, open) => {
+describe.each(ENGINES)('a random life in %s', (_name, numRuns, start, open) => {
+  beforeAll(start)
+
+  test('P1 to P8: goes the same way as in the model', { timeout: 3_600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         let now = BEGAN_AT
@@ -339,5 +363,5 @@ test.each(ENGINES)(
       }),
       { numRuns, ...SEED },
     )
-  },
-)
+  })
+})
