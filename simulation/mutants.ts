@@ -272,8 +272,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'stop forgets what was fetched',
     file: 'src/runtime/consumers.ts',
-    find: 'return this.#giveBack(() => true)',
-    replace: 'return this.#giveBack(() => false)',
+    find: 'this.#giveBackAll(() => true)',
+    replace: 'this.#giveBackAll(() => false)',
   },
   {
     name: 'stop waits for as long as it takes',
@@ -348,9 +348,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a handler that ends after it was left behind is counted twice',
     file: 'src/runtime/stopping.ts',
     find: `    finished,
-    released,`,
-    replace: `    finished: (consumers?.ended ?? 0) - endedBefore + 0 * finished,
-    released,`,
+    released:`,
+    replace: `    finished: (consumers?.counts.ended ?? 0) - before.ended + 0 * finished,
+    released:`,
   },
   {
     name: 'list asks for more than a store takes at once',

@@ -54,6 +54,9 @@ export type ConsumersParts = HandlerParts & {
   readonly onRoom: () => void
 }
 
+/** So far: handlers that ended, one way or the other; messages that went back unstarted; handlers left behind. None of our own. */
+type RunCounts = { ended: number; returned: number; abandoned: number }
+
 export class Consumers {
   readonly #parts: ConsumersParts
   /** All that are not over. */
@@ -65,8 +68,7 @@ export class Consumers {
   readonly #attemptParts: AttemptParts
   #isClosed = false
   #onIdle: (() => void) | undefined
-  #endedCount = 0
-  #abandonedCount = 0
+  readonly #counts: RunCounts = { ended: 0, returned: 0, abandoned: 0 }
 
   constructor(parts: ConsumersParts) {
     this.#parts = parts
@@ -102,9 +104,8 @@ export class Consumers {
     return this.#parts.lanes.running
   }
 
-  /** How many handlers have ended so far, one way or the other. */
-  get ended(): number {
-    return this.#endedCount
+  get counts(): Readonly<RunCounts> {
+    return { ...this.#counts }
   }
 
   /** Takes leased messages in; `startDue` runs them. `askedAt`, `answeredAt`: monotonic. */
@@ -128,14 +129,14 @@ export class Consumers {
       if (isAhead) this.#holding.hold(run)
       else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
-      else if (this.#isClosed || lane.wasPausedSince(askedAt)) this.#feed(run, { kind: 'give back' })
+      else if (this.#isClosed || lane.wasPausedSince(askedAt)) this.#giveBack(run)
     }
   }
 
   /** The topic of this lane is paused in this partition: what was not started goes back. */
   pause(lane: Lane, source: RunSource): void {
     lane.pausedAt = this.#parts.clock.monotonic()
-    this.#giveBack((run) => run.lane === lane && run.source === source)
+    this.#giveBackAll((run) => run.lane === lane && run.source === source)
     this.#parts.onRoom()
   }
 
@@ -155,11 +156,11 @@ export class Consumers {
     this.#feed(run, { kind })
   }
 
-  /** Starts nothing more, gives back what was not started, and answers how many messages of users that were. */
-  close(): number {
+  /** Starts nothing more, and gives back what was not started, or comes later. */
+  close(): void {
     this.#isClosed = true
     this.#pump.close()
-    return this.#giveBack(() => true)
+    this.#giveBackAll(() => true)
   }
 
   /** Resolves when no handler runs. */
@@ -179,14 +180,17 @@ export class Consumers {
   abandonAll(): number {
     for (const run of this.#runs) this.#feed(run, { kind: 'abandon' })
     this.#deadlines.clear()
-    return this.#abandonedCount
+    return this.#counts.abandoned
   }
 
-  /** Gives back those that were not started; answers how many of them are users'. */
-  #giveBack(isMeant: (run: Run) => boolean): number {
-    const unstarted = [...this.#runs].filter((run) => run.isUnstarted && isMeant(run))
-    for (const run of unstarted) this.#feed(run, { kind: 'give back' })
-    return unstarted.filter(({ lane }) => lane.own === undefined).length
+  #giveBackAll(isMeant: (run: Run) => boolean): void {
+    for (const run of this.#runs) if (run.isUnstarted && isMeant(run)) this.#giveBack(run)
+  }
+
+  /** One that was not started. */
+  #giveBack(run: Run): void {
+    if (run.lane.own === undefined) this.#counts.returned += 1
+    this.#feed(run, { kind: 'give back' })
   }
 
   #becomeDue(runs: readonly Run[]): void {
@@ -327,8 +331,7 @@ export class Consumers {
     run.deadlineAt = Infinity
     this.#parts.lanes.freeSlot(run.lane)
     if (run.lane.own !== undefined) return // A look at a schedule is no handler.
-    if (how === 'ended') this.#endedCount += 1
-    else this.#abandonedCount += 1
+    this.#counts[how] += 1
   }
 
   readonly #extend = async (run: Run, by: Duration | undefined): Promise<boolean> => {

@@ -57,7 +57,7 @@ export async function stopInOrder(
 ): Promise<StopReport> {
   const { clock, consumers } = parts
   const startedAt = clock.monotonic()
-  const endedBefore = consumers?.ended ?? 0
+  const before = consumers?.counts ?? { ended: 0, returned: 0 }
   const errors: string[] = []
   const guard = async (step: string, capMs: number, action: () => Promise<unknown>): Promise<void> => {
     try {
@@ -69,7 +69,7 @@ export async function stopInOrder(
   }
 
   await guard('quiet', Math.min(QUIET_CAP_MS, timeoutMs), parts.quiet)
-  const released = consumers?.close() ?? 0
+  consumers?.close()
   let abandoned = 0
   let finished = 0
   if (consumers !== undefined) {
@@ -80,14 +80,14 @@ export async function stopInOrder(
       await endsWithin(clock, ABORT_GRACE_MS, consumers.whenIdle())
     }
     abandoned = consumers.abandonAll()
-    finished = consumers.ended - endedBefore // Now: one that was left behind and ends later counts as left behind.
+    finished = consumers.counts.ended - before.ended // Now: one that was left behind and ends later counts as left behind.
   }
   await guard('settle', SETTLE_CAP_MS, parts.settle)
   parts.endSettling()
   await guard('close', CLOSE_CAP_MS, parts.close)
   return {
     finished,
-    released,
+    released: (consumers?.counts.returned ?? 0) - before.returned, // Now: the last claim may have brought some late.
     abandoned,
     errors,
     durationMs: clock.monotonic() - startedAt,

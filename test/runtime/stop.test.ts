@@ -123,7 +123,12 @@ describe('stop', () => {
     await world.clock.settle()
     expect((await world.memory.inspect({ ids: ['x'] })).items[0]?.state).toBe('running')
     const report = await stopWithin(world, queue, { timeout: '0s' })
-    expect(report).toMatchObject({ finished: 0, abandoned: 0, errors: ['quiet: not done within 0ms'] })
+    expect(report).toMatchObject({
+      finished: 0,
+      released: 1,
+      abandoned: 0,
+      errors: ['quiet: not done within 0ms'],
+    })
     expect((await world.memory.inspect({ ids: ['x'] })).items[0]).toMatchObject({
       state: 'ready',
       attempt: 0,
