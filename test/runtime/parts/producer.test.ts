@@ -46,6 +46,15 @@ function draft(id: string, { topic = 't', body = '', ...more }: DraftFacts = {})
   return { message, ifExists: 'keep', hasOwnId: true, idPrefix: '', ...more }
 }
 
+function generated(id: string, more: DraftFacts = {}): Draft {
+  return draft(id, { ...more, hasOwnId: false, idPrefix: 'p-' })
+}
+
+/** Of so many bytes. */
+function large(id: string, length: number): Draft {
+  return draft(id, { topic: '', body: 'x'.repeat(length - id.length) })
+}
+
 const drafts = (count: number): Draft[] => Array.from({ length: count }, (_, i) => draft(`m${i}`))
 const answer =
   (...results: readonly PutResult[]): Put =>
@@ -109,16 +118,14 @@ describe('what became of a draft', () => {
 })
 
 describe('P5: a generated id that is taken', () => {
-  const generated = (id: string, more: DraftFacts = {}): Draft =>
-    draft(id, { ...more, hasOwnId: false, idPrefix: 'p-' })
-
   it.each([
     ['another body', { body: 'theirs' }],
     ['another topic', { topic: 'theirs' }],
   ])('by a stranger’s message with %s: another id is drawn, and both are stored', async (_, theirs) => {
     const { memory, producer, puts } = makeProducer()
     await memory.put([draft('x', { topic: 't', body: 'ours', ...theirs }).message])
-    const id = await producer.produce(generated('x', { body: 'ours' }))
+    const { id, outcome } = await producer.produceOne(generated('x', { body: 'ours' }))
+    expect(outcome).toBe('stored')
     expect(id).toMatch(/^p-.{16}$/u)
     expect(puts).toHaveLength(2)
     const { items } = await memory.inspect({ ids: ['x', id] })
@@ -295,9 +302,6 @@ describe('produceMany', () => {
 })
 
 describe('P10: bytes on their way', () => {
-  const large = (id: string, length: number): Draft =>
-    draft(id, { topic: '', body: 'x'.repeat(length - id.length) })
-
   it('up to four batches’ worth, then one after the other, in order; a small one does not overtake', async () => {
     const { idsOfPuts, producer, scene } = makeProducer({ batchBytesMax: 100 })
     const doors: (() => void)[] = []
@@ -308,7 +312,7 @@ describe('P10: bytes on their way', () => {
       return messages.map(() => 'stored')
     }
     const calls: Promise<string>[] = []
-    for (const one of [large('a', 200), large('b', 200), large('c', 101), large('d', 1)]) {
+    for (const one of [large('a', 200), large('b', 190), large('c', 101), large('d', 1)]) {
       calls.push(producer.produce(one))
       await new Promise((resolve) => setImmediate(resolve))
     }
