@@ -121,6 +121,7 @@ describe('P9: looking on one’s own', () => {
     alone.rota.noteLook(alone.a, 'spared')
     const slow = makeRota(3, 31_000)
     slow.rota.noteLook(slow.a, 'spared')
+    slow.rota.noteLook(slow.a, 'needed')
     for (const { clock, rota, looked } of [alone, slow]) {
       await clock.advance('10m')
       expect([rota.lookMsMax, looked]).toEqual([undefined, []])
@@ -190,6 +191,7 @@ describe('P9: looking on one’s own', () => {
     const { clock, rota, a, b, looked } = makeRota(2)
     for (const member of [a, b]) rota.noteLook(member, 'spared')
     await clock.advance(53_000)
+    rota.noteLook(b, 'spared') // The answer of another, which ends no turn but its own.
     rota.noteLook(a, 'watching')
     await clock.advance(1)
     expect(looked).toEqual(['a', 'a', 'b'])
@@ -204,6 +206,14 @@ describe('P9: looking on one’s own', () => {
     rota.waits()
     rota.noteLook(a, 'spared')
     rota.noteLook(a, 'needed')
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('after a stop nobody waits, and there are no turns', () => {
+    const { clock, rota, a } = makeRota(2)
+    rota.stop()
+    rota.waits()
+    rota.noteLook(a, 'spared')
     expect(clock.pendingTimers).toBe(0)
   })
 })
