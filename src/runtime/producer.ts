@@ -179,15 +179,20 @@ export class Producer {
         partition,
         calls.map(({ draft }) => draft),
       )
+      const concluding: Promise<void>[] = []
       for (const [i, { draft, resolve, reject }] of calls.entries()) {
         const result = results[i]
         if (result === 'stored') resolve(draft.message.id, 'stored')
         else
-          this.#conclude(draft, result).then(
-            (answer) => (answer instanceof UsageError ? reject(answer) : resolve(answer.id, answer.outcome)),
-            reject,
+          concluding.push(
+            this.#conclude(draft, result).then(
+              (answer) =>
+                answer instanceof UsageError ? reject(answer) : resolve(answer.id, answer.outcome),
+              reject,
+            ),
           )
       }
+      await Promise.all(concluding)
     } catch (error) {
       for (const { reject } of calls) reject(error)
     }

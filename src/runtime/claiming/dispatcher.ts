@@ -114,7 +114,6 @@ export class Dispatcher implements RotaMember {
     if (isPromised) rota.waits()
     else if (!settler.isStuck) await this.resign()
     this.#isFull = isPromised || !this.#hasRoom(lanes.all, NOTHING_PROMISED)
-    if (lanes.limited.size > 0) this.noteRoom()
     return this.#isFull ? FULL : AGAIN
   }
 

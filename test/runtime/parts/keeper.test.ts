@@ -14,10 +14,10 @@ const EXTEND: Answer = async (refs) => refs.map(() => 'extended')
 const LOSE: Answer = async (refs) => refs.map(() => 'lost')
 const FAIL: Answer = () => Promise.reject(new Error('away'))
 
-function makeKeeper(batchMax = 100) {
+function makeKeeper({ batchMax = 100, isStarted = true } = {}) {
   const clock = new VirtualClock()
   const calls: { at: number; ids: string[] }[] = []
-  const scene = { answer: EXTEND }
+  const scene = { answer: EXTEND, isOwn: (run: Run): boolean => run.lease.topic === 't' }
   class Spy extends StoreWrapper {
     override extend(refs: readonly LeaseRef[]): Promise<ExtendResult[]> {
       calls.push({ at: clock.monotonic(), ids: refs.map(({ id }) => id) })
@@ -32,7 +32,7 @@ function makeKeeper(batchMax = 100) {
     store: new Spy(new MemoryStore(clock), { batchMax }),
     leaseMs: LEASE_MS,
     runs: () => runs,
-    isOwn: () => true,
+    isOwn: (run) => scene.isOwn(run),
     onLost: (run) => {
       heard.push(`lost ${run.lease.id}`)
       run.step({ kind: 'lost' })
@@ -41,7 +41,7 @@ function makeKeeper(batchMax = 100) {
     onDoubt: (run) => void heard.push(`doubt ${run.lease.id}`),
     onFailure: () => void heard.push('failure'),
   })
-  keeper.start()
+  if (isStarted) keeper.start()
   const hold = (id: string, token = id): Run => {
     const run = makeRun(id, lane, { token, leaseEndsAt: clock.monotonic() + LEASE_MS - 1 })
     run.step({ kind: 'start' })
@@ -74,6 +74,29 @@ describe('keeper', () => {
     expect(calls).toHaveLength(1)
   })
 
+  it('extends at each third what has less than three quarters of its lease left, and nothing else', async () => {
+    const { calls, clock, hold } = makeKeeper()
+    hold('a')
+    await clock.advance(751)
+    hold('b') // At the first tick it has exactly so much left.
+    await clock.advance(2_249)
+    expect(calls).toEqual([{ at: 3_000, ids: ['a'] }])
+    await clock.advance(3_000)
+    expect(calls.slice(1)).toEqual([{ at: 6_000, ids: ['a', 'b'] }])
+  })
+
+  it('P3: a late answer has used up much of what it grants: more is asked for at once', async () => {
+    const { calls, clock, hold, scene } = makeKeeper()
+    hold('a')
+    scene.answer = async (refs) => {
+      scene.answer = EXTEND
+      await new Promise<void>((resolve) => void clock.schedule(5_000, resolve))
+      return EXTEND(refs)
+    }
+    await clock.advance(8_000)
+    expect(calls.map(({ at }) => at)).toEqual([3_000, 8_000])
+  })
+
   it('names all that are held under each token, and nothing that is not', async () => {
     const { calls, clock, hold, keeper, runs } = makeKeeper()
     const first = hold('a1', 'a')
@@ -90,7 +113,7 @@ describe('keeper', () => {
   })
 
   it('P10: more than one call takes go in several, and a token stays in one', async () => {
-    const { calls, clock, hold } = makeKeeper(3)
+    const { calls, clock, hold } = makeKeeper({ batchMax: 3 })
     for (const [id, token] of [
       ['a1', 'a'],
       ['a2', 'a'],
@@ -127,7 +150,7 @@ describe('keeper', () => {
     hold('a')
     scene.answer = FAIL
     await clock.advance(LEASE_MS - 2)
-    expect(calls.length).toBeGreaterThanOrEqual(6)
+    expect(calls.map(({ at }) => at)).toEqual([3_000, 3_900, 4_800, 5_700, 6_600, 7_500, 8_400])
     expect(new Set(heard)).toEqual(new Set(['failure']))
     await clock.advance(1_000)
     expect(heard).toContain('doubt a')
@@ -137,14 +160,28 @@ describe('keeper', () => {
     expect(heard).toEqual([])
   })
 
+  it('P3: a failure casts doubt from the moment on at which the lease is over', async () => {
+    const { clock, heard, hold, keeper, scene } = makeKeeper({ isStarted: false })
+    const run = hold('a')
+    scene.answer = FAIL
+    await clock.advance(run.leaseEndsAt - 1)
+    keeper.renewAll()
+    await clock.advance(1)
+    expect(heard).toEqual(['failure'])
+    keeper.renewAll()
+    await clock.settle()
+    expect(heard).toEqual(['failure', 'failure', 'doubt a'])
+  })
+
   it('P3: an answer that does not come casts doubt when the lease is over', async () => {
-    const { clock, heard, hold, scene } = makeKeeper()
+    const { calls, clock, heard, hold, scene } = makeKeeper()
     hold('a')
     scene.answer = () => new Promise(() => undefined)
     await clock.advance(LEASE_MS - 2)
     expect(heard).toEqual([])
     await clock.advance(LEASE_MS / 3)
     expect(heard).toContain('doubt a')
+    expect(calls).toHaveLength(1) // It is not asked again while the answer may come.
   })
 
   it.each([['no answer', () => new Promise<never>(() => undefined)] as const, ['a failure', FAIL] as const])(
@@ -178,18 +215,73 @@ describe('keeper', () => {
     const { clock, hold, keeper, runs, scene } = makeKeeper()
     const run = hold('a')
     keeper.stop()
-    await clock.advance(LEASE_MS)
+    await clock.advance(run.leaseEndsAt)
     expect(runs.size).toBe(1)
     scene.answer = answer
     expect(await keeper.renew(run)).toBe(isOurs)
+  })
+
+  it('renew of one whose handler has ended is false', async () => {
+    const { hold, keeper } = makeKeeper()
+    const run = hold('a')
+    run.step({ kind: 'ended', ending: { kind: 'returned' }, hasSeenSignal: false })
+    expect(await keeper.renew(run)).toBe(false)
+  })
+
+  it('one that is to be cancelled is extended all the same', async () => {
+    const { clock, heard, hold, scene } = makeKeeper()
+    const run = hold('a')
+    scene.answer = async () => ['cancelling']
+    await clock.advance(LEASE_MS / 3)
+    expect([heard, run.leaseEndsAt]).toEqual([['cancelling a'], 3_000 + LEASE_MS - 1])
+  })
+
+  it('what ended while the answer was on its way is neither lost nor cancelled', async () => {
+    for (const result of ['lost', 'cancelling'] as const) {
+      const { clock, heard, hold, scene } = makeKeeper()
+      const run = hold('a')
+      scene.answer = async () => {
+        run.step({ kind: 'lost' })
+        return [result]
+      }
+      await clock.advance(LEASE_MS / 3)
+      expect(heard).toEqual([])
+    }
   })
 
   it('renewAll: everything that is held, whatever our clock says', async () => {
     const { calls, clock, hold, keeper } = makeKeeper()
     for (const id of ['a', 'b']) hold(id)
     keeper.renewAll()
+    hold('c')
+    keeper.renewAll() // Of the first two the answer is on its way.
     await clock.settle()
-    expect(calls).toEqual([{ at: 0, ids: ['a', 'b'] }])
+    expect(calls).toEqual([
+      { at: 0, ids: ['a', 'b'] },
+      { at: 0, ids: ['c'] },
+    ])
+  })
+
+  it('renewAll where nothing is held is no call', async () => {
+    const { calls, clock, keeper } = makeKeeper()
+    keeper.renewAll()
+    await clock.settle()
+    expect(calls).toEqual([])
+  })
+
+  it('leases of other partitions are left to their keepers', async () => {
+    const { calls, clock, hold, scene } = makeKeeper()
+    scene.isOwn = ({ lease }) => lease.id !== 'theirs'
+    hold('theirs', 'token')
+    hold('ours', 'token')
+    await clock.advance(LEASE_MS / 3)
+    expect(calls.map(({ ids }) => ids)).toEqual([['ours']])
+  })
+
+  it('before its start it watches over nothing', () => {
+    const { clock, hold } = makeKeeper({ isStarted: false })
+    hold('a')
+    expect(clock.pendingTimers).toBe(0)
   })
 
   it('P11: stopped, no timer is left', async () => {

@@ -30,6 +30,46 @@ describe('the room of a worker', () => {
     expect(rota.promised(b).total).toBe(0)
   })
 
+  it('what several have asked for adds up; of a topic no more than of all', () => {
+    const { rota, a, b, c } = makeRota(3)
+    rota.asks(a, WANTS, 5)
+    rota.asks(b, [...WANTS, { topic: 'u', limit: 2 }], 3)
+    const { total, of } = rota.promised(c)
+    expect([total, of('t'), of('u')]).toEqual([8, 8, 2])
+    expect(rota.promised(b).total).toBe(5)
+  })
+
+  it('one that is answered offers what it did not use; one that did not ask has nothing to offer', () => {
+    const { rota, a, b, offered } = makeRota(2)
+    rota.asks(a, WANTS, 5)
+    expect([rota.isAsking(a), rota.isAsking(b)]).toEqual([true, false])
+    rota.answered(b)
+    expect(offered).toEqual([])
+    rota.answered(a)
+    expect([rota.isAsking(a), offered]).toEqual([false, ['a', 'b']])
+  })
+
+  it('one alone has nobody to keep it from asking, and is not offered what is its own', () => {
+    const { rota, a, offered } = makeRota(1)
+    rota.asks(a, WANTS, 5)
+    expect(rota.isAsking(a)).toBe(false)
+    rota.answered(a)
+    expect(offered).toEqual([])
+  })
+
+  it('however many wait, room is offered once; and again to those who wait then', async () => {
+    const { clock, rota, offered } = makeRota(2)
+    rota.waits()
+    await clock.advance(50)
+    rota.waits()
+    await clock.advance(100)
+    expect(offered).toEqual(['a', 'b'])
+    rota.waits()
+    await clock.advance(100)
+    expect(offered).toHaveLength(4)
+    expect(clock.pendingTimers).toBe(0)
+  })
+
   it('a claim that is not answered holds nothing back after a while, and the others hear of it', async () => {
     const { clock, rota, a, b, offered } = makeRota(2)
     rota.asks(a, WANTS, 5)
@@ -81,11 +121,29 @@ describe('P9: looking on one’s own', () => {
     alone.rota.noteLook(alone.a, 'spared')
     const slow = makeRota(3, 31_000)
     slow.rota.noteLook(slow.a, 'spared')
+    slow.rota.noteLook(slow.a, 'needed')
     for (const { clock, rota, looked } of [alone, slow]) {
       await clock.advance('10m')
       expect([rota.lookMsMax, looked]).toEqual([undefined, []])
     }
     expect(makeRota(3).rota.lookMsMax).toBe(4 * 53_000)
+  })
+
+  it('half a minute is the longest fallback that leaves time for turns', async () => {
+    const { clock, rota, a, looked } = makeRota(2, 30_000)
+    rota.noteLook(a, 'spared')
+    await clock.advance(28_000)
+    expect([rota.lookMsMax, looked]).toEqual([3 * 28_000, ['a']])
+  })
+
+  it('there are no turns where nobody spares us', async () => {
+    const { clock, rota, a, b, looked } = makeRota(2)
+    rota.noteLook(a, 'watching')
+    expect(clock.pendingTimers).toBe(0)
+    rota.noteLook(b, 'spared')
+    rota.noteLook(b, 'watching')
+    await clock.advance(53_000)
+    expect([looked, clock.pendingTimers]).toEqual([[], 0])
   })
 
   it('where one spares us no more, all are looked at; and not again at once', async () => {
@@ -110,10 +168,30 @@ describe('P9: looking on one’s own', () => {
     expect(looked).toEqual([])
   })
 
+  it('several that spare us no more raise one alarm', async () => {
+    const { clock, rota, a, b, looked } = makeRota(2)
+    for (const member of [a, b]) rota.noteLook(member, 'spared')
+    for (const member of [a, b]) rota.noteLook(member, 'needed')
+    await clock.advance(10_000)
+    expect(looked).toEqual(['a', 'b'])
+  })
+
+  it('a turn is over when its partition has answered: a message to watch after that is no alarm', async () => {
+    const { clock, rota, a, b, looked } = makeRota(2)
+    for (const member of [a, b]) rota.noteLook(member, 'spared')
+    await clock.advance(53_000)
+    rota.noteLook(b, 'watching') // It is not the turn of this one.
+    rota.noteLook(a, 'spared')
+    rota.noteLook(a, 'watching')
+    await clock.advance(10_000)
+    expect(looked).toEqual(['a'])
+  })
+
   it('who finds at its turn that it should watch a message may be the only one: all are looked at', async () => {
     const { clock, rota, a, b, looked } = makeRota(2)
     for (const member of [a, b]) rota.noteLook(member, 'spared')
     await clock.advance(53_000)
+    rota.noteLook(b, 'spared') // The answer of another, which ends no turn but its own.
     rota.noteLook(a, 'watching')
     await clock.advance(1)
     expect(looked).toEqual(['a', 'a', 'b'])
@@ -124,6 +202,15 @@ describe('P9: looking on one’s own', () => {
     for (const member of [a, b]) rota.noteLook(member, 'spared')
     rota.noteLook(b, 'needed')
     rota.waits()
+    rota.stop()
+    rota.waits()
+    rota.noteLook(a, 'spared')
+    rota.noteLook(a, 'needed')
+    expect(clock.pendingTimers).toBe(0)
+  })
+
+  it('after a stop nobody waits, and there are no turns', () => {
+    const { clock, rota, a } = makeRota(2)
     rota.stop()
     rota.waits()
     rota.noteLook(a, 'spared')

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { InvariantError, UnavailableError } from '../../../src/core/errors.ts'
-import { Settler, type SettleEntry, type SettleAnswer } from '../../../src/runtime/leases/settler.ts'
+import {
+  Settler,
+  settlementFor,
+  type SettleEntry,
+  type SettleAnswer,
+} from '../../../src/runtime/leases/settler.ts'
 import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import type { Capabilities, SettleResult, Settlement } from '../../../src/store/contract/store.ts'
@@ -80,6 +85,7 @@ describe('settler', () => {
     const { add, calls, clock, settler } = makeSettler({ leadMs: 10 })
     add('a')
     await settler.drain()
+    await clock.settle()
     expect([calls.length, clock.pendingTimers]).toEqual([1, 0])
   })
 
@@ -107,6 +113,101 @@ describe('settler', () => {
     await clock.advance('3s')
     expect(answers).toEqual([['a', 'maybe']])
     expect([settler.isStuck, heard.at(-1)]).toEqual([false, 'recovered'])
+  })
+
+  it('P2: the pauses double, up to two seconds, each a little shorter by chance', async () => {
+    const { add, calls, clock, scene } = makeSettler()
+    scene.answer = () => Promise.reject(AWAY)
+    add('a')
+    await clock.advance('20s')
+    const pauses = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0))
+    const caps = [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]
+    for (const [i, cap] of caps.entries()) {
+      expect(pauses[i]).toBeLessThanOrEqual(cap)
+      expect(pauses[i]).toBeGreaterThanOrEqual(cap * 0.7)
+    }
+  })
+
+  it('P6: recovered, once all that was stuck has been answered', async () => {
+    const { add, answers, clock, heard, scene, settler } = makeSettler({ batchMax: 1 })
+    const away = new Set(['a', 'b'])
+    scene.answer = async (batch) => {
+      if (batch.some(({ id }) => away.has(id))) throw AWAY
+      return batch.map(() => 'settled')
+    }
+    for (const id of ['a', 'b', 'c']) add(id)
+    await clock.advance('1s')
+    expect([settler.isStuck, answers]).toEqual([true, [['c', 'settled']]])
+    away.delete('a')
+    await clock.advance('3s')
+    expect([settler.isStuck, answers.length, heard.includes('recovered')]).toEqual([true, 2, false])
+    away.delete('b')
+    await clock.advance('3s')
+    expect([settler.isStuck, heard.filter((one) => one === 'recovered')]).toEqual([false, ['recovered']])
+  })
+
+  it('a drain waits for what an answer makes us ask, and for what is tried again', async () => {
+    const { clock, scene, settler } = makeSettler()
+    let isAnswered = false
+    let isDrained = false
+    scene.answer = () => {
+      scene.answer = async () => ['settled']
+      return Promise.reject(AWAY)
+    }
+    settler.add({
+      settlement: { kind: 'release', id: 'a', token: '', topic: 't' },
+      tries: 0,
+      givesUpAt: () => 0,
+      answered: () =>
+        new Promise((resolve) => {
+          isAnswered = true
+          clock.schedule(1_000, resolve)
+        }),
+    })
+    const draining = settler.drain().then(() => (isDrained = true))
+    await clock.settle()
+    expect([isAnswered, isDrained]).toEqual([false, false])
+    await clock.advance(500)
+    expect([isAnswered, isDrained]).toEqual([true, false])
+    await clock.advance(1_000)
+    expect(isDrained).toBe(true)
+    await draining
+  })
+
+  it('one that is locked hears so each time', async () => {
+    const { clock, scene, settler } = makeSettler()
+    const told: string[] = []
+    const results: SettleResult[] = ['locked', 'locked', 'settled']
+    scene.answer = async () => results.splice(0, 1)
+    settler.add({
+      settlement: { kind: 'release', id: 'a', token: '', topic: 't' },
+      tries: 0,
+      givesUpAt: () => 0,
+      locked: () => void told.push('locked'),
+      answered: (answer) => void told.push(answer),
+    })
+    await clock.advance('1s')
+    expect(told).toEqual(['locked', 'locked', 'settled'])
+  })
+
+  it('an entry that the answer leaves out is lost', async () => {
+    const { add, answers, clock, scene } = makeSettler()
+    scene.answer = async () => ['settled']
+    for (const id of ['a', 'b']) add(id)
+    await clock.settle()
+    expect(answers).toEqual([
+      ['a', 'settled'],
+      ['b', 'lost'],
+    ])
+  })
+
+  it('a failure that is no outage is given up from the moment on that it names', async () => {
+    const { add, answers, clock, scene } = makeSettler()
+    scene.answer = () => Promise.reject(BROKEN)
+    add('now', 0)
+    add('later', 1)
+    await clock.settle()
+    expect(answers).toEqual([['now', 'gave up']])
   })
 
   it('a failure that is no outage: each goes alone, one poisons only itself, and is given up in the end', async () => {
@@ -192,5 +293,36 @@ describe('settler', () => {
       ['late', 'gave up'],
     ])
     expect(clock.pendingTimers).toBe(0)
+  })
+})
+
+describe('what the store is told', () => {
+  const lease = { id: 'x', token: 'y', topic: 't' }
+  const followUps = [
+    { id: 'z', topic: 't', body: '', meta: '', priority: 1, when: { delayMs: 0 }, ifExists: 'keep' },
+  ] as const
+  const remember = { ms: 1, outcome: 'completed', result: '' } as const
+  const content = { body: 'b', meta: '' }
+
+  it.each([
+    [{ kind: 'ack' }, undefined, { kind: 'ack' }],
+    [{ kind: 'ack', remember }, undefined, { kind: 'ack', remember }],
+    [{ kind: 'ack', isOwnWord: true }, undefined, { kind: 'ack', isOwnWord: true }],
+    [{ kind: 'ack' }, { followUps }, { kind: 'ack', followUps }],
+    [{ kind: 'ack', remember }, { followUps }, { kind: 'ack', remember, followUps }],
+    [{ kind: 'ack' }, {}, { kind: 'ack' }],
+    [{ kind: 'skip', remember }, undefined, { kind: 'ack', remember }],
+    [{ kind: 'again', when: { at: 7 } }, undefined, { kind: 'again', when: { at: 7 } }],
+    [
+      { kind: 'again', when: { at: 7 } },
+      { followUps, content },
+      { kind: 'again', when: { at: 7 }, followUps, content },
+    ],
+    [{ kind: 'release' }, undefined, { kind: 'release' }],
+    [{ kind: 'lapse', error: 'e' }, undefined, { kind: 'lapse', error: 'e' }],
+    [{ kind: 'retry', delayMs: 5, error: 'e' }, undefined, { kind: 'retry', delayMs: 5, error: 'e' }],
+    [{ kind: 'dead', reason: 'r', error: 'e' }, undefined, { kind: 'dead', reason: 'r', error: 'e' }],
+  ] as const)('of %j with %j', (outcome, carried, settlement) => {
+    expect(settlementFor({ ...lease }, outcome, carried)).toStrictEqual({ ...lease, ...settlement })
   })
 })
