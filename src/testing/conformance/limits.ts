@@ -1,7 +1,7 @@
 /** Limits (P14): how many a claim hands out under a rate or a concurrency, and when it says to ask again. */
 import assert from 'node:assert/strict'
 import type { Lease, Want } from '../../store/contract/store.ts'
-import { assertNoTask, assertWaits, limitTest, limit, pause, putMany, rate } from './control-stand.ts'
+import { assertNoTask, assertWaits, limitTest, limit, pause, putMany, rate, resume } from './control-stand.ts'
 import {
   LEASE_MS,
   REAPER,
@@ -183,6 +183,25 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claimDue(store)).length, 5)
     await store.control(limit(rate(60_000, 5)))
     assert.equal((await claimDue(store)).length, 0)
+  }),
+
+  limitTest('a pause and a resume give a rate no new burst', async ({ store }) => {
+    await putMany(store, 20)
+    await store.control(limit(rate(60_000, 5)))
+    assert.equal((await claimDue(store)).length, 5)
+    await store.control(pause())
+    await store.control(resume())
+    assert.equal((await claimDue(store)).length, 0)
+  }),
+
+  limitTest('a second resume over some time begins with its whole burst', async ({ store }) => {
+    await putMany(store, 20)
+    const over = { intervalMs: 60_000, burst: 3, ms: 3_600_000 }
+    for (let times = 0; times < 2; times += 1) {
+      await store.control({ kind: 'resume', topic: TOPIC, over })
+      assert.equal((await claimDue(store)).length, 3)
+      assert.equal((await claimDue(store)).length, 0)
+    }
   }),
 
   limitTest('what is given back under a rate stays charged', async ({ store }) => {

@@ -154,6 +154,16 @@ export const listTests: readonly ConformanceTest[] = [
     await checkAll('dead')
   }),
 
+  test('P10: what is due in this very moment is ready, and no list of the delayed that begins now has it', async ({
+    store,
+  }) => {
+    const now = await putFilterable(store)
+    await store.put([message('due', { when: { at: now } })])
+    await assertEach(store, { state: 'delayed', dueFrom: now, dueUntil: now + 1500 }, ['order-1'])
+    await assertEach(store, { state: 'ready', dueFrom: now, dueUntil: now + 1500 }, ['due'])
+    await assertEach(store, { state: 'ready', dueUntil: now }, [])
+  }),
+
   test('P10: a page says how far it looked, and a filter that fits nothing ends', async ({ store }) => {
     const size = Math.min(500, store.capabilities.batchMax)
     await store.put(Array.from({ length: size }, (_, i) => message(`m${i}`)))

@@ -96,6 +96,30 @@ export const pauseTests: readonly ConformanceTest[] = [
     assert.deepEqual(reply.next, { state: 'NO_TASK' })
   }),
 
+  limitTest(
+    'among very many topics few are held back, each by its own and all by the queue’s',
+    async ({ store }) => {
+      const size = Math.min(150, store.capabilities.wantsMax, Math.floor(store.capabilities.batchMax / 2))
+      const topics = Array.from({ length: size }, (_, i) => `t${i}`)
+      await store.put(
+        topics.flatMap((topic) => [message(`${topic}.0`, { topic }), message(`${topic}.1`, { topic })]),
+      )
+      await store.control(pause('nobody wants it'))
+      await store.control(pause('t1'))
+      await store.control(limit(rate(60_000, 1), 't3'))
+      const ask = () => claim(store, { topics, limit: size * 2 })
+      const got = (leases: readonly { readonly topic: string }[], topic: string): number =>
+        leases.filter((lease) => lease.topic === topic).length
+      await store.control(pause(''))
+      assertNoTask(await ask())
+      await store.control(resume(''))
+      const { leases, limited } = await ask()
+      assert.deepEqual([leases.length, got(leases, 't1'), got(leases, 't3')], [size * 2 - 3, 0, 1])
+      assert.deepEqual(limited, ['t3'])
+      assert.deepEqual((await ask()).leases, [], 'the rate is charged')
+    },
+  ),
+
   limitTest('whoever asks sees what holds, in every process', async ({ store, another, advance }) => {
     const other = (await another?.()) ?? store
     await store.control(pause('a'))

@@ -162,6 +162,22 @@ export const successorTests: readonly ConformanceTest[] = [
     assert.equal((await claimOne(store)).body, '1')
   }),
 
+  test('tags: a successor that is taken back leaves the running one its own tags', async ({ store }) => {
+    const tagged = async (tag: string): Promise<string[]> =>
+      idsOf((await store.inspect({ tag, limit: 10 })).items)
+    await store.put([message('a', { tags: ['red', 'blue'] })])
+    const lease = await claimOne(store)
+    assert.deepEqual(await store.put([update({ tags: ['red', 'new'] })]), ['succeeds'])
+    assert.deepEqual([await tagged('red'), await tagged('new')], [['a'], ['a']])
+    assert.deepEqual(await store.put([update({ tags: ['newer'] })]), ['succeeds'])
+    const found = [await tagged('red'), await tagged('new'), await tagged('newer')]
+    assert.deepEqual(found, [['a'], [], ['a']])
+    assert.deepEqual(await store.remove(['a'], 'waiting'), ['running'])
+    assert.deepEqual([await tagged('red'), await tagged('newer')], [['a'], []])
+    assert.deepEqual(await store.settle([retry(lease, 0)]), ['settled'])
+    assert.deepEqual([await tagged('red'), await tagged('blue')], [['a'], ['a']])
+  }),
+
   test('P5: reschedule moves the successor', async ({ store, advance }) => {
     const lease = await replaced(store, { tags: ['t'] })
     assert.deepEqual(await store.reschedule([{ id: 'a', when: { delayMs: 1_000 } }]), ['rescheduled'])

@@ -371,6 +371,8 @@ describe('keys of a queue changed behind its back', () => {
     await server.admin(['HDEL', claim, ''])
     const [a, b, c] = leases
     if (a === undefined || b === undefined || c === undefined) throw new Error('three were due')
+    const owned = (await store.owned('test')).leases.map(({ id, topic }) => `${topic} ${id}`)
+    expect(owned.toSorted()).toEqual(['t a', 't b', 't c'])
     expect(
       await store.settle([
         { ...a, kind: 'release' },
@@ -410,6 +412,8 @@ describe('keys of a queue changed behind its back', () => {
       expect.stringContaining('1 messages run, and 0 are counted') as string,
       expect.stringContaining('0 messages are dead, and 7 are counted') as string,
     ])
+    for (const name of ['heads', 'lines']) await server.admin(['ZADD', key(name), '0', key('line:none:1')])
+    expect((await problems()).at(-1)).toContain('2 lines have 2 heads, and 1 of them are empty')
   })
 })
 

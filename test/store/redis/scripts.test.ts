@@ -563,6 +563,38 @@ describe('reschedule and revive', () => {
     }))
 })
 
+describe('restore', () => {
+  test('writes what never failed as a put does', () =>
+    withStore(async ({ store, look }) => {
+      await putA(store)
+      const shown = await find(store, 'a')
+      if (shown === undefined) throw new Error('it was put')
+      await store.remove(['a'], 'waiting')
+      const { owner: _owner, leasedAt: _leasedAt, ...rest } = shown
+      expect(await store.restore([{ ...rest, state: 'delayed' }])).toEqual(['restored'])
+      const { order: _order, ...others } = await look()
+      expect(others).toEqual({
+        payload: { a: `#1000.2 at 1000 1 ${TOPIC}|{"id":"a"}` },
+        [`line:${LINE}`]: { '#1000.2 a': '1500' },
+        heads: { [LINE]: '1500' },
+        lines: { [LINE]: '0' },
+      })
+    }))
+})
+
+describe('record', () => {
+  test.each(['rubbish', '7', '[1,2]'])('with %s in its place, a topic is counted from zero', (rubbish) =>
+    withStore(async ({ store, look }) => {
+      const ended = { topic: TOPIC, completed: 3, failed: 2, dead: 1, skipped: 0, lateness: [] }
+      await store.record([ended])
+      const key = (await allKeys(server.url)).find((name) => name.includes(':figures:')) ?? ''
+      await server.admin(['HSET', key, TOPIC, rubbish])
+      await store.record([ended])
+      expect((await look())['figures:0']).toEqual({ [TOPIC]: '[3,2,1,0]' })
+    }),
+  )
+})
+
 describe('what only looks', () => {
   test('changes not one byte', () =>
     withStore(async (subject) => {
@@ -585,6 +617,18 @@ describe('what only looks', () => {
       await store.figures({ from: 0, until: 9000 })
       await store.doctor()
       expect(await subject.look()).toEqual(before)
+    }))
+
+  test('a list of what runs goes on within a claim that was extended since', () =>
+    withStore(async ({ store, at }) => {
+      const ids = ['a', 'b', 'c', 'd', 'e']
+      await store.put(ids.map((id) => message(id)))
+      const leases = await claimDue(store)
+      const first = await store.inspect({ state: 'running', limit: 2 })
+      at(2000)
+      await store.extend(leases, 30_000)
+      const rest = await store.inspect({ state: 'running', limit: 9, cursor: first.cursor ?? '' })
+      expect([...first.items, ...rest.items].map(({ id }) => id)).toEqual(ids)
     }))
 
   test('a forecast over more lines than it counts is marked, and adds up about right', () =>

@@ -1,6 +1,6 @@
 /** The watch: of many workers that sleep, who is told of a topic's head, who is woken for it, and when the others look. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { ack, claim, release } from '../../../src/testing/conformance/stand.ts'
+import { TOPIC, ack, claim, release } from '../../../src/testing/conformance/stand.ts'
 import { FALLBACK_MS, Herd, Sleeper, heardBy, inMs } from './herd.ts'
 import { RedisServer } from './server.ts'
 import { until } from './until.ts'
@@ -41,7 +41,7 @@ test('P9: they stay so when the topic has been empty', async () => {
     await store.settle(leases.map(ack))
   }
   await all[2]?.claim()
-  expect(await heardBy(herd, all, () => herd.open().put([inMs('b', 0)]))).toContain('worker1')
+  expect(await heardBy(herd, all, () => herd.open().put([inMs('b', 0)]))).toEqual(['worker1', 'worker2'])
 })
 
 test('P9: a watcher whose connection is gone is passed over: the next in line hears', async () => {
@@ -113,6 +113,49 @@ test('P12: a watcher that is behind calls one more to help, each time another', 
   expect(await first?.told()).toBe(7_000)
 })
 
+test('P12: a helper whose connection is gone leaves the list', async () => {
+  const herd = new Herd(server)
+  const all = await herd.sleepers(4)
+  const [first, second, third, fourth] = all
+  await herd.open().put([inMs('a', 100), inMs('b', 1_100), inMs('c', 2_100), inMs('d', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  await third?.store.close()
+  await until('the server noticed', async () => (await subscriptionsOf(herd.queue)) === 3)
+  const alive = [first, second, fourth].filter((sleeper) => sleeper !== undefined)
+  // It is called first, and does not hear it; from then on the other one is.
+  for (const heard of [[], ['worker4'], ['worker4']]) {
+    herd.now += 1_000
+    expect(await heardBy(herd, alive, async () => first?.claim())).toEqual(heard)
+  }
+})
+
+test('P9: a watcher that keeps its looks stays one', async () => {
+  const herd = new Herd(server)
+  const [first, second, third] = await herd.sleepers(3)
+  await herd.open().put([inMs('a', 90_000)])
+  for (const sleeper of [first, second, third]) await sleeper?.claim()
+  for (let times = 0; times < 3; times += 1) {
+    herd.now += FALLBACK_MS
+    for (const sleeper of [first, second]) expect(await sleeper?.told()).toBe(1_090_000 - herd.now)
+  }
+  herd.now += 500
+  expect(await third?.told()).toBeUndefined()
+})
+
+test('P12: who asks often stands in the list once', async () => {
+  const herd = new Herd(server)
+  const all = await herd.sleepers(4)
+  const [first, , third, fourth] = all
+  await herd.open().put([inMs('a', 9_000)])
+  for (const sleeper of all.slice(0, 3)) await sleeper.claim()
+  for (let times = 0; times < 20; times += 1) await third?.claim()
+  await fourth?.claim()
+  const leave = (sleeper: Sleeper | undefined) => async () =>
+    sleeper?.claim({ topics: [], limit: 0, busy: [TOPIC] })
+  expect(await heardBy(herd, all, leave(third))).toEqual([])
+  expect(await heardBy(herd, all, leave(first))).toEqual(['worker4'])
+})
+
 test('P12: one that has room left is still counted on', async () => {
   const herd = new Herd(server)
   const all = await herd.sleepers(3)
@@ -150,6 +193,22 @@ test('P12: when all have left, everybody is woken once', async () => {
   expect(await heardBy(herd, all, take(0))).toEqual([])
   expect(await heardBy(herd, all, take(1))).toEqual(['worker1', 'worker2'])
   expect(await heardBy(herd, all, take(0))).toEqual([])
+})
+
+test('P9: a batch of several topics wakes a worker that watches them once', async () => {
+  const herd = new Herd(server)
+  const [worker] = await herd.sleepers(1)
+  if (worker === undefined) throw new Error('one came')
+  const topics = ['a', 'b']
+  await herd.open().put([inMs('1', 9_000, 'a'), inMs('2', 9_000, 'b')])
+  await worker.claim({ topics })
+  let woken = 0
+  await heardBy(herd, [worker], async () => {
+    woken = -worker.wakes
+    await herd.open().put([inMs('3', 1_000, 'a'), inMs('4', 1_000, 'b')])
+  })
+  woken += worker.wakes
+  expect(woken).toBe(1)
 })
 
 test('P9: workers of other topics watch their own', async () => {

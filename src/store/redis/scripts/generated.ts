@@ -1585,7 +1585,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: 'b1d89145a085c6783aee80fd98b1fc356e7dc93f',
+  sha: '14483f2220ab558d8aa18cebd14862804b774815',
   source: [base, ranks, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1722,13 +1722,8 @@ end
 local function showRunningState()
   local rank = 0
   if placeSet ~= '' then
-    rank = call('ZCOUNT', CLAIMS, '-inf', '(' .. placeNumber)
-    local score = call('ZSCORE', CLAIMS, placeSet)
-    local isThere = score == placeNumber
+    local isThere = call('ZSCORE', CLAIMS, placeSet) == placeNumber
     rank = isThere and call('ZRANK', CLAIMS, placeSet) or rankAfter(CLAIMS, placeNumber, placeSet)
-    if not isThere then
-      placeMember = ''
-    end
   end
   while true do
     local page = call('ZRANGE', CLAIMS, rank, rank + READ_CHUNK - 1, 'WITHSCORES')

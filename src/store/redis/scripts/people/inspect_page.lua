@@ -165,13 +165,9 @@ end
 local function showRunningState()
   local rank = 0
   if placeSet ~= '' then
-    rank = call('ZCOUNT', CLAIMS, '-inf', '(' .. placeNumber)
-    local score = call('ZSCORE', CLAIMS, placeSet)
-    local isThere = score == placeNumber
+    -- The claim may be gone, or extended meanwhile: then on from where it was.
+    local isThere = call('ZSCORE', CLAIMS, placeSet) == placeNumber
     rank = isThere and call('ZRANK', CLAIMS, placeSet) or rankAfter(CLAIMS, placeNumber, placeSet)
-    if not isThere then
-      placeMember = ''
-    end
   end
   while true do
     local page = call('ZRANGE', CLAIMS, rank, rank + READ_CHUNK - 1, 'WITHSCORES')
