@@ -16,7 +16,7 @@ function makeStop(
   const heard: string[] = []
   const note = (what: string): void => void heard.push(`${what} at ${clock.monotonic()}`)
   const idle: (() => void)[] = []
-  const counts = { ended: 7, running: endAfterMs === 0 ? 0 : 2 }
+  const counts = { ended: 7, returned: 5, running: endAfterMs === 0 ? 0 : 2 }
   const end = (): void => {
     if (counts.running === 0) return
     counts.ended += counts.running
@@ -25,15 +25,15 @@ function makeStop(
   }
   if (endAfterMs < Infinity) clock.schedule(endAfterMs, end)
   const consumers = {
-    get ended() {
-      return counts.ended
+    get counts() {
+      return { ...counts }
     },
     get running() {
       return counts.running
     },
     close: () => {
       note('give back')
-      return 3
+      counts.returned += 3
     },
     whenIdle: () =>
       counts.running === 0 ? Promise.resolve() : new Promise<void>((resolve) => idle.push(resolve)),
