@@ -29,6 +29,7 @@ describe('lanes', () => {
     }
     for (let i = 0; i < 2; i += 1) lanes.takeSlot(lane)
     expect([lanes.running, lanes.mayStart(lane), own.running]).toEqual([2, false, 0])
+    expect([lanes.mayStart(own), lanes.get('ours')]).toEqual([true, own])
   })
 
   it('of lanes of our own there is the room that their own concurrency leaves', () => {
@@ -231,6 +232,20 @@ describe('lanes', () => {
     expect([roomFor(lanes, a), roomFor(lanes, b)]).toEqual([0, 1])
     lanes.takeSlot(b)
     expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([false, true])
+  })
+
+  it('with fewer slots than lanes one may have all of them, and the others wait', () => {
+    const [a, b, c] = [makeLane('a'), makeLane('b'), makeLane('c')]
+    const lanes = makeLanes(2, [a, b, c])
+    for (let i = 0; i < 2; i += 1) {
+      expect(lanes.mayStart(a)).toBe(true)
+      lanes.takeSlot(a)
+    }
+    expect([a, b, c].map((lane) => [lanes.mayStart(lane), roomFor(lanes, lane)])).toEqual([
+      [false, 0],
+      [false, 0],
+      [false, 0],
+    ])
   })
 
   it('worth a call: a line that has run dry, or half of what is fetched ahead', () => {
