@@ -7,7 +7,7 @@ import { Strays } from '../../../src/runtime/claiming/strays.ts'
 import type { Consumers } from '../../../src/runtime/consumers.ts'
 import { Identity } from '../../../src/runtime/identity.ts'
 import type { Settler } from '../../../src/runtime/leases/settler.ts'
-import { AHEAD_BYTES_MAX, Lane } from '../../../src/runtime/runs/lanes.ts'
+import { AHEAD_BYTES_MAX, type Lane } from '../../../src/runtime/runs/lanes.ts'
 import type { RunSource } from '../../../src/runtime/runs/run.ts'
 import type {
   Capabilities,
@@ -20,7 +20,7 @@ import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
 import { MemoryStore } from '../../../src/store/memory/store.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'
 import { gate } from '../world.ts'
-import { makeLane, makeLanes, makeRun } from './runs.ts'
+import { makeLane, makeLanes, makeOwn, makeRun } from './runs.ts'
 
 const LEASE_MS = 10_000
 const FALLBACK_MS = 5_000
@@ -221,9 +221,7 @@ describe('what a claim asks for', () => {
   })
 
   it('our own messages have room where users have none', async () => {
-    const own = new Lane('ours', () => undefined, makeLane('x', 3).settings, {
-      own: () => Promise.resolve({ again: undefined, carried: { followUps: [] } }),
-    })
+    const own = makeOwn('ours', 3)
     const lane = makeLane('a', 2)
     const made = makeDispatchers([lane, own], { slots: 2 })
     fill(lane, made)

@@ -288,6 +288,8 @@ describe('keeper', () => {
     const { calls, clock, hold, keeper } = makeKeeper()
     hold('a')
     keeper.stop()
+    keeper.stop()
+    hold('b')
     expect(clock.pendingTimers).toBe(0)
     await clock.advance(LEASE_MS * 2)
     expect(calls).toEqual([])

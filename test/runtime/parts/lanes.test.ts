@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Lane, type Lanes } from '../../../src/runtime/runs/lanes.ts'
-import { makeLane, makeLanes, makeRun } from './runs.ts'
+import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { makeLane, makeLanes, makeOwn, makeRun } from './runs.ts'
 
 function roomFor(lanes: Lanes, lane: Lane): number {
   return lanes.roomFor(lane, lanes.survey())
@@ -19,9 +19,7 @@ describe('lanes', () => {
   })
 
   it('one of our own takes no slot from users, and gives none back', () => {
-    const own = new Lane('ours', () => undefined, makeLane('x').settings, {
-      own: () => Promise.resolve({ again: undefined, carried: { followUps: [] } }),
-    })
+    const own = makeOwn('ours')
     const lane = makeLane('a')
     const lanes = makeLanes(2, [lane, own])
     for (let i = 0; i < 3; i += 1) {
@@ -31,6 +29,91 @@ describe('lanes', () => {
     }
     for (let i = 0; i < 2; i += 1) lanes.takeSlot(lane)
     expect([lanes.running, lanes.mayStart(lane), own.running]).toEqual([2, false, 0])
+    expect([lanes.mayStart(own), lanes.get('ours')]).toEqual([true, own])
+  })
+
+  it('of lanes of our own there is the room that their own concurrency leaves', () => {
+    const own = makeOwn('ours', 3)
+    const lane = makeLane('a', 5)
+    const lanes = makeLanes(10, [lane, own, makeOwn('more', 2)])
+    expect([lanes.ownRoom(), lanes.users, lanes.all.length]).toEqual([5, [lane], 3])
+    lanes.takeSlot(own)
+    own.held += 1
+    own.enqueue(makeRun('x', own))
+    expect([lanes.ownRoom(), roomFor(lanes, own)]).toEqual([2, 0])
+    own.ended(1)
+    own.held += 9 // Never less than none, and nothing is fetched ahead.
+    expect([lanes.ownRoom(), roomFor(lanes, own)]).toEqual([0, 0])
+    lanes.takeSlot(own)
+    lanes.takeSlot(own)
+    expect(lanes.mayStart(own)).toBe(false)
+  })
+
+  it('one that is run elsewhere has as much room as is asked for there, and nothing is fetched ahead of that', () => {
+    let demand = 3
+    const remote = { demand: () => demand, start: () => undefined }
+    const lane = new Lane('a', () => undefined, makeLane('x', 1).settings, { remote })
+    const lanes = makeLanes(1, [lane])
+    lane.ended(1)
+    lanes.takeSlot(lane)
+    expect([lanes.mayStart(lane), roomFor(lanes, lane), lanes.freeFor(lane)]).toEqual([true, 3, 3])
+    demand = 0
+    expect([lanes.mayStart(lane), roomFor(lanes, lane), lanes.freeFor(lane)]).toEqual([false, 0, 0])
+  })
+
+  it('P14: one with a limit is not fetched ahead, and has no more room than slots that nobody waits for', () => {
+    const [limited, other] = [makeLane('limited', 4), makeLane('other', 4)]
+    const lanes = makeLanes(4, [limited, other])
+    limited.ended(1)
+    expect(roomFor(lanes, limited)).toBeGreaterThan(100)
+    lanes.setLimited(limited, true)
+    expect([roomFor(lanes, limited), [...lanes.limited]]).toEqual([3, [limited]])
+    for (let i = 0; i < 3; i += 1) other.enqueue(makeRun(`${i}`, other))
+    expect([roomFor(lanes, limited), lanes.freeFor(limited)]).toEqual([1, 3])
+    lanes.setLimited(limited, false)
+    expect([roomFor(lanes, limited) > 100, lanes.limited.size]).toEqual([true, 0])
+  })
+
+  it('what can start now leaves out what is fetched ahead, and what waits here', () => {
+    const lane = makeLane('a', 4)
+    const lanes = makeLanes(4, [lane])
+    lane.ended(1)
+    expect(lanes.freeFor(lane)).toBe(4)
+    lane.enqueue(makeRun('x', lane))
+    lane.held += 1
+    expect(lanes.freeFor(lane)).toBe(2)
+    lane.held += 9
+    expect(lanes.freeFor(lane)).toBe(0)
+  })
+
+  it('P12: what waits ahead counts towards what all may fetch ahead', () => {
+    const lane = makeLane('a', 1)
+    const lanes = makeLanes(1, [lane])
+    lane.ended(0)
+    lanes.takeSlot(lane)
+    for (let i = 0; i < 400; i += 1) lane.enqueue(makeRun(`${i}`, lane))
+    expect(lanes.survey()).toMatchObject({ room: 600, free: 0, share: 1_000 })
+    for (let i = 0; i < 900; i += 1) lane.enqueue(makeRun(`more ${i}`, lane))
+    expect(lanes.survey().room).toBe(0)
+  })
+
+  it('P14: what was asked for before a pause may be from before it; what is asked for later shows that it is over', () => {
+    const lane = makeLane('a')
+    expect(lane.wasPausedSince(0)).toBe(false)
+    lane.pausedAt = 100
+    expect(lane.wasPausedSince(99)).toBe(true)
+    expect(lane.wasPausedSince(100)).toBe(false)
+    expect(lane.wasPausedSince(99)).toBe(false)
+  })
+
+  it('slots may change', () => {
+    let slots = 2
+    const lane = makeLane('a')
+    const lanes = new Lanes(() => slots)
+    lanes.add(lane)
+    expect([lanes.slots, roomFor(lanes, lane)]).toEqual([2, 2])
+    slots = 5
+    expect([lanes.slots, roomFor(lanes, lane)]).toEqual([5, 5])
   })
 
   it.each([
@@ -149,6 +232,20 @@ describe('lanes', () => {
     expect([roomFor(lanes, a), roomFor(lanes, b)]).toEqual([0, 1])
     lanes.takeSlot(b)
     expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([false, true])
+  })
+
+  it('with fewer slots than lanes one may have all of them, and the others wait', () => {
+    const [a, b, c] = [makeLane('a'), makeLane('b'), makeLane('c')]
+    const lanes = makeLanes(2, [a, b, c])
+    for (let i = 0; i < 2; i += 1) {
+      expect(lanes.mayStart(a)).toBe(true)
+      lanes.takeSlot(a)
+    }
+    expect([a, b, c].map((lane) => [lanes.mayStart(lane), roomFor(lanes, lane)])).toEqual([
+      [false, 0],
+      [false, 0],
+      [false, 0],
+    ])
   })
 
   it('worth a call: a line that has run dry, or half of what is fetched ahead', () => {

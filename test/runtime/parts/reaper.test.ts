@@ -163,15 +163,17 @@ describe('when the reaper asks', () => {
   })
 
   it('P11: stopped, never, and no timer is left', async () => {
-    const { askedAt, clock, reaper } = makeReaper()
-    reaper.start()
-    await clock.settle()
-    reaper.watch()
-    await reaper.stop()
-    reaper.watch()
-    expect(clock.pendingTimers).toBe(0)
-    await clock.advance('1m')
-    expect(askedAt()).toEqual([0])
+    for (const isWatching of [true, false]) {
+      const { askedAt, clock, reaper } = makeReaper()
+      reaper.start()
+      await clock.settle()
+      if (isWatching) reaper.watch()
+      await reaper.stop()
+      reaper.watch()
+      expect(clock.pendingTimers).toBe(0)
+      await clock.advance('1m')
+      expect(askedAt()).toEqual([0])
+    }
   })
 })
 

@@ -1,12 +1,18 @@
 /** Runs and lanes without a queue around them. */
 import { RETRY_DEFAULT } from '../../../src/core/input/handle-options.ts'
 import { QUEUED, type RunState } from '../../../src/core/machines/run.ts'
-import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { Lane, Lanes, type OwnEnd } from '../../../src/runtime/runs/lanes.ts'
 import { Run, type RunSource } from '../../../src/runtime/runs/run.ts'
 import type { Lease } from '../../../src/store/contract/store.ts'
 
 export function makeLane(topic: string, concurrency = 10): Lane {
   return new Lane(topic, () => undefined, { concurrency, timeoutMs: 1_000, retry: RETRY_DEFAULT })
+}
+
+/** Of our own messages. */
+export function makeOwn(topic: string, concurrency = 10): Lane {
+  const end: OwnEnd = { again: undefined, carried: { followUps: [] } }
+  return new Lane(topic, () => undefined, makeLane(topic, concurrency).settings, { own: async () => end })
 }
 
 export function makeLanes(slots: number, lanes: readonly Lane[]): Lanes {

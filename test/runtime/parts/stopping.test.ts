@@ -5,16 +5,21 @@ import { VirtualClock } from '../../../src/testing/index.ts'
 
 const NEVER = (): Promise<never> => new Promise(() => undefined)
 
-/** Handlers that end so many ms after the stop began, or so many after their signals aborted. */
-type Handlers = { readonly endAfterMs?: number; readonly abortedAfterMs?: number }
+/** Handlers that end so many ms after the stop began, or so many after their signals aborted; and when it is to hurry. */
+type Handlers = {
+  readonly endAfterMs?: number
+  readonly abortedAfterMs?: number
+  readonly hurryAfterMs?: number
+}
 
 function makeStop(
   steps: Partial<Stoppable> = {},
-  { endAfterMs = 0, abortedAfterMs = Infinity }: Handlers = {},
+  { endAfterMs = 0, abortedAfterMs = Infinity, hurryAfterMs = Infinity }: Handlers = {},
 ) {
   const clock = new VirtualClock()
   const heard: string[] = []
-  const note = (what: string): void => void heard.push(`${what} at ${clock.monotonic()}`)
+  let begunAt = 0
+  const note = (what: string): void => void heard.push(`${what} at ${clock.monotonic() - begunAt}`)
   const idle: (() => void)[] = []
   const counts = { ended: 7, returned: 5, running: endAfterMs === 0 ? 0 : 2 }
   const end = (): void => {
@@ -23,7 +28,6 @@ function makeStop(
     counts.running = 0
     for (const resolve of idle) resolve()
   }
-  if (endAfterMs < Infinity) clock.schedule(endAfterMs, end)
   const consumers = {
     get counts() {
       return { ...counts }
@@ -57,12 +61,17 @@ function makeStop(
     ...steps,
   }
   const hurry = new AbortController()
+  if (hurryAfterMs === 0) hurry.abort()
   const stop = async (timeoutMs: number): Promise<StopReport> => {
+    await clock.advance('1h') // It did not begin with the clock.
+    begunAt = clock.monotonic()
+    if (endAfterMs < Infinity) clock.schedule(endAfterMs, end)
+    if (hurryAfterMs < Infinity) clock.schedule(hurryAfterMs, () => hurry.abort())
     const stopping = stopInOrder(parts, timeoutMs, hurry.signal)
     await clock.advance('1h')
     return stopping
   }
-  return { clock, heard, hurry, stop }
+  return { clock, heard, stop }
 }
 
 describe('P11: a stop', () => {
@@ -137,9 +146,7 @@ describe('P11: a stop', () => {
 
   it('in a hurry it does not wait for handlers, whether that was said before or meanwhile', async () => {
     for (const afterMs of [0, 500]) {
-      const { clock, heard, hurry, stop } = makeStop({}, { endAfterMs: Infinity })
-      if (afterMs === 0) hurry.abort()
-      else clock.schedule(afterMs, () => hurry.abort())
+      const { heard, stop } = makeStop({}, { endAfterMs: Infinity, hurryAfterMs: afterMs })
       await stop(30_000)
       expect(heard[2]).toBe(`abort at ${afterMs}`)
     }

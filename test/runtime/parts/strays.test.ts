@@ -50,7 +50,8 @@ describe('strays', () => {
       ['b', 1],
     ])
     expect(released()).toBe(1)
-    expect(store.calls).toEqual(['claim', 'owned', 'settle', 'claim'])
+    await claim() // Nothing is left to doubt.
+    expect(store.calls).toEqual(['claim', 'owned', 'settle', 'claim', 'claim'])
   })
 
   it('P6: what a lost answer took over from a dead worker goes back counted, as the lapse that it is', async () => {
@@ -87,6 +88,42 @@ describe('strays', () => {
     expect((await memory.count()).states.running).toBe(3)
   })
 
+  it('what is held stays, what was lost beside it goes back', async () => {
+    const { claim, failOnce, held, memory, released } = await makeStrays()
+    await claim()
+    failOnce({ kind: 'lose' })
+    await expect(claim()).rejects.toBeInstanceOf(UnavailableError)
+    expect((await memory.count()).states.running).toBe(3)
+    await claim()
+    expect(held.map(({ id }) => id)).toEqual(['a', 'b', 'c'])
+    expect(released()).toBe(1)
+  })
+
+  it('a sweep that finds nothing tells nobody', async () => {
+    const { claim, released, strays } = await makeStrays()
+    await claim()
+    await strays.sweep()
+    expect(released()).toBe(0)
+  })
+
+  it('P10: gives back no more in a call than one takes, and goes through all pages', async () => {
+    const { memory, released, strays } = await makeStrays({ batchMax: 2 })
+    const { leases } = await memory.claim({ ...CLAIM, limit: 3 })
+    const owned = leases.map(({ id, token, topic }) => ({ id, token, topic, isTakenOver: false }))
+    const cursors: (string | undefined)[] = []
+    memory.owned = async (_, cursor) => {
+      cursors.push(cursor)
+      return cursor === undefined ? { leases: owned, cursor: 'next' } : { leases: [] }
+    }
+    const settled: string[][] = []
+    memory.settle = async (settlements) => {
+      settled.push(settlements.map(({ id }) => id))
+      return settlements.map(() => 'settled')
+    }
+    await strays.sweep()
+    expect([settled, cursors, released()]).toEqual([[['a', 'b'], ['c']], [undefined, 'next'], 1])
+  })
+
   it('a sweep that fails is tried again before the next claim', async () => {
     const { claim, failOnce, memory, store } = await makeStrays()
     failOnce({ kind: 'lose' })
@@ -110,6 +147,20 @@ describe('strays', () => {
     await Promise.all([claiming, sweeping])
     expect(held).toHaveLength(2)
     expect((await memory.count()).states.running).toBe(2)
+  })
+
+  it('P6: waits for the last of several claims', async () => {
+    const { claim, clock, held, store, strays } = await makeStrays()
+    const delays = [1_000, 2_000]
+    store.fate = (verb) => (verb === 'claim' ? { kind: 'delay', ms: delays.shift() ?? 0 } : undefined)
+    const claiming = [claim(), claim()]
+    await clock.settle()
+    const sweeping = strays.sweep()
+    await clock.advance(1_999)
+    expect(store.calls).toEqual(['claim', 'claim'])
+    await clock.advance(1)
+    await Promise.all([...claiming, sweeping])
+    expect([store.calls, held.length]).toEqual([['claim', 'claim', 'owned'], 3])
   })
 
   it('P6: claims wait for a sweep under way, and those who ask for one share it', async () => {
