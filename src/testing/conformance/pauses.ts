@@ -108,13 +108,12 @@ export const pauseTests: readonly ConformanceTest[] = [
       await store.control(pause('t1'))
       await store.control(limit(rate(60_000, 1), 't3'))
       const ask = () => claim(store, { topics, limit: size * 2 })
-      const got = (leases: readonly { readonly topic: string }[], topic: string): number =>
-        leases.filter((lease) => lease.topic === topic).length
       await store.control(pause(''))
       assertNoTask(await ask())
       await store.control(resume(''))
       const { leases, limited } = await ask()
-      assert.deepEqual([leases.length, got(leases, 't1'), got(leases, 't3')], [size * 2 - 3, 0, 1])
+      const got = (topic: string): number => leases.filter((lease) => lease.topic === topic).length
+      assert.deepEqual([leases.length, got('t1'), got('t3')], [size * 2 - 3, 0, 1])
       assert.deepEqual(limited, ['t3'])
       assert.deepEqual((await ask()).leases, [], 'the rate is charged')
     },

@@ -362,6 +362,21 @@ describe('claim_lapsed', () => {
       })
     }))
 
+  test('what lost its payload is dropped, and runs no more', () =>
+    withStore(async ({ store, look, at }) => {
+      await store.put([message('a'), message('b')])
+      await claimDue(store)
+      const key = (await allKeys(server.url)).find((name) => name.endsWith(':payload')) ?? ''
+      await server.admin(['HDEL', key, 'a'])
+      at(40_000)
+      expect((await claimLapsed(store)).map(({ id }) => id)).toEqual(['b'])
+      expect((await look())['running']).toEqual({ [TOPIC]: '1' })
+      await server.admin(['DEL', key])
+      at(80_000)
+      expect(await claimLapsed(store, 10, 'another')).toEqual([])
+      expect(Object.keys(await look())).toEqual(['order'])
+    }))
+
   test('an entry without a claim is taken away', () =>
     withStore(async (subject) => {
       await runA(subject)
@@ -579,6 +594,20 @@ describe('restore', () => {
         heads: { [LINE]: '1500' },
         lines: { [LINE]: '0' },
       })
+    }))
+})
+
+describe('control', () => {
+  test('takes away what is over, also of other topics', () =>
+    withStore(async ({ store, at }) => {
+      await store.control({ kind: 'pause', topic: 'brief', until: { delayMs: 500 } })
+      await store.control({ kind: 'pause', topic: 'long', until: { delayMs: 9000 } })
+      at(1500)
+      await store.control({ kind: 'pause', topic: TOPIC })
+      const key = (await allKeys(server.url)).find((name) => name.endsWith(':controls')) ?? ''
+      expect(((await server.admin(['HKEYS', key])) as string[]).toSorted()).toEqual(['long', TOPIC])
+      await store.control({ kind: 'resume', topic: TOPIC })
+      expect(await server.admin(['HKEYS', key])).toEqual(['long'])
     }))
 })
 

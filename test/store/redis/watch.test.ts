@@ -150,10 +150,9 @@ test('P12: who asks often stands in the list once', async () => {
   for (const sleeper of all.slice(0, 3)) await sleeper.claim()
   for (let times = 0; times < 20; times += 1) await third?.claim()
   await fourth?.claim()
-  const leave = (sleeper: Sleeper | undefined) => async () =>
-    sleeper?.claim({ topics: [], limit: 0, busy: [TOPIC] })
-  expect(await heardBy(herd, all, leave(third))).toEqual([])
-  expect(await heardBy(herd, all, leave(first))).toEqual(['worker4'])
+  const busy = { topics: [], limit: 0, busy: [TOPIC] }
+  expect(await heardBy(herd, all, async () => third?.claim(busy))).toEqual([])
+  expect(await heardBy(herd, all, async () => first?.claim(busy))).toEqual(['worker4'])
 })
 
 test('P12: one that has room left is still counted on', async () => {
