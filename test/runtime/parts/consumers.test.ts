@@ -100,7 +100,7 @@ describe('what was leased', () => {
     take(lease('a'), lease('b'))
     expect([consumers.runs.size, rooms()]).toEqual([2, 0])
     consumers.startDue()
-    expect([settled, consumers.runs.size, consumers.ended, consumers.running]).toEqual([
+    expect([settled, consumers.runs.size, consumers.counts.ended, consumers.running]).toEqual([
       ['ack a', 'ack b'],
       2,
       2,
@@ -122,7 +122,7 @@ describe('what was leased', () => {
     const { consumers, settled, take } = makeConsumers()
     take(lease('a', { meta: 'damaged' }))
     consumers.startDue()
-    expect([settled, consumers.ended]).toEqual([['dead a'], 0])
+    expect([settled, consumers.counts.ended]).toEqual([['dead a'], 0])
   })
 
   it('P3: is not started on a lease that is over, counted from when it was asked for', async () => {
@@ -177,7 +177,7 @@ describe('what was leased', () => {
     take(lease('a', { topic: 'ours', latenessMs: 5_000 }))
     consumers.startDue()
     await clock.settle()
-    expect([settled, consumers.ended, gauge.percentiles(0)]).toEqual([['ack a'], 0, undefined])
+    expect([settled, consumers.counts.ended, gauge.percentiles(0)]).toEqual([['ack a'], 0, undefined])
   })
 
   it('is expired by the time since its first moment, retries included', () => {
@@ -215,11 +215,11 @@ describe('P11: at the end', () => {
     take(lease('a'), lease('b'))
     consumers.startDue()
     take(lease('c'), lease('d', { latenessMs: -50, dueAt: 50 }), lease('e', { topic: 'ours' }))
-    expect(consumers.close()).toBe(2)
-    expect(settled).toEqual(['release c', 'release d', 'release e'])
+    consumers.close()
+    expect([settled, consumers.counts.returned]).toEqual([['release c', 'release d', 'release e'], 2])
     take(lease('f'))
     consumers.startDue()
-    expect([settled.at(-1), consumers.running]).toEqual(['release f', 2])
+    expect([settled.at(-1), consumers.counts.returned, consumers.running]).toEqual(['release f', 3, 2])
   })
 
   it('idle, when the last handler has ended', async () => {
@@ -236,7 +236,7 @@ describe('P11: at the end', () => {
     expect([isIdle, consumers.running]).toEqual([false, 1])
     doors[1]?.open()
     await idle
-    expect(consumers.ended).toBe(2)
+    expect(consumers.counts.ended).toBe(2)
   })
 
   it('handlers hear it; those that do not end are left behind, given back, and no timer is left', async () => {
@@ -251,7 +251,7 @@ describe('P11: at the end', () => {
     expect(messages[0]?.signal.reason).toMatchObject({ message: 't a: its worker stops' })
     await clock.advance(5_000) // A stop has its own grace, and the timeout is no matter any more.
     expect([settled, consumers.running]).toEqual([[], 1])
-    expect([consumers.abandonAll(), settled, consumers.running, consumers.ended]).toEqual([
+    expect([consumers.abandonAll(), settled, consumers.running, consumers.counts.ended]).toEqual([
       1,
       ['release a'],
       0,
@@ -270,7 +270,7 @@ describe('a handler that takes too long', () => {
     expect([settled, consumers.running]).toEqual([[], 1])
     const before = rooms()
     await clock.advance(1)
-    expect([settled, consumers.running, consumers.ended]).toEqual([['retry a'], 0, 1])
+    expect([settled, consumers.running, consumers.counts.ended]).toEqual([['retry a'], 0, 1])
     expect(heard).toMatchObject([['failed', { id: 'a', topic: 't', attempt: 1 }]])
     expect(rooms()).toBeGreaterThan(before)
   })
