@@ -261,6 +261,10 @@ describe('lanes', () => {
       started += 1
     }
     expect(started).toBe(3)
+    lanes.freeSlot(a) // It still runs others: nothing more is left for it than before.
+    expect(lanes.mayStart(a)).toBe(true)
+    lanes.takeSlot(a)
+    expect(lanes.mayStart(a)).toBe(false)
     expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([true, true])
     expect([roomFor(lanes, a), roomFor(lanes, b)]).toEqual([0, 1])
     lanes.takeSlot(b)
