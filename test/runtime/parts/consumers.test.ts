@@ -111,8 +111,17 @@ describe('what was leased', () => {
     expect(consumers.runs.size).toBe(0)
   })
 
+  it('and nobody has looked for a slot since: it is started, and not given back, when its time here is over', async () => {
+    const { clock, consumers, settled, take } = makeConsumers(NEVER)
+    take(lease('a'))
+    await clock.advance(250)
+    const [run] = consumers.runs
+    expect([run?.state.name, consumers.running, settled]).toEqual(['running', 1, []])
+  })
+
   it('of a topic that nobody handles here is left alone', () => {
     const { consumers, settled, take } = makeConsumers()
+    take()
     take(lease('a', { topic: 'gone' }), lease('b'))
     consumers.startDue()
     expect(settled).toEqual(['ack b'])
@@ -141,10 +150,12 @@ describe('what was leased', () => {
   it('P12: goes back with all behind it when it could not start for 250 ms; its lane fetches nothing ahead', async () => {
     const { clock, consumers, lane, lanes, rooms, settled, take } = makeConsumers(NEVER)
     lane.ended(1)
-    take(lease('a'), lease('b'), lease('c'), lease('d'))
+    take(lease('a'), lease('b'), lease('c'))
     consumers.startDue()
+    await clock.advance(100)
+    take(lease('d'))
     const before = rooms()
-    await clock.advance(249)
+    await clock.advance(149)
     expect(settled).toEqual([])
     await clock.advance(1)
     expect([settled, lane.queued]).toEqual([['release c', 'release d'], 0])
@@ -162,6 +173,36 @@ describe('what was leased', () => {
     await clock.advance(2)
     expect([lane.held, settled]).toEqual([0, ['ack a']])
     expect(gauge.percentiles(clock.monotonic())?.max).toBeLessThan(2)
+  })
+
+  it('P1: ahead of its moment, in a slow answer: what an earlier one told of the clock of the store counts', async () => {
+    const { clock, consumers, settled, source, take } = makeConsumers()
+    take(lease('first'))
+    consumers.startDue()
+    await clock.advance(40)
+    consumers.take(source, [lease('a', { latenessMs: -50, dueAt: 60 })], 0, 40)
+    await clock.advance(19)
+    expect(settled).toEqual(['ack first'])
+    await clock.advance(2)
+    expect(settled).toEqual(['ack first', 'ack a'])
+  })
+
+  it('P3: is not handed to its handler when its schema took longer than the lease', async () => {
+    for (const [tookMs, kind] of [
+      [500, 'ack'],
+      [501, 'release'],
+    ] as const) {
+      const { clock, consumers, lanes, settled, source } = makeConsumers()
+      const validate = (value: unknown): Promise<{ value: unknown }> =>
+        new Promise((resolve) => void clock.schedule(tookMs, () => resolve({ value })))
+      const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const
+      lanes.add(new Lane('s', () => undefined, makeLane('s').settings, { schema }))
+      await clock.advance(LEASE_MS - 502)
+      consumers.take(source, [lease('a', { topic: 's' })], 0, LEASE_MS - 502)
+      consumers.startDue()
+      await clock.advance(tookMs)
+      expect(settled).toEqual([`${kind} a`])
+    }
   })
 
   it('is late beyond what is allowed, and not at that', async () => {
@@ -184,8 +225,8 @@ describe('what was leased', () => {
     const { consumers, settled, take } = makeConsumers()
     const meta = encodePolicy({ ttlMs: 1_000 })
     take(
-      lease('a', { meta, dueAt: 900, firstDueAt: 0, latenessMs: 100 }),
-      lease('b', { meta, dueAt: 900, firstDueAt: 0, latenessMs: 101 }),
+      lease('a', { meta, dueAt: 1_900, firstDueAt: 1_000, latenessMs: 100 }),
+      lease('b', { meta, dueAt: 1_900, firstDueAt: 1_000, latenessMs: 101 }),
     )
     consumers.startDue()
     expect(settled.toSorted()).toEqual(['ack a', 'dead b'])
@@ -259,11 +300,23 @@ describe('P11: at the end', () => {
     ])
     expect(clock.pendingTimers).toBe(0)
   })
+
+  it('how long a handler took that was left behind is no measure', async () => {
+    const { opened, open } = gate()
+    const { clock, consumers, lane, take } = makeConsumers(() => opened)
+    take(lease('a'))
+    consumers.startDue()
+    consumers.abandonAll()
+    open()
+    await clock.settle()
+    expect(lane.soon(1)).toBe(0)
+  })
 })
 
 describe('a handler that takes too long', () => {
   it('is told at its timeout, and a second later its slot is free and it has failed', async () => {
     const { clock, consumers, heard, rooms, settled, take } = makeConsumers(NEVER)
+    await clock.advance(500)
     take(lease('a'))
     consumers.startDue()
     await clock.advance(1_999)
@@ -343,6 +396,13 @@ it('a handler that throws after complete() is reported, and has completed', () =
   consumers.startDue()
   expect(settled).toEqual(['ack a'])
   expect(heard).toMatchObject([['error', { message: 'too late' }]])
+})
+
+it('one that returns after complete() is nothing to report', () => {
+  const { consumers, heard, settled, take } = makeConsumers((message) => message.complete())
+  take(lease('a'))
+  consumers.startDue()
+  expect([settled, heard]).toEqual([['ack a'], []])
 })
 
 it('one that throws without complete() is a failure, and nothing else is reported', () => {

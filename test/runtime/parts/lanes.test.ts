@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { AHEAD_BYTES_MAX, Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
 import { makeLane, makeLanes, makeOwn, makeRun } from './runs.ts'
 
 function roomFor(lanes: Lanes, lane: Lane): number {
@@ -14,8 +14,9 @@ describe('lanes', () => {
     expect(roomFor(lanes, lane)).toBe(4)
     lanes.takeSlot(lane)
     expect(roomFor(lanes, lane)).toBe(3)
+    expect(lanes.running).toBe(1)
     lanes.freeSlot(lane)
-    expect(roomFor(lanes, lane)).toBe(4)
+    expect([roomFor(lanes, lane), lanes.running]).toEqual([4, 0])
   })
 
   it('one of our own takes no slot from users, and gives none back', () => {
@@ -35,7 +36,7 @@ describe('lanes', () => {
   it('of lanes of our own there is the room that their own concurrency leaves', () => {
     const own = makeOwn('ours', 3)
     const lane = makeLane('a', 5)
-    const lanes = makeLanes(10, [lane, own, makeOwn('more', 2)])
+    const lanes = makeLanes(1, [lane, own, makeOwn('more', 2)])
     expect([lanes.ownRoom(), lanes.users, lanes.all.length]).toEqual([5, [lane], 3])
     lanes.takeSlot(own)
     own.held += 1
@@ -84,6 +85,38 @@ describe('lanes', () => {
     expect(lanes.freeFor(lane)).toBe(2)
     lane.held += 9
     expect(lanes.freeFor(lane)).toBe(0)
+  })
+
+  it('what waits takes first the slots, then what is fetched ahead', () => {
+    const lane = makeLane('a', 4)
+    const lanes = makeLanes(4, [lane])
+    lane.ended(20)
+    for (let i = 0; i < 5; i += 1) lane.enqueue(makeRun(`${i}`, lane))
+    expect(lanes.survey()).toMatchObject({ room: 19, free: 0 })
+  })
+
+  it('P12: a line that does not move leaves less for others to fetch ahead', () => {
+    const [stuck, fast] = [makeLane('stuck', 1), makeLane('fast', 1)]
+    const lanes = makeLanes(2, [stuck, fast])
+    for (const lane of [stuck, fast]) {
+      lane.ended(0)
+      lanes.takeSlot(lane)
+    }
+    for (let i = 0; i < 800; i += 1) stuck.enqueue(makeRun(`${i}`, stuck))
+    stuck.bar()
+    expect(lanes.survey()).toMatchObject({ room: 200, free: 0, share: 500 })
+  })
+
+  it('a lane has something to do when something runs, is held or waits; these share messages and bytes', () => {
+    const [a, b, c] = [makeLane('a'), makeLane('b'), makeLane('c')]
+    const lanes = makeLanes(10, [a, b, c, makeLane('idle')])
+    a.held += 1
+    expect(lanes.survey().share).toBe(1_000)
+    b.enqueue(makeRun('x', b))
+    expect(lanes.survey().share).toBe(500)
+    lanes.takeSlot(c)
+    c.held += 1
+    expect(lanes.survey()).toMatchObject({ share: 333, bytesShare: AHEAD_BYTES_MAX / 3 })
   })
 
   it('P12: what waits ahead counts towards what all may fetch ahead', () => {
@@ -228,10 +261,47 @@ describe('lanes', () => {
       started += 1
     }
     expect(started).toBe(3)
+    lanes.freeSlot(a) // It still runs others: nothing more is left for it than before.
+    expect(lanes.mayStart(a)).toBe(true)
+    lanes.takeSlot(a)
+    expect(lanes.mayStart(a)).toBe(false)
     expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([true, true])
     expect([roomFor(lanes, a), roomFor(lanes, b)]).toEqual([0, 1])
     lanes.takeSlot(b)
     expect([lanes.mayStart(b), lanes.mayStart(c)]).toEqual([false, true])
+    lanes.freeSlot(b) // It is left for this one again.
+    expect([lanes.mayStart(a), lanes.mayStart(b), lanes.mayStart(c)]).toEqual([false, true, true])
+  })
+
+  it('P12: as many slots as lanes: each has one', () => {
+    const all = ['a', 'b', 'c'].map((topic) => makeLane(topic))
+    const lanes = makeLanes(3, all)
+    for (const lane of all) {
+      expect(roomFor(lanes, lane)).toBe(1)
+      lanes.takeSlot(lane)
+      expect(lanes.mayStart(lane)).toBe(false)
+    }
+  })
+
+  it('P12: where slots became fewer, one that runs nothing has the next; beyond them nobody has one', () => {
+    let slots = 4
+    const [a, b, c] = [makeLane('a'), makeLane('b'), makeLane('c')]
+    const lanes = new Lanes(() => slots)
+    for (const lane of [a, b, c]) lanes.add(lane)
+    for (let i = 0; i < 2; i += 1) lanes.takeSlot(a)
+    const look = (lane: Lane): unknown[] => [lanes.mayStart(lane), roomFor(lanes, lane)]
+    slots = 3
+    expect([look(a), look(b), look(c)]).toEqual([
+      [false, 0],
+      [true, 1],
+      [true, 1],
+    ])
+    slots = 2
+    expect([look(a), look(b), look(c)]).toEqual([
+      [false, 0],
+      [false, 0],
+      [false, 0],
+    ])
   })
 
   it('with fewer slots than lanes one may have all of them, and the others wait', () => {
@@ -261,6 +331,11 @@ describe('lanes', () => {
     expect(isWorthwhile()).toBe(false)
     lane.leaveLine(runs[4] as (typeof runs)[0])
     expect(isWorthwhile()).toBe(true)
+    for (const run of runs) lane.leaveLine(run)
+    lane.held = 9 // Little room, and nothing that waits for a slot.
+    expect(isWorthwhile()).toBe(true)
+    lane.held = 10
+    expect(isWorthwhile()).toBe(false)
   })
 
   it('lanes take turns', () => {
