@@ -70,6 +70,20 @@ export const cancellingTests: readonly ConformanceTest[] = [
     assert.deepEqual([await placeOf(store, 'a'), await placeOf(store, 'b')], ['completed', 'ready'])
   }),
 
+  test('cancelling: without anything to remember, too, it is the handler’s own word that counts', async ({
+    store,
+  }) => {
+    const followUps = [message('b', { when: { delayMs: 60_000 } })]
+    const carrying = { ...ack(await cancelled(store)), kind: 'ack', followUps } as const
+    assert.deepEqual(await store.settle([carrying]), ['cancelled'])
+    assert.deepEqual([await placeOf(store, 'a'), await placeOf(store, 'b')], ['gone', 'gone'])
+    const completing = { ...complete(await cancelled(store)), kind: 'ack', followUps } as const
+    assert.deepEqual(await store.settle([completing]), ['settled'])
+    assert.deepEqual([await placeOf(store, 'a'), await placeOf(store, 'b')], ['gone', 'delayed'])
+    assert.deepEqual(await store.settle([complete(await cancelled(store))]), ['settled'])
+    assert.equal(await placeOf(store, 'a'), 'gone')
+  }),
+
   test('cancelling: the worker hears it with its extension, which counts', async ({ store, advance }) => {
     await store.put([message('a'), message('b')])
     const [a, b] = await claimDue(store)

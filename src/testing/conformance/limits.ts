@@ -185,6 +185,15 @@ export const limitTests: readonly ConformanceTest[] = [
     assert.equal((await claimDue(store)).length, 0)
   }),
 
+  limitTest('a rate that comes after a limit without one begins with its whole burst', async ({ store }) => {
+    await putMany(store, 20)
+    await store.control(limit(rate(60_000, 5)))
+    assert.equal((await claimDue(store)).length, 5)
+    await store.control(limit({ concurrency: 5 }))
+    await store.control(limit(rate(60_000, 5)))
+    assert.equal((await claimDue(store)).length, 5)
+  }),
+
   limitTest('a pause and a resume give a rate no new burst', async ({ store }) => {
     await putMany(store, 20)
     await store.control(limit(rate(60_000, 5)))

@@ -164,6 +164,16 @@ export const listTests: readonly ConformanceTest[] = [
     await assertEach(store, { state: 'ready', dueUntil: now }, [])
   }),
 
+  test('P10: a text is looked for in bodies, and neither in topics nor in policies', async ({ store }) => {
+    await store.put([
+      message('plain', { topic: 'xyz', body: '1' }),
+      message('policy', { topic: 'xyz', body: '1', meta: '{"ttlMs":5}' }),
+    ])
+    for (const text of ['z', 'xyz', '}', '5', 'ttl', '\n', '\t', ':'])
+      await assertEach(store, { state: 'ready', text }, [])
+    await assertEach(store, { state: 'ready', text: '1' }, ['plain', 'policy'])
+  }),
+
   test('P10: a page says how far it looked, and a filter that fits nothing ends', async ({ store }) => {
     const size = Math.min(500, store.capabilities.batchMax)
     await store.put(Array.from({ length: size }, (_, i) => message(`m${i}`)))

@@ -205,6 +205,14 @@ describe('order', () => {
       expect((await claimDue(store)).map(({ id }) => id)).toEqual([...ids, idAt(904)])
     }))
 
+  test('P7: own ids behind generated ones of a batch sort behind them, whatever was the greatest before', () =>
+    withStore(async ({ store }) => {
+      const ids = [idAt(800), idAt(900), idAt(901), 'own', 'another']
+      await store.put([message(idAt(800))])
+      await store.put(ids.slice(1).map((id) => message(id)))
+      expect((await claimDue(store)).map(({ id }) => id)).toEqual(ids)
+    }))
+
   test('P7: an id from a clock far ahead does not put a stamp before all that follow', () =>
     withStore(async ({ store, look }) => {
       await store.put([message(idAt(1000 + 3_600_000))])
@@ -612,6 +620,14 @@ describe('control', () => {
 })
 
 describe('record', () => {
+  test('keeps a minute for a while, from its first figure on', () =>
+    withStore(async ({ store }) => {
+      const ended = { topic: TOPIC, completed: 1, failed: 0, dead: 0, skipped: 0, lateness: [] }
+      await store.record([ended])
+      const key = (await allKeys(server.url)).find((name) => name.includes(':figures:')) ?? ''
+      expect(await server.admin(['TTL', key])).toBeGreaterThan(0)
+    }))
+
   test.each(['rubbish', '7', '[1,2]'])('with %s in its place, a topic is counted from zero', (rubbish) =>
     withStore(async ({ store, look }) => {
       const ended = { topic: TOPIC, completed: 3, failed: 2, dead: 1, skipped: 0, lateness: [] }
@@ -646,6 +662,17 @@ describe('what only looks', () => {
       await store.figures({ from: 0, until: 9000 })
       await store.doctor()
       expect(await subject.look()).toEqual(before)
+    }))
+
+  test('a list passes over what lost its payload', () =>
+    withStore(async ({ store }) => {
+      await store.put([message('a'), message('b'), message('c'), message('d')])
+      await claimDue(store, 2)
+      const key = (await allKeys(server.url)).find((name) => name.endsWith(':payload')) ?? ''
+      await server.admin(['HDEL', key, 'a', 'c'])
+      const listed = async (state: 'running' | 'ready') =>
+        (await store.inspect({ state, limit: 9 })).items.map(({ id }) => id)
+      expect([await listed('running'), await listed('ready')]).toEqual([['b'], ['d']])
     }))
 
   test('a list of what runs goes on within a claim that was extended since', () =>

@@ -191,6 +191,16 @@ test('P9: who gives a message back is not woken for it, and others are', () =>
     expect(await said(() => store.settle([release(c)]))).toEqual(['test\norder.close'])
   }))
 
+test('P9: all that one owner gives back at once does not wake it; what two give back wakes both', () =>
+  withStore(async ({ store, said }) => {
+    await store.put([message('a'), message('b')])
+    const both = await claimDue(store, 2)
+    expect(await said(() => store.settle(both.map(release)))).toEqual(['test\norder.close'])
+    const own = await claimOne(store)
+    const { leases } = await claim(store, { owner: 'other' })
+    expect(await said(() => store.settle([own, ...leases].map(release)))).toEqual(['\norder.close'])
+  }))
+
 test('P9: with a retry in the same call the giver is woken too', () =>
   withStore(async ({ store, said }) => {
     await store.put([message('a'), message('b')])

@@ -7,6 +7,12 @@ import { until } from './until.ts'
 
 const MINUTE_MS = 60_000
 
+/** As `inMs`, of the lowest priority. */
+const lowInMs = (id: string, delayMs: number, topic: string) => ({
+  ...inMs(id, delayMs, topic),
+  priority: 2 as const,
+})
+
 let server: RedisServer
 beforeAll(async () => {
   server = await RedisServer.start()
@@ -155,6 +161,36 @@ test('P12: who asks often stands in the list once', async () => {
   expect(await heardBy(herd, all, async () => first?.claim(busy))).toEqual(['worker4'])
 })
 
+test('P9: a sleeper that wants many topics is told of the first, and woken for a new one', async () => {
+  const herd = new Herd(server)
+  const all = await herd.sleepers(3)
+  const topics = Array.from({ length: 60 }, (_, i) => `t${i}`)
+  await herd.open().put([inMs('1', 9_000, 't7'), lowInMs('2', 8_000, 't50')])
+  const told = []
+  for (const sleeper of all) told.push(await sleeper.told({ topics }))
+  expect(told).toEqual([8_000, 8_000, undefined])
+  expect(await heardBy(herd, all, () => herd.open().put([lowInMs('3', 5_000, 't50')]))).toEqual([
+    'worker1',
+    'worker2',
+  ])
+})
+
+test('P9: a watcher that is told to ask again at once is counted on meanwhile', async () => {
+  const herd = new Herd(server)
+  const [first, second, third] = await herd.sleepers(3)
+  await herd.open().put([inMs('1', 0, 'a'), inMs('2', 0, 'a'), inMs('3', 9_000, 'b')])
+  const busyWith = async (sleeper: Sleeper | undefined) => {
+    const wants = [
+      { topic: 'a', limit: 0 },
+      { topic: 'b', limit: 10 },
+    ]
+    const { store = herd.open(), owner = '' } = sleeper ?? {}
+    return claim(store, { owner, wants, limit: 10, sleeper: { fallbackMs: FALLBACK_MS, busy: [] } })
+  }
+  for (const sleeper of [first, second]) expect((await busyWith(sleeper)).next).toEqual({ state: 'EXPIRED' })
+  expect(await third?.told({ topics: ['b'] })).toBeUndefined()
+})
+
 test('P12: one that has room left is still counted on', async () => {
   const herd = new Herd(server)
   const all = await herd.sleepers(3)
@@ -182,12 +218,12 @@ test('P12: a worker that says it can take none of a topic is not counted on for 
   )
 })
 
-test('P12: when all have left, everybody is woken once', async () => {
+test.each([0, 500])('P12: when all have left, everybody is woken once, %i ms late', async (lateMs) => {
   const herd = new Herd(server)
   const all = await herd.sleepers(2)
   await herd.open().put(Array.from({ length: 9 }, (_, i) => inMs(`m${i}`, 100)))
   for (const sleeper of all) await sleeper.claim()
-  herd.now += 100
+  herd.now += 100 + lateMs
   const take = (place: number) => async () => all[place]?.claim({ limit: 1 })
   expect(await heardBy(herd, all, take(0))).toEqual([])
   expect(await heardBy(herd, all, take(1))).toEqual(['worker1', 'worker2'])
@@ -320,6 +356,30 @@ test('the looks at a set of topics go with the last of those who want it', async
   const leftMs = Number(await server.admin(['PTTL', key]))
   expect(leftMs).not.toBe(-1)
   expect(leftMs).toBeLessThan(2 * FALLBACK_MS)
+})
+
+test('the looks at a set of topics stay until the last of them is over', async () => {
+  const herd = new Herd(server)
+  const [worker] = await herd.sleepers(1)
+  // In the server's own time: on a machine that stood still meanwhile, the next look tells.
+  await until('they stay longer than the fallback', async () => {
+    const [seconds, micros] = ((await server.admin(['TIME'])) as string[]).map(Number)
+    herd.now += FALLBACK_MS
+    await worker?.claim({ topics: ['a', 'b'] })
+    const [key = ''] = (await server.admin(['KEYS', `*${herd.queue}}:looks:*`])) as string[]
+    const begunAt = (seconds ?? 0) * 1_000 + (micros ?? 0) / 1_000
+    return Number(await server.admin(['PEXPIRETIME', key])) >= begunAt + FALLBACK_MS
+  })
+})
+
+test('who has no room for more leaves nothing behind at a topic that is empty', async () => {
+  const herd = new Herd(server)
+  const [worker] = await herd.sleepers(1)
+  await herd.open().put([inMs('a', 100)])
+  expect(await worker?.told()).toBe(100)
+  herd.now += 100
+  expect((await worker?.claim({ limit: 1 }))?.leases).toHaveLength(1)
+  expect(String(await server.admin(['KEYS', `*${herd.queue}}*`]))).not.toContain(':watch')
 })
 
 test('nothing is written for topics without a message, and nothing is left when workers leave', async () => {
