@@ -28,7 +28,7 @@ import type { Reports } from './telling/reports.ts'
 import { Holding } from './runs/holding.ts'
 import type { Lane, Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
-import { aboutRun, leaseEnd, retryOf, Run, type RunSource } from './runs/run.ts'
+import { aboutRun, leaseEnd, retryOf, Run, startOf, type RunSource } from './runs/run.ts'
 import { Settlements } from './runs/settlement.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
@@ -341,10 +341,4 @@ export class Consumers {
     this.#beginTimeout(run, timeoutMs, this.#parts.clock.monotonic())
     return run.source.renew(run)
   }
-}
-
-/** Its moment, as seen here: never before the store's own. */
-function startOf({ dueAt, latenessMs }: Lease, { clock }: RunSource, answeredAt: number): number {
-  const startsAt = answeredAt - latenessMs
-  return latenessMs < 0 ? Math.min(startsAt, clock.reaches(dueAt)) : startsAt
 }

@@ -16,6 +16,12 @@ export function leaseEnd(askedAt: number, leaseMs: number): number {
   return askedAt + leaseMs - 1
 }
 
+/** Its moment, as seen here: never before the store's own. */
+export function startOf({ dueAt, latenessMs }: Lease, { clock }: RunSource, answeredAt: number): number {
+  const startsAt = answeredAt - latenessMs
+  return latenessMs < 0 ? Math.min(startsAt, clock.reaches(dueAt)) : startsAt
+}
+
 export type Carried = {
   readonly followUps: readonly NewMessage[]
   readonly content?: { readonly body: string; readonly meta: string }
