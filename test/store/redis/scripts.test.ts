@@ -5,6 +5,7 @@ import * as scripts from '../../../src/store/redis/scripts/generated.ts'
 import type { Lease, Store } from '../../../src/store/contract/store.ts'
 import {
   ack,
+  ackThen,
   claimDue,
   claimLapsed,
   claimOne,
@@ -476,6 +477,44 @@ describe('settle', () => {
         'lost',
       ])
       expect(await look()).toEqual({ order: { greatest: '#1000.4' } })
+    }))
+
+  test('a successor that took its place leaves nothing of its waiting', () =>
+    withStore(async (subject) => {
+      const { store, look } = subject
+      const lease = await runA(subject)
+      expect(await store.put([message('a', { ifExists: 'replace' })])).toEqual(['succeeds'])
+      expect(await store.settle([ack(lease)])).toEqual(['settled'])
+      expect(Object.keys(await look())).toEqual(['heads', `line:${LINE}`, 'lines', 'order', 'payload'])
+    }))
+
+  test('a successor that is taken back leaves what runs as it was', () =>
+    withStore(async (subject) => {
+      const { store, look } = subject
+      await runA(subject)
+      await store.put([message('a', { ifExists: 'replace' })])
+      expect(await store.remove(['a'], 'waiting')).toEqual(['running'])
+      expect(without(await look(), 'order')).toEqual(without(RUNNING_A, 'order'))
+    }))
+
+  test('on a full server what carries a message is refused, and the others count', () =>
+    withStore(async ({ store }) => {
+      await store.put([message('a'), message('b'), message('c')])
+      const [a, b, c] = await claimDue(store)
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three were due')
+      await server.admin(['CONFIG', 'SET', 'maxmemory', '1'])
+      try {
+        const carrying = ackThen(b, [message('child')])
+        expect(await store.settle([ack(a), carrying, { ...c, id: 'nobody', kind: 'ack' }])).toEqual([
+          'settled',
+          'refused',
+          'lost',
+        ])
+      } finally {
+        await server.admin(['CONFIG', 'SET', 'maxmemory', '0'])
+      }
+      expect((await find(store, 'b'))?.state).toBe('running')
+      expect(await find(store, 'child')).toBeUndefined()
     }))
 
   test('retry waits again, with the failure beside it', () =>

@@ -230,6 +230,17 @@ test.each([0, 500])('P12: when all have left, everybody is woken once, %i ms lat
   expect(await heardBy(herd, all, take(0))).toEqual([])
 })
 
+test('P9: a message that comes late wakes those who watch, and they stay so', async () => {
+  const herd = new Herd(server)
+  const all = await herd.sleepers(4)
+  await herd.open().put([inMs('a', 9_000)])
+  for (const sleeper of all) await sleeper.claim()
+  for (const lateMs of [1_000, 2_000, 3_000]) {
+    const late = { ...inMs(`late by ${lateMs}`, 0), when: { at: herd.now - lateMs } }
+    expect(await heardBy(herd, all, () => herd.open().put([late]))).toEqual(['worker1', 'worker2'])
+  }
+})
+
 test('P9: a batch of several topics wakes a worker that watches them once', async () => {
   const herd = new Herd(server)
   const [worker] = await herd.sleepers(1)
