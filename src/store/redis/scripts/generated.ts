@@ -1585,7 +1585,7 @@ return shown
 
 export const INSPECT_PAGE_SCRIPT: Script = {
   name: 'inspect_page',
-  sha: '14483f2220ab558d8aa18cebd14862804b774815',
+  sha: 'dade497c7f96b105c741660aa72e240d9a92350b',
   source: [base, ranks, control, claims, lines, failures, extras, successors, describe, `local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -1734,8 +1734,9 @@ local function showRunningState()
           return false
         end
         if claim ~= placeSet then
-          placeSet, placeNumber, placeMember = claim, page[index + 1], ''
+          placeSet, placeMember = claim, ''
         end
+        placeNumber = page[index + 1]
         if not showClaim(claim, page[index + 1]) then
           return false
         end

@@ -178,8 +178,9 @@ local function showRunningState()
           return false
         end
         if claim ~= placeSet then
-          placeSet, placeNumber, placeMember = claim, page[index + 1], ''
+          placeSet, placeMember = claim, ''
         end
+        placeNumber = page[index + 1]
         if not showClaim(claim, page[index + 1]) then
           return false
         end
