@@ -726,6 +726,21 @@ describe('what only looks', () => {
       expect([...first.items, ...rest.items].map(({ id }) => id)).toEqual(ids)
     }))
 
+  test('a list of what runs does not go back to where a claim was before it was extended', () =>
+    withStore(async ({ store, at }) => {
+      await store.put(['a', 'b', 'c', 'd', 'e'].map((id) => message(id)))
+      const leases = await claimDue(store)
+      const first = await store.inspect({ state: 'running', limit: 2 })
+      at(2000)
+      await store.extend(leases, 60_000)
+      const second = await store.inspect({ state: 'running', limit: 1, cursor: first.cursor ?? '' })
+      await store.put([message('between')])
+      await claimDue(store)
+      const rest = await store.inspect({ state: 'running', limit: 9, cursor: second.cursor ?? '' })
+      const shown = [first, second, rest].flatMap(({ items }) => items.map(({ id }) => id))
+      expect(shown).toEqual(['a', 'b', 'c', 'd', 'e'])
+    }))
+
   test('a forecast over more lines than it counts is marked, and adds up about right', () =>
     withStore(async ({ store }) => {
       for (let from = 0; from < 2000; from += 1000) {
