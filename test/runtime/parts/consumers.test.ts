@@ -213,6 +213,17 @@ describe('what was leased', () => {
     expect(heard).toEqual([['late', 'b', LATE_AFTER_MS + 1]])
   })
 
+  it('of our own that fails is tried again', async () => {
+    const own = new Lane('ours', () => undefined, makeLane('ours').settings, {
+      own: () => Promise.reject(new Error('away')),
+    })
+    const { clock, consumers, settled, take } = makeConsumers(NEVER, own)
+    take(lease('a', { topic: 'ours' }))
+    consumers.startDue()
+    await clock.settle()
+    expect(settled).toEqual(['retry a'])
+  })
+
   it('of our own is not counted among handlers, nor in how late they start', async () => {
     const { clock, consumers, gauge, settled, take } = makeConsumers()
     take(lease('a', { topic: 'ours', latenessMs: 5_000 }))
