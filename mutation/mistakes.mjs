@@ -31,7 +31,8 @@ export const LUA_MISTAKES = [
 export const SQL_MISTAKES = [
   ...COMPARISONS,
   ...ARITHMETIC,
-  ['comparison', / (?<!:)= (?!any)/g, ' <> '],
+  // What stands behind `set` is no comparison.
+  ['comparison', /(?<=\b(?:where|and|or|on|if|when)\b.*) = (?!any)/g, ' <> '],
   ['comparison', / <> /g, ' = '],
   ['least and greatest', /\bleast\(/g, 'greatest('],
   ['least and greatest', /\bgreatest\(/g, 'least('],
@@ -43,6 +44,6 @@ export const SQL_MISTAKES = [
   ['null', /\bis null\b/g, 'is not null'],
   ['null', /\bis not null\b/g, 'is null'],
   ['order', /\border by (\S+)$/g, 'order by $1 desc'],
-  ['limit', /\blimit (\S+)/g, 'limit $1 + 1'],
+  ['limit', /\blimit (\w+)\b/g, 'limit $1 + 1'],
   ['statement', /^(\s*)perform .*;$/g, '$1null;'],
 ]

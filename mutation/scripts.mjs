@@ -80,7 +80,7 @@ export async function mutateScripts({ tree, language, count, seed, only }) {
 
 function filesIn(tree, folder) {
   return readdirSync(join(tree, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(lua|sql)$/.test(file))
+    .filter((file) => /\.(lua|sql)$/.test(file) && !file.startsWith('tables/'))
     .map((file) => `${folder}/${file}`)
     .toSorted()
 }
@@ -88,11 +88,12 @@ function filesIn(tree, folder) {
 function mutantsOf(tree, file, mistakes) {
   const lines = readFileSync(join(tree, file), 'utf8').split('\n')
   return lines.flatMap((text, i) => {
-    if (/^\s*--/.test(text)) return []
+    if (/^\s*(--|create )/.test(text)) return []
     return mistakes.flatMap(([name, pattern, replacement]) =>
-      [...text.matchAll(pattern)].map(({ 0: found, index }) => {
-        const changed = found.replace(new RegExp(pattern.source), replacement)
-        const mutated = text.slice(0, index) + changed + text.slice(index + found.length)
+      [...text.matchAll(pattern)].map(({ index }) => {
+        const here = new RegExp(pattern.source, 'y')
+        here.lastIndex = index
+        const mutated = text.replace(here, replacement)
         return { file, line: i + 1, what: `${name}: ${mutated.trim().slice(0, 110)}`, mutated }
       }),
     )
