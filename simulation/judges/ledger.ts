@@ -70,8 +70,8 @@ export class Ledger {
   /** Ids that were ever stored, and when that was for the first time, by the store's clock. */
   readonly #stored = new Map<string, number>()
   readonly #completed = new Set<string>()
-  /** Ids of messages that are done, until when they are taken. */
-  readonly #remembered = new Map<string, number>()
+  /** Ids of messages that are done, until when they are taken, and how far the store's clock had been set back by then. */
+  readonly #remembered = new Map<string, { readonly until: number; readonly setBackMs: number }>()
   #produced = 0
 
   constructor(parts: LedgerParts) {
@@ -105,7 +105,7 @@ export class Ledger {
 
   put(messages: readonly contract.NewMessage[], results: readonly contract.PutResult[], now: number): void {
     for (const [i, message] of messages.entries()) {
-      this.#expect('P5', `put ${message.id}`, results[i], this.#putResult(message, now))
+      this.#expect('P5', `put ${message.id}`, results[i], this.#putResult(message, now, results[i]))
       this.#enter(message, results[i] ?? 'duplicate', now)
     }
   }
@@ -131,9 +131,14 @@ export class Ledger {
     }
   }
 
-  #putResult({ id, ifExists, ifBody }: contract.NewMessage, now: number): contract.PutResult {
+  /** `answer`: what the store said, where it may say either. */
+  #putResult(
+    { id, ifExists, ifBody }: contract.NewMessage,
+    now: number,
+    answer?: contract.PutResult,
+  ): contract.PutResult {
     const existing = this.#known.get(id)
-    const isRemembered = existing === undefined && (this.#remembered.get(id) ?? 0) > now
+    const isRemembered = existing === undefined && this.#isRemembered(id, now, answer !== 'stored')
     if (ifBody !== undefined && existing?.message.body !== ifBody) return 'duplicate'
     if (ifExists === 'keep' && (existing !== undefined || isRemembered)) return 'duplicate'
     if (existing === undefined) return 'stored'
@@ -164,6 +169,13 @@ export class Ledger {
     if (!this.#stored.has(message.id)) this.#stored.set(message.id, now)
   }
 
+  /** A store may have forgotten an id whose time was over, although its clock was set back since: then what it says counts. */
+  #isRemembered(id: string, now: number, isSaid: boolean): boolean {
+    const remembered = this.#remembered.get(id)
+    if (remembered === undefined || remembered.until <= now) return false
+    return remembered.setBackMs === this.#parts.setBackMs() || isSaid
+  }
+
   remove(
     ids: readonly string[],
     { from, isRunningToo = false, now }: contract.RemoveOptions & RemoveFrom,
@@ -171,7 +183,7 @@ export class Ledger {
   ): void {
     for (const [i, id] of ids.entries()) {
       const known = this.#known.get(id)
-      const isForgotten = from === 'dead' && (this.#remembered.get(id) ?? 0) > now
+      const isForgotten = from === 'dead' && this.#isRemembered(id, now, results[i] === 'removed')
       const isRemoved = known?.place === from || (known === undefined && isForgotten)
       const running = isRunningToo ? 'cancelling' : 'running'
       const expected = known?.place === 'running' ? running : isRemoved ? 'removed' : 'missing'
@@ -343,7 +355,10 @@ export class Ledger {
         this.#known.delete(settlement.id)
         this.#completed.add(settlement.id)
         if (settlement.remember !== undefined)
-          this.#remembered.set(settlement.id, now + settlement.remember.ms)
+          this.#remembered.set(settlement.id, {
+            until: now + settlement.remember.ms,
+            setBackMs: this.#parts.setBackMs(),
+          })
         return
       case 'retry':
         known.dueAt = now + settlement.delayMs

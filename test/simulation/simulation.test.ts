@@ -22,6 +22,10 @@ const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = 
   { seed: 700_584, bug: 'over partitions: a worker with room did not ask for what another partition had' },
   { seed: 702_329, bug: 'over partitions: three of them asked for each other’s topics in a circle' },
   { seed: 710_026, bug: 'over partitions: the last worker that lived did not look at each within a minute' },
+  {
+    seed: 1_033_071,
+    bug: 'the judge: an id whose time was over may be forgotten before the clock is set back',
+  },
   { seed: 1_021_625, bug: 'a stop without any time forgot what its last claim brought' },
   { seed: 601_789, bug: 'a stop counted its own look at a schedule among the handlers' },
 ]
