@@ -162,6 +162,13 @@ export const successorTests: readonly ConformanceTest[] = [
     assert.equal((await claimOne(store)).body, '1')
   }),
 
+  test('tags: a successor is found by each of its four tags, once', async ({ store }) => {
+    const tags = ['north', 'east', 'south', 'west']
+    await replaced(store, { tags })
+    for (const tag of tags)
+      assert.deepEqual(idsOf((await store.inspect({ tag, limit: 9 })).items), ['a'], `by "${tag}"`)
+  }),
+
   test('tags: a successor that is taken back leaves the running one its own tags', async ({ store }) => {
     const tagged = async (tag: string): Promise<string[]> =>
       idsOf((await store.inspect({ tag, limit: 10 })).items)
