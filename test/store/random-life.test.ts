@@ -1,6 +1,6 @@
 /**
  * Every engine against the model of the simulator: the same random life on both, under one clock, must give the same
- * answers. The two share no line of code that keeps or moves a message, so that a mistake would have to be made twice. It
+ * answers, also of two queues that share a server and their ids. The two share no line of code that keeps or moves a message, so that a mistake would have to be made twice. It
  * is here for what the conformance suite cannot list: claims over several topics, parts of them extended, released, lapsed
  * and taken over by another owner, tags and remembered ids that come and go, ids that Redis must stamp beside ids that
  * it need not.
@@ -11,9 +11,17 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ModelStore } from '../../simulation/world/model-store.ts'
 import { systemClock } from '../../src/clock.ts'
+import { FOREVER } from '../../src/core/controls.ts'
 import { digitsOf } from '../../src/core/encoding/digits.ts'
 import { assertNever } from '../../src/core/errors.ts'
-import type { Lease, NewMessage, Settlement, Store, StoredMessage } from '../../src/store/contract/store.ts'
+import type {
+  ControlChange,
+  Lease,
+  NewMessage,
+  Settlement,
+  Store,
+  StoredMessage,
+} from '../../src/store/contract/store.ts'
 import { takeCensus } from '../../src/testing/census.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { makeStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
@@ -89,6 +97,8 @@ const LEASE_MS = 50
 const BEGAN_AT = Date.UTC(2030, 0, 1)
 const TOPICS = ['a', 'b', 'c']
 
+/** Most of what happens, happens in one of them: a long life finds more. */
+const queue = fc.constantFrom(0, 0, 0, 1)
 const topic = fc.constantFrom(...TOPICS)
 const owner = fc.constantFrom('x', 'y')
 const number = fc.integer({ min: 0, max: 30 })
@@ -108,10 +118,46 @@ const fate = fc.constantFrom(
   'forget soon',
   'retry',
   'lapse',
+  'lapse later',
   'again',
+  'again as another',
+  'follow',
   'release',
   'dead',
   'hold',
+)
+
+/** Intervals that every engine counts exactly. */
+const rate = fc.record({
+  intervalMs: fc.constantFrom(2, 8, 32),
+  burst: fc.integer({ min: 1, max: 3 }),
+})
+const topicOrAll = fc.constantFrom('', ...TOPICS)
+const control: fc.Arbitrary<ControlChange> = fc.oneof(
+  fc.record({ kind: fc.constant('pause' as const), topic: topicOrAll }),
+  fc.record({
+    kind: fc.constant('pause' as const),
+    topic: topicOrAll,
+    until: fc.record({ delayMs: fc.integer({ min: 1, max: 60 }) }),
+  }),
+  fc.record({ kind: fc.constant('resume' as const), topic: topicOrAll }),
+  fc.record({
+    kind: fc.constant('resume' as const),
+    topic: topicOrAll,
+    over: fc.tuple(rate, fc.integer({ min: 1, max: 100 })).map(([temporary, ms]) => ({ ...temporary, ms })),
+  }),
+  fc.record({
+    kind: fc.constant('limit' as const),
+    topic,
+    limit: fc.oneof(
+      rate.map((its) => ({ rate: its })),
+      fc.integer({ min: 1, max: 3 }).map((concurrency) => ({ concurrency })),
+      fc
+        .tuple(rate, fc.integer({ min: 1, max: 3 }))
+        .map(([its, concurrency]) => ({ rate: its, concurrency })),
+      fc.constant(null),
+    ),
+  }),
 )
 
 const step = fc.oneof(
@@ -147,6 +193,7 @@ const step = fc.oneof(
       owner,
       topics: fc.uniqueArray(topic, { minLength: 1, maxLength: 3 }),
       limit: fc.integer({ min: 1, max: 6 }),
+      free: fc.integer({ min: 0, max: 6 }),
       fates: fc.array(fate, { minLength: 6, maxLength: 6 }),
     }),
   },
@@ -187,6 +234,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('reschedule' as const), id, delayMs }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('count' as const), topic }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('control' as const), change: control }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -214,17 +262,23 @@ class Side {
       case 'put':
         return store.put(one.messages)
       case 'claim': {
-        const { leases, next } = await store.claim({
+        const {
+          leases,
+          next,
+          limited = [],
+        } = await store.claim({
           from: 'due',
           owner: one.owner,
           bytesMax: 2 ** 30,
           wants: one.topics.map((name) => ({ topic: name, limit: one.limit })),
           limit: one.limit,
+          free: Math.min(one.free, one.limit),
           leaseMs: LEASE_MS,
           leadMs: 0,
         })
         this.#hold(leases)
-        return { leases: leases.map(withoutToken), settled: await this.#settle(leases, one.fates), next }
+        const settled = await this.#settle(leases, one.fates)
+        return { leases: leases.map(withoutToken), settled, next, limited: await this.#notPaused(limited) }
       }
       case 'extend': {
         // All that is still held of a claim, but for what is not picked: that keeps its end.
@@ -269,8 +323,17 @@ class Side {
       case 'count': {
         const edges = [0, 20, 40, 60, 200, 5_000].map((ms) => BEGAN_AT + ms)
         const [counts, forecast] = [await store.count(), await store.forecast({ edges, topic: one.topic })]
-        return { counts, forecast, named: await store.countTopics({ topics: TOPICS }).then(populated) }
+        const { controls } = await store.controls()
+        const named = await store.countTopics({ topics: TOPICS }).then(populated)
+        return {
+          counts,
+          forecast,
+          named,
+          controls: controls.toSorted((a, b) => (a.topic < b.topic ? -1 : 1)),
+        }
       }
+      case 'control':
+        return store.control(one.change)
       case 'tag':
         return this.#tagged(one.tag, one.olderThanMs)
       case 'advance':
@@ -291,6 +354,14 @@ class Side {
       cursor = page.cursor
     } while (cursor !== undefined)
     return items.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** Of topics that are paused until a resume, limits need not be told. */
+  async #notPaused(limited: readonly string[]): Promise<string[]> {
+    if (limited.length === 0) return []
+    const { controls } = await this.store.controls()
+    const paused = controls.filter(({ pausedUntil }) => pausedUntil === FOREVER).map((one) => one.topic)
+    return limited.filter((name) => !paused.includes(name) && !paused.includes('')).toSorted()
   }
 
   #hold(leases: readonly Lease[]): void {
@@ -314,8 +385,14 @@ function settlement(lease: Lease, kind: string): Settlement[] {
       return [{ ...lease, kind: 'ack', remember: { ms: 15, outcome: 'skipped', result: '' } }]
     case 'retry':
       return [{ ...lease, kind: 'retry', delayMs: 7, error: 'again' }]
-    case 'again':
+    case 'lapse later':
       return [{ ...lease, kind: 'retry', delayMs: 3, error: 'lapsed', isLapse: true }]
+    case 'again':
+      return [{ ...lease, kind: 'again', when: { delayMs: 9 }, followUps: [following('m5')] }]
+    case 'again as another':
+      return [{ ...lease, kind: 'again', when: { delayMs: 0 }, content: { body: 'new', meta: '{"y":2}' } }]
+    case 'follow':
+      return [{ ...lease, kind: 'ack', followUps: [following(lease.id), following('m5')] }]
     case 'lapse':
       return [{ ...lease, kind: 'lapse', error: 'lapsed' }]
     case 'release':
@@ -324,6 +401,19 @@ function settlement(lease: Lease, kind: string): Settlement[] {
       return [{ ...lease, kind: 'dead', reason: 'enough', error: 'ü' }]
     default:
       return []
+  }
+}
+
+function following(its: string): NewMessage {
+  return {
+    id: its,
+    topic: 'b',
+    priority: 1,
+    when: { delayMs: 4 },
+    ifExists: 'keep',
+    body: 'follows',
+    meta: '',
+    tags: ['red'],
   }
 }
 
@@ -340,28 +430,36 @@ function populated({ topics }: Awaited<ReturnType<Store['countTopics']>>): unkno
 describe.each(ENGINES)('a random life in %s', (_name, numRuns, start, open) => {
   beforeAll(start)
 
-  test('P1 to P8: goes the same way as in the model', { timeout: 3_600_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
-        let now = BEGAN_AT
-        const model = new Side(new ModelStore(() => now, { batchMax: 1_000, leadMs: 10 }))
-        const engine = new Side(open(() => now))
-        await engine.store.open()
-        try {
-          for (const one of steps) {
-            if (one.kind === 'advance') now += one.ms
-            const [expected, actual] = [await model.take(one), await engine.take(one)]
-            expect(actual).toEqual(expected)
+  test(
+    'P1 to P8, P14: two queues with the same ids, side by side: each goes the same way as in the model',
+    { timeout: 3_600_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.tuple(step, queue), { minLength: 10, maxLength: 90 }), async (steps) => {
+          let now = BEGAN_AT
+          const lives = [0, 1].map(() => ({
+            model: new Side(new ModelStore(() => now, { batchMax: 1_000, leadMs: 10 })),
+            engine: new Side(open(() => now)),
+          }))
+          try {
+            for (const { engine } of lives) await engine.store.open()
+            for (const [one, which] of steps) {
+              if (one.kind === 'advance') now += one.ms
+              const life = lives[which]
+              expect(await life?.engine.take(one)).toEqual(await life?.model.take(one))
+            }
+            for (const { model, engine } of lives) {
+              const [expected, actual] = [await takeCensus(model.store), await takeCensus(engine.store)]
+              expect(actual.places).toEqual(expected.places)
+              const findings = await engine.store.doctor()
+              expect(findings.filter(({ level }) => level === 'problem')).toEqual([])
+            }
+          } finally {
+            for (const { engine } of lives) await engine.store.close()
           }
-          const [expected, actual] = [await takeCensus(model.store), await takeCensus(engine.store)]
-          expect(actual.places).toEqual(expected.places)
-          const findings = await engine.store.doctor()
-          expect(findings.filter(({ level }) => level === 'problem')).toEqual([])
-        } finally {
-          await engine.store.close()
-        }
-      }),
-      { numRuns, ...SEED },
-    )
-  })
+        }),
+        { numRuns, ...SEED },
+      )
+    },
+  )
 })

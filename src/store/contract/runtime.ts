@@ -149,7 +149,10 @@ export type ClaimLapsed = {
 export type ClaimReply = {
   readonly leases: readonly Lease[]
   readonly next: Next
-  /** Of `due`: wanted topics that have a limit now. Nothing of them is handed out ahead, nor more than `free`. */
+  /**
+   * Of `due`: wanted topics that have a limit now. Nothing of them is handed out ahead, nor more than `free`. Those that are
+   * paused until a resume may be left out.
+   */
   readonly limited?: readonly string[]
   /** Of `lapsed`: leases of the asker's own have ended. */
   readonly isOwnLapsed?: boolean

@@ -28,7 +28,7 @@ export function nextAt(at: number | undefined, now: number): Next {
   return at <= now ? { state: 'EXPIRED' } : { state: 'WAITING', ms: at - now }
 }
 
-/** The same, if a topic with a limit may be handed out at `sharpAt`, without any lead. */
+/** The same, if a topic behind a pause or a limit may be handed out at `sharpAt`, without any lead. */
 export function nextOfBoth(at: number | undefined, sharpAt: number | undefined, now: number): Next {
   if ((at ?? Infinity) <= (sharpAt ?? Infinity)) return nextAt(at, now)
   const next = nextAt(sharpAt, now)

@@ -102,8 +102,7 @@ export class GatedClaim {
       if (head === null) continue
       const gate = this.#gates[i]
       if (gate === undefined) at = Math.min(at, toMs(head) - leadMs)
-      else if (gate.isLimited) sharpAt = Math.min(sharpAt, gate.againAt(toMs(head), leadMs) ?? Infinity)
-      else at = Math.min(at, gate.againAt(toMs(head), leadMs) ?? Infinity)
+      else sharpAt = Math.min(sharpAt, gate.againAt(toMs(head), leadMs) ?? Infinity)
     }
     const limited = wants.filter((_, i) => this.#gates[i]?.isLimited === true).map(({ topic }) => topic)
     return {
