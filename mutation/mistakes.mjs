@@ -28,22 +28,30 @@ export const LUA_MISTAKES = [
   ['statement', /^(\s*)(call|send|add|redis\.call)\(.*\)$/g, '$1do end'],
 ]
 
-export const SQL_MISTAKES = [
+/** Of statements for any database. */
+export const STATEMENT_MISTAKES = [
   ...COMPARISONS,
   ...ARITHMETIC,
   // What stands behind `set` is no comparison.
-  ['comparison', /(?<=\b(?:where|and|or|on|if|when)\b.*) = (?!any)/g, ' <> '],
+  ['comparison', /(?<=\b(?:where|and|or|on|if|when)\b.*) = (?!any)/gi, ' <> '],
   ['comparison', / <> /g, ' = '],
-  ['least and greatest', /\bleast\(/g, 'greatest('],
-  ['least and greatest', /\bgreatest\(/g, 'least('],
-  ['logic', /\band /g, 'or '],
-  ['logic', /\bor /g, 'and '],
-  ['negation', /\bnot /g, ''],
+  ['least and greatest', /\bleast\(/gi, 'greatest('],
+  ['least and greatest', /\bgreatest\(/gi, 'least('],
+  ['least and greatest', /\bmin\(/gi, 'max('],
+  ['least and greatest', /\bmax\(/gi, 'min('],
+  ['logic', /\band /gi, 'or '],
+  ['logic', /\bor /gi, 'and '],
+  ['negation', /\bnot /gi, ''],
+  ['null', /\bis null\b/gi, 'is not null'],
+  ['null', /\bis not null\b/gi, 'is null'],
+  ['order', /\border by ([\w.]+)(?![\w.(]| desc)/gi, 'order by $1 desc'],
+]
+
+/** Of databases that can count in a limit; PostgreSQL's functions have conditions and calls beside. */
+export const SQL_MISTAKES = [
+  ...STATEMENT_MISTAKES,
+  ['limit', /\blimit (\w+|\?\d?)(?!\w)/gi, 'limit $1 + 1'],
   ['condition', /\b(els)?if (.+) then$/g, '$1if false then'],
   ['condition', /\b(els)?if (.+) then$/g, '$1if true then'],
-  ['null', /\bis null\b/g, 'is not null'],
-  ['null', /\bis not null\b/g, 'is null'],
-  ['order', /\border by (\S+)$/g, 'order by $1 desc'],
-  ['limit', /\blimit (\w+)\b/g, 'limit $1 + 1'],
   ['statement', /^(\s*)perform .*;$/g, '$1null;'],
 ]

@@ -2,7 +2,7 @@
 //
 //   npm run mutants                          core, runtime and the memory engine, a sample of a tenth
 //   npm run mutants -- runtime --all         every mutant of one room
-//   npm run mutants -- lua sql --count 40    forty of the Lua scripts and forty of PostgreSQL's functions, on real servers
+//   npm run mutants -- lua postgres mysql sqlite --count 40   forty of what each database runs, on real servers
 //   npm run mutants -- core --sample 0.3 --seed 7
 //   npm run mutants -- runtime --all --only keeper       files whose path has this word in it
 //

@@ -1,71 +1,73 @@
-// Mutants of what runs inside a server: Lua in Redis, SQL functions in PostgreSQL. One changed place at a time, against
-// tests on a real server.
-//
-// Test runners are started once and kept: each is handed the scripts with the next mistake in them, in place of
-// `generated.ts`. What the tests of the first list let pass is put before the slower ones of the second.
+// Mutants of what a database runs: Lua in Redis, functions in PostgreSQL, statements for MySQL and SQLite. One changed place
+// at a time, against tests on the real thing.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { printReport } from './report.mjs'
+import { RANDOM_LIFE, startRunner } from './runner.mjs'
 import { sampler } from './sample.mjs'
-import { LUA_MISTAKES, SQL_MISTAKES } from './mistakes.mjs'
+import { LUA_MISTAKES, SQL_MISTAKES, STATEMENT_MISTAKES } from './mistakes.mjs'
+import { statementsIn } from './statements.mjs'
 
+/**
+ * `embed` puts the scripts of a folder into one source; without it they are statements in sources of their own. `tests`: those
+ * that notice most come first.
+ */
 export const LANGUAGES = {
   lua: {
     folder: 'src/store/redis/scripts',
     embed: 'scripts/embed-lua.mjs',
+    files: /\.lua$/,
     mistakes: LUA_MISTAKES,
-    tests: [
-      ['conformance', 'scripts', 'wakes', 'watch', 'watch-controls'].map((name) => redisTest(name)),
-      ['test/store/random-life.test.ts', redisTest('corruption')],
-    ],
-    /** Of tests that run on every engine. */
     engine: 'redis',
+    tests: ['conformance', 'scripts', 'wakes', 'watch', 'watch-controls', RANDOM_LIFE, 'corruption'],
   },
-  sql: {
+  postgres: {
     folder: 'src/store/postgres/sql',
     embed: 'scripts/embed-sql.mjs',
+    files: /^(?!tables).*\.sql$/,
     mistakes: SQL_MISTAKES,
-    tests: [
-      ['test/store/postgres/conformance.test.ts'],
-      [
-        ...['transactions', 'completing', 'upkeep', 'corruption', 'races'].map(
-          (name) => `test/store/postgres/${name}.test.ts`,
-        ),
-        'test/store/random-life.test.ts',
-      ],
-    ],
     engine: 'postgres',
+    tests: ['conformance', 'transactions', 'completing', 'upkeep', 'corruption', 'races', RANDOM_LIFE],
+  },
+  mysql: {
+    folder: 'src/store/mysql',
+    files: /^(verbs\/.*|sql\/clock|controlling|joined|leasing|looking|queues|store|upkeep)\.ts$/,
+    mistakes: STATEMENT_MISTAKES,
+    engine: 'mysql',
+    tests: ['conformance', 'transactions', 'completing', 'corruption', 'hot-paths', 'wakeups', RANDOM_LIFE],
+  },
+  sqlite: {
+    folder: 'src/store/file',
+    files: /^(verbs\/.*|database\/(ledger|message)|queues|store)\.ts$/,
+    mistakes: SQL_MISTAKES,
+    engine: 'file',
+    tests: ['conformance', 'counting', 'look', 'backup', RANDOM_LIFE],
   },
 }
 
 const RUNNERS = 2
-const WITHIN_MS = 300_000
-/** Tests that run once for each engine, by their names. */
-const OF_EVERY_ENGINE = ['random-life']
-
-function redisTest(name) {
-  return `test/store/redis/${name}.test.ts`
-}
 
 export async function mutateScripts({ tree, language, count, seed, only }) {
-  const { folder, embed, mistakes, tests, engine } = LANGUAGES[language]
-  const { generate } = await import(pathToFileURL(join(tree, embed)).href)
-  const all = filesIn(tree, folder)
+  const { folder, files, embed, mistakes, tests, engine } = LANGUAGES[language]
+  const all = filesIn(tree, folder, files)
     .filter((file) => file.includes(only))
     .flatMap((file) => mutantsOf(tree, file, mistakes))
   const drawn = draw(all, count, sampler(`${seed} ${language}`))
   console.log(`${drawn.length} of ${all.length} mutants of ${language}`)
-  const generated = join(tree, folder, 'generated.ts')
+  const plant =
+    embed === undefined
+      ? (mutant) => ({ path: join(tree, mutant.file), source: textWith(tree, mutant) })
+      : await embedder(tree, folder, embed)
   const runners = await Promise.all(
-    Array.from({ length: RUNNERS }, () => startRunner({ tree, generated, engine })),
+    Array.from({ length: RUNNERS }, (_, number) => startRunner({ tree, engine, number })),
   )
   await assertSound(runners[0], tests)
   const left = drawn.entries()
   const results = []
   const work = async (runner) => {
     for (const [, mutant] of left) {
-      const isKilled = await runner.notices(withMistake(tree, mutant, generate), tests)
+      const isKilled = (await runner.noticedBy(plant(mutant), tests)) !== undefined
       results.push({ ...mutant, isKilled })
       const { file, line, what } = mutant
       console.log(
@@ -79,24 +81,30 @@ export async function mutateScripts({ tree, language, count, seed, only }) {
   printReport(language, results)
 }
 
-function filesIn(tree, folder) {
+function filesIn(tree, folder, names) {
   return readdirSync(join(tree, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(lua|sql)$/.test(file) && !file.startsWith('tables/'))
+    .filter((file) => names.test(file))
     .map((file) => `${folder}/${file}`)
     .toSorted()
 }
 
 function mutantsOf(tree, file, mistakes) {
-  const lines = readFileSync(join(tree, file), 'utf8').split('\n')
-  return lines.flatMap((text, i) => {
+  const source = readFileSync(join(tree, file), 'utf8')
+  const isStatement = file.endsWith('.ts') ? statementsIn(source) : () => true
+  let end = -1
+  return source.split('\n').flatMap((text, i) => {
+    const start = end + 1
+    end = start + text.length
     if (/^\s*(--|create )/.test(text)) return []
     return mistakes.flatMap(([name, pattern, replacement]) =>
-      [...text.matchAll(pattern)].map(({ index }) => {
-        const here = new RegExp(pattern.source, 'y')
-        here.lastIndex = index
-        const mutated = text.replace(here, replacement)
-        return { file, line: i + 1, what: `${name}: ${mutated.trim().slice(0, 110)}`, mutated }
-      }),
+      [...text.matchAll(pattern)]
+        .filter(({ index }) => isStatement(start + index))
+        .map(({ index }) => {
+          const here = new RegExp(pattern, pattern.flags.replace('g', 'y'))
+          here.lastIndex = index
+          const mutated = text.replace(here, replacement)
+          return { file, line: i + 1, what: `${name}: ${mutated.trim().slice(0, 110)}`, mutated }
+        }),
     )
   })
 }
@@ -109,91 +117,30 @@ function draw(all, count, chance) {
     .map(({ mutant }) => mutant)
 }
 
-/** All scripts, one of them with its mistake. Nothing else runs while the file is changed. */
-function withMistake(tree, { file, line, mutated }, generate) {
-  const path = join(tree, file)
-  const original = readFileSync(path, 'utf8')
-  try {
-    writeFileSync(
-      path,
-      original
-        .split('\n')
-        .with(line - 1, mutated)
-        .join('\n'),
-    )
-    return generate()
-  } finally {
-    writeFileSync(path, original)
-  }
+function textWith(tree, { file, line, mutated }) {
+  return readFileSync(join(tree, file), 'utf8')
+    .split('\n')
+    .with(line - 1, mutated)
+    .join('\n')
 }
 
-async function startRunner({ tree, generated, engine }) {
-  const { createVitest } = await import(pathToFileURL(join(tree, 'node_modules/vitest/dist/node.js')).href)
-  let source
-  const planted = {
-    name: 'planted-mistake',
-    enforce: 'pre',
-    load: (id) => (id === generated ? source : undefined),
-  }
-  const vitest = await createVitest(
-    'test',
-    {
-      root: tree,
-      config: false,
-      watch: false,
-      bail: 1,
-      maxWorkers: 1,
-      reporters: [{}],
-      testTimeout: 60_000,
-      hookTimeout: 60_000,
-      include: ['test/**/*.test.ts'],
-      globalSetup: ['test/shared-servers.ts'],
-    },
-    { plugins: [planted], logLevel: 'silent' },
-  )
-  await vitest.standalone()
-  const project = vitest.getRootProject()
-  const failsIn = async (files) => {
-    for (const file of files) {
-      const isShared = OF_EVERY_ENGINE.some((name) => file.includes(name))
-      const path = join(tree, file)
-      const specification = project.createSpecification(
-        path,
-        isShared ? { testNamePattern: new RegExp(engine) } : {},
-      )
-      const { testModules, unhandledErrors } = await within(
-        vitest.runTestSpecifications([specification]),
-        () => vitest.cancelCurrentRun('keyboard-input'),
-      )
-      // The runner names all files that it ever ran, with the results of mutants before this one.
-      const result = testModules.find(({ moduleId }) => moduleId === path)?.state()
-      if (unhandledErrors.length > 0 || result !== 'passed') return true
+/** All scripts in one source, `generated.ts`, one of them with its mistake. Nothing else runs while its file is changed. */
+async function embedder(tree, folder, embed) {
+  const { generate } = await import(pathToFileURL(join(tree, embed)).href)
+  return (mutant) => {
+    const path = join(tree, mutant.file)
+    const original = readFileSync(path, 'utf8')
+    try {
+      writeFileSync(path, textWith(tree, mutant))
+      return { path: join(tree, folder, 'generated.ts'), source: generate() }
+    } finally {
+      writeFileSync(path, original)
     }
-    return false
-  }
-  return {
-    /** Undefined for the scripts as they are. */
-    async notices(scripts, lists) {
-      source = scripts
-      vitest.invalidateFile(generated)
-      for (const files of lists) if (await failsIn(files)) return true
-      return false
-    },
-    close: () => vitest.close(),
-  }
-}
-
-/** A mistake that hangs is noticed as well. */
-async function within(run, cancel) {
-  const timer = setTimeout(() => void cancel(), WITHIN_MS)
-  try {
-    return await run
-  } finally {
-    clearTimeout(timer)
   }
 }
 
 /** Tests that fail without a mistake would notice every one. */
 async function assertSound(runner, tests) {
-  if (await runner.notices(undefined, tests)) throw new Error('the tests fail without a mistake')
+  const failed = await runner.noticedBy(undefined, tests)
+  if (failed !== undefined) throw new Error(`${failed} fails without a mistake`)
 }
