@@ -406,8 +406,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'watch: nobody looks within the fallback',
     file: 'simulation/world/model-watch.ts',
-    find: 'const at = isNear ? soonest : ',
-    replace: 'const at = isNear && fallbackMs > LOOK_MS_MAX ? soonest : ',
+    find: 'isSafe ? later : soonest',
+    replace: 'isSafe || fallbackMs <= LOOK_MS_MAX ? later : soonest',
   },
   {
     name: 'watch: a look further away than a minute',

@@ -116,11 +116,14 @@ export class ModelWatch {
     const kept = own !== undefined && own > now + EARLY_MS ? own : undefined
     if (kept !== undefined && kept <= soonest) return kept
     looks.delete(owner)
-    const others = [...looks.values()]
-    const isNear = isWatching || others.filter((at) => at >= now - LATE_MS && at <= soonest).length < NEAR_MIN
-    const spread = Math.min(Math.max(...others) + APART_MS, now + lookMsMax)
+    const near = [...looks].filter(([, at]) => at >= now - LATE_MS && at <= soonest)
+    const isSpared = !isWatching && near.length >= NEAR_MIN
+    const spread = Math.min(Math.max(...looks.values()) + APART_MS, now + lookMsMax)
     const later = Math.max(soonest, own === undefined ? spread : now + lookMsMax)
-    const at = isNear ? soonest : kept !== undefined && kept <= now + lookMsMax ? kept : later
+    const isKept = isSpared && kept !== undefined && kept <= now + lookMsMax
+    // Who was killed leaves its looks behind.
+    const isSafe = isSpared && near.filter(([other]) => this.#bells.listens(other)).length >= NEAR_MIN
+    const at = isKept ? kept : isSafe ? later : soonest
     looks.set(owner, at)
     return at
   }

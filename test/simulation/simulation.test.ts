@@ -27,6 +27,10 @@ const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = 
     bug: 'the judge: an id whose time was over may be forgotten before the clock is set back',
   },
   { seed: 1_021_625, bug: 'a stop without any time forgot what its last claim brought' },
+  {
+    seed: 1_086_042,
+    bug: 'over partitions: the looks of workers that were killed minutes ago spared the others theirs',
+  },
   { seed: 601_789, bug: 'a stop counted its own look at a schedule among the handlers' },
 ]
 

@@ -286,10 +286,8 @@ test('P9: who gives back is not woken for it, and another watcher is', async () 
 
 test('P9: of many idle workers each looks within a minute, and some within every fallback interval', async () => {
   const herd = new Herd(server)
-  const store = herd.open()
-  const names = Array.from({ length: 30 }, (_, i) => `worker${i}`)
-  // One name in the watch for each connection: the looks are counted by what each store is told.
-  const workers = names.map((owner) => new Sleeper(herd.open(), owner))
+  // The looks are counted by what each store is told.
+  const workers = await herd.sleepers(30)
   const looksAt = new Map<Sleeper, number>()
   const looks: number[] = []
   for (const worker of workers) looksAt.set(worker, herd.now + ((await worker.claim()).lookMs ?? 0))
@@ -308,7 +306,21 @@ test('P9: of many idle workers each looks within a minute, and some within every
   expect(Math.max(...gaps)).toBeLessThanOrEqual(FALLBACK_MS)
   // On their own they would look 36 times each.
   expect(looks.length).toBeLessThan(300)
-  await store.close()
+})
+
+test('P9: looks of workers that are gone are not counted on', async () => {
+  const herd = new Herd(server)
+  const workers = await herd.sleepers(7)
+  for (const worker of workers) await worker.claim()
+  const [killed, alive] = [workers.slice(0, 4), workers.slice(4)]
+  const channels = async () =>
+    (await server.admin(['PUBSUB', 'CHANNELS', `*${herd.queue}*:wakeups:*`])) as string[]
+  expect(await channels()).toHaveLength(workers.length)
+  for (const { store } of killed) await store.close()
+  await until('they hear no more', async () => (await channels()).length === alive.length)
+  // The time of their looks, and a little later.
+  herd.now += FALLBACK_MS + 750
+  for (const worker of alive) expect((await worker.claim()).lookMs).toBeLessThanOrEqual(FALLBACK_MS)
 })
 
 test('P9: who is woken before its look keeps it, so that looks stay spread', async () => {

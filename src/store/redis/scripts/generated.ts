@@ -1205,6 +1205,21 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
   end
   return list, isChanged, placeOf(list, asker)
 end
+local function nearThatHear(key, asker, by)
+  local names, channels, count = call('ZRANGEBYSCORE', key, text(now - LATE_MS), text(by), 'LIMIT', 0, KNOWN_MAX), {}, 0
+  for index, name in ipairs(names) do
+    channels[index] = ARGV[2] .. ':' .. name
+  end
+  local heard = try('PUBSUB', NUMSUB, unpack(channels))
+  for index, name in ipairs(names) do
+    if name ~= asker and (heard.err or heard[2 * index] > 0) then
+      count = count + 1
+    elseif name ~= asker then
+      try('ZREM', key, name)
+    end
+  end
+  return count
+end
 local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
   local key = LOOKS_PREFIX .. set
   local own = tonumber((call('ZSCORE', key, asker)))
@@ -1221,8 +1236,10 @@ local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
       if isKept and own <= now + lookMsMax then
         return own, false
       end
-      local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
+      if nearThatHear(key, asker, soonest) >= NEAR_MIN then
+        local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+        at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
+      end
     end
   end
   at = math.ceil(at)
@@ -1859,7 +1876,7 @@ return words
 
 export const RESCHEDULE_SCRIPT: Script = {
   name: 'reschedule',
-  sha: '13fc1ac3f8e234406435841507dda37b22eb0038',
+  sha: '267f0e16146fced75413eddb7a12047f3c105ebe',
   source: [base, lines, watch, failures, extras, remembered, successors, `local function reschedule(id, dueAt)
   local value = call('HGET', PAYLOAD, id)
   if not value or isRemembered(value) then
@@ -1895,7 +1912,7 @@ return words
 
 export const RESTORE_SCRIPT: Script = {
   name: 'restore',
-  sha: '789a329cbba0e1372e83baf0bbeda676602ab274',
+  sha: '39f4dd498166978dbf6057af24516dd49d7fb837',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local FIELDS = 12
 local messageCount = (#ARGV - 2) / FIELDS
 local isReserved = false
@@ -1954,7 +1971,7 @@ return words
 
 export const REVIVE_SCRIPT: Script = {
   name: 'revive',
-  sha: '0c8a763bcfdec16f76aaaa72bdd9d723706aa52d',
+  sha: 'e9ec0b2c2e97af896b4cd08109e5c14aa6851bfa',
   source: [base, lines, watch, failures, `local dueAt = math.floor(now)
 local function revive(id)
   if call('ZREM', DEAD, id) == 0 then
@@ -2000,7 +2017,7 @@ return { string.format('%.3f', now), rows }
 
 export const CLAIM_DUE_SCRIPT: Script = {
   name: 'claim_due',
-  sha: '55b5b4c027fabd9cafa1804991c95a7ddeef92eb',
+  sha: '9e29c63e09768f383e14b750c666751eccdec6cc',
   source: [base, claims, lines, watch, failures, workers, remembered, controls, gates, `local BY_NAME_MAX = 50
 local DUE_LINES_MAX, COMING_LINES_MAX = 1000, 100
 local CHUNK_FIRST = 4
@@ -2559,7 +2576,7 @@ return words
 
 export const LEAVE_SCRIPT: Script = {
   name: 'leave',
-  sha: '356ed449cec7087c34c97fe14681d73d5aa64b9d',
+  sha: '3251d9cd091d4ad2d37da92e599d5e6a40bdf2b0',
   source: [base, lines, watch, workers, `local owner = ARGV[3]
 forgetLook(ARGV[5], ARGV[4])
 local entry = call('HGET', FACTS, owner)
@@ -2616,7 +2633,7 @@ return { place, rows }
 
 export const PUT_SCRIPT: Script = {
   name: 'put',
-  sha: '0cc992f629159f15bc2e305e05c20ce3f595e783',
+  sha: '05ebecd8ea36af35f505530c17190ea7bbed9589',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, `local plain, mode, runCount, tagged = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local firstPair = 7 + runCount * 4
 local messageCount = (#ARGV - firstPair + 1) / 2 - tagged
@@ -2793,14 +2810,14 @@ return 1
 
 export const SETTLE_SCRIPT: Script = {
   name: 'settle',
-  sha: 'e5b6576edeaf6f04d140413a547da9d5f9bf1634',
+  sha: '5f0036b35a625ddcd053f0547ec576cc4037c7e9',
   source: [base, claims, lines, watch, failures, extras, remembered, successors, controls, settling, `return settleAll(3)
 `].join('\n'),
 }
 
 export const SETTLE_THEN_SCRIPT: Script = {
   name: 'settle_then',
-  sha: '990fc0b4e3a16ee95b1fc2f3116038f813fe8f48',
+  sha: '23a8e92fef616c56e171f8d3453ac23e72b4872a',
   source: [base, claims, order, lines, watch, failures, extras, remembered, successors, placing, controls, settling, `local FIELDS = 7
 local count = tonumber(ARGV[4])
 local firstGroup = 5 + FIELDS * count

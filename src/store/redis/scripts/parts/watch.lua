@@ -209,6 +209,23 @@ local function attend(topic, entry, asker, room, isLying, hasHead)
   return list, isChanged, placeOf(list, asker)
 end
 
+-- How many others look by then, of those who hear us: who was killed leaves its looks behind, and must not be counted on.
+local function nearThatHear(key, asker, by)
+  local names, channels, count = call('ZRANGEBYSCORE', key, text(now - LATE_MS), text(by), 'LIMIT', 0, KNOWN_MAX), {}, 0
+  for index, name in ipairs(names) do
+    channels[index] = ARGV[2] .. ':' .. name
+  end
+  local heard = try('PUBSUB', NUMSUB, unpack(channels))
+  for index, name in ipairs(names) do
+    if name ~= asker and (heard.err or heard[2 * index] > 0) then
+      count = count + 1
+    elseif name ~= asker then
+      try('ZREM', key, name)
+    end
+  end
+  return count
+end
+
 -- When the asker looks again, by the store's clock, and whether that moment is a new one. A worker that asks before its
 -- moment keeps it, so that the looks of many stay spread however often they are woken; but one beyond the fallback only while
 -- enough others look within it. (They may be gone; or the clock was set back, and all moments lie far ahead.)
@@ -229,8 +246,10 @@ local function nextLook(set, asker, fallbackMs, isWatching, lookMsMax)
       if isKept and own <= now + lookMsMax then
         return own, false
       end
-      local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
+      if nearThatHear(key, asker, soonest) >= NEAR_MIN then
+        local last = tonumber(call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+        at = own and now + lookMsMax or math.max(soonest, math.min(last + APART_MS, now + lookMsMax))
+      end
     end
   end
   at = math.ceil(at)
