@@ -100,16 +100,18 @@ export const figureTests: readonly ConformanceTest[] = [
     assert.deepEqual((await store.forecast({ edges })).counts, [0, 2])
   }),
 
-  test('forecast: a thousand bars, even and uneven', async ({ store }) => {
+  test('forecast: a thousand bars, even and uneven, and a few that hold many', async ({ store }) => {
     const now = await nowOf(store)
     const size = Math.min(300, store.capabilities.batchMax)
     await store.put(
       Array.from({ length: size }, (_, i) => message(`m${i}`, { when: { at: now + 1000 + i * i } })),
     )
-    for (const edgeAt of [(i: number) => now + i * 100, (i: number) => now + i * i]) {
-      const edges = Array.from({ length: 1_001 }, (_, i) => edgeAt(i))
+    const thousand = Array.from({ length: 1_001 }, (_, i) => i)
+    const few = [0, 20, 100, size - 1].map((i) => 1000 + i * i)
+    for (const afterMs of [thousand.map((i) => i * 100), thousand.map((i) => i * i), few]) {
+      const edges = afterMs.map((ms) => now + ms)
       const { counts } = await store.forecast({ edges })
-      assert.equal(counts.length, 1_000)
+      assert.equal(counts.length, edges.length - 1)
       const expected = counts.map((_, bar) => {
         const [from = 0, until = 0] = [edges[bar], edges[bar + 1]]
         return Array.from({ length: size }, (__, i) => now + 1000 + i * i).filter(
@@ -223,6 +225,17 @@ export const figureTests: readonly ConformanceTest[] = [
     assert.equal(new Set(keys).size, keys.length)
     const first = await store.figures(EVER)
     assert.ok(first.rows.length <= 10_000, 'a page is bounded')
+  }),
+
+  test('P10: many minutes of one topic come page by page, each once', async ({ store, advance }) => {
+    const minutes = 1_010
+    await nextMinute(store, advance)
+    for (let i = 0; i < minutes; i += 1) {
+      await store.record([ended('a'), ended('b')])
+      await advance(MINUTE_MS)
+    }
+    const rows = await everyRow(store, { ...EVER, topic: 'a' })
+    assert.deepEqual([rows.length, new Set(rows.map(({ minuteAt }) => minuteAt)).size], [minutes, minutes])
   }),
 
   test('figures are kept for 48 hours', async ({ store, advance }) => {

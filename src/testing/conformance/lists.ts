@@ -65,14 +65,14 @@ async function putFilterable(store: Store): Promise<number> {
 }
 
 export const listTests: readonly ConformanceTest[] = [
-  test('P10: running messages with different moments and ids that begin alike: each once', async ({
+  test('P10: running messages of several workers, with different moments and ids that begin alike: each once', async ({
     store,
     advance,
   }) => {
     for (const [i, id] of ALIKE.entries()) {
       await store.put([message(id, { when: { delayMs: i % 3 } })])
       await advance(i % 3)
-      await claim(store, { limit: 1, leaseMs: 60_000 + (i % 4) * 10 })
+      await claim(store, { owner: `w${i % 2}`, limit: 1, leaseMs: 60_000 + (i % 4) * 10 })
     }
     await assertEach(store, { state: 'running' }, ALIKE)
   }),

@@ -1,5 +1,6 @@
 /** Who holds what: leases remember their owner, and nobody takes over from itself (P3, P6). */
 import assert from 'node:assert/strict'
+import { DAY_MS } from '../../core/input/duration.ts'
 import type { LeaseRef, OwnedLease, Store } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
@@ -143,6 +144,16 @@ export const ownerTests: readonly ConformanceTest[] = [
     assert.equal((await stored(store, 'a')).owner, 'B')
     await store.settle([release(taken)])
     assert.equal((await stored(store, 'a')).owner, '')
+  }),
+
+  test('who holds a lease is named, however long ago it was heard of', async ({ store, advance }) => {
+    await store.put([message('a')])
+    await claim(store, { owner: 'A', leaseMs: 3 * DAY_MS })
+    await claim(store, { owner: 'B' })
+    await advance(2 * DAY_MS)
+    await claim(store, { owner: 'C', facts: 'new' })
+    assert.equal((await stored(store, 'a')).owner, 'A')
+    assert.equal((await store.owned('A')).leases.length, 1)
   }),
 
   test('owned: every lease of one owner, lapsed ones included, and no other', async ({ store, advance }) => {
