@@ -4,8 +4,8 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** It runs once for each engine, by its name. */
-export const RANDOM_LIFE = 'random life'
+/** These run once for each engine, by its name. */
+export const OF_EVERY_ENGINE = ['../random-life', '../races']
 const WITHIN_MS = 300_000
 
 export async function startRunner({ tree, engine, number }) {
@@ -31,11 +31,10 @@ export async function startRunner({ tree, engine, number }) {
   await vitest.standalone()
   const project = vitest.getRootProject()
   const passes = async (name) => {
-    const isShared = name === RANDOM_LIFE
-    const path = join(tree, 'test/store', isShared ? 'random-life.test.ts' : `${engine}/${name}.test.ts`)
+    const path = join(tree, 'test/store', engine, `${name}.test.ts`)
     const specification = project.createSpecification(
       path,
-      isShared ? { testNamePattern: new RegExp(engine) } : {},
+      OF_EVERY_ENGINE.includes(name) ? { testNamePattern: new RegExp(engine) } : {},
     )
     const { testModules, unhandledErrors } = await within(vitest.runTestSpecifications([specification]), () =>
       vitest.cancelCurrentRun('keyboard-input'),

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { printReport } from './report.mjs'
-import { RANDOM_LIFE, startRunner } from './runner.mjs'
+import { OF_EVERY_ENGINE, startRunner } from './runner.mjs'
 import { sampler } from './sample.mjs'
 import { LUA_MISTAKES, SQL_MISTAKES, STATEMENT_MISTAKES } from './mistakes.mjs'
 import { statementsIn } from './statements.mjs'
@@ -20,7 +20,7 @@ export const LANGUAGES = {
     files: /\.lua$/,
     mistakes: LUA_MISTAKES,
     engine: 'redis',
-    tests: ['conformance', 'scripts', 'wakes', 'watch', 'watch-controls', RANDOM_LIFE, 'corruption'],
+    tests: ['conformance', 'scripts', 'wakes', 'watch', 'watch-controls', ...OF_EVERY_ENGINE, 'corruption'],
   },
   postgres: {
     folder: 'src/store/postgres/sql',
@@ -36,7 +36,7 @@ export const LANGUAGES = {
       'upkeep',
       'corruption',
       'races',
-      RANDOM_LIFE,
+      ...OF_EVERY_ENGINE,
     ],
   },
   mysql: {
@@ -52,7 +52,7 @@ export const LANGUAGES = {
       'corruption',
       'hot-paths',
       'wakeups',
-      RANDOM_LIFE,
+      ...OF_EVERY_ENGINE,
     ],
   },
   sqlite: {
@@ -60,7 +60,7 @@ export const LANGUAGES = {
     files: /^(verbs\/.*|database\/(ledger|message)|queues|store)\.ts$/,
     mistakes: SQL_MISTAKES,
     engine: 'file',
-    tests: ['conformance', 'counting', 'look', 'leftovers', 'backup', RANDOM_LIFE],
+    tests: ['conformance', 'counting', 'look', 'leftovers', 'backup', ...OF_EVERY_ENGINE],
   },
 }
 

@@ -3,7 +3,7 @@
  * times. Whoever comes first, the answers and what is left agree, and no update is lost.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Lease, NewMessage, SettleResult, Store } from '../../src/store/contract/store.ts'
+import type { Lease, NewMessage, SettleResult, Settlement, Store } from '../../src/store/contract/store.ts'
 import { takeCensus } from '../../src/testing/census.ts'
 import {
   ack,
@@ -12,25 +12,48 @@ import {
   find,
   lapse,
   message,
+  release,
   retry,
 } from '../../src/testing/conformance/stand.ts'
+import { limit, rate } from '../../src/testing/conformance/control-stand.ts'
 import { openStore, temporaryDirectory } from './file/bench.ts'
+import { isMysqlThere, sharedUrl } from './mysql/server.ts'
+import { storeAt as mysqlAt } from './mysql/stores.ts'
+import { PostgresServer } from './postgres/server.ts'
+import { storeAt as postgresAt } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
 
-const ROUNDS = 60
+const ROUNDS = Number(process.env['PUNCTUAL_RACE_ROUNDS'] ?? 60)
 
 let server: RedisServer
-beforeAll(async () => {
-  server = await RedisServer.start()
+let postgres: PostgresServer
+let mysqlUrl = ''
+afterAll(async () => {
+  await server?.stop()
+  await postgres?.stop()
 })
-afterAll(() => server?.stop())
 
 type Pair = readonly [Store, Store]
 
-const ENGINES: readonly [name: string, open: () => Promise<Pair>][] = [
+/** `start`: what the engine needs; not done where only others are asked for. */
+type Subject = readonly [name: string, start: () => Promise<void>, open: () => Promise<Pair>]
+
+const MYSQL: Subject = [
+  'mysql',
+  async () => {
+    mysqlUrl = await sharedUrl()
+  },
+  async () => {
+    const queue = freshQueue()
+    return [mysqlAt(mysqlUrl, queue), mysqlAt(mysqlUrl, queue)]
+  },
+]
+
+const ENGINES: readonly Subject[] = [
   [
     'file',
+    async () => {},
     async () => {
       const { directory, remove } = await temporaryDirectory()
       onTestFinished(remove)
@@ -38,7 +61,21 @@ const ENGINES: readonly [name: string, open: () => Promise<Pair>][] = [
     },
   ],
   [
+    'postgres',
+    async () => {
+      postgres = await PostgresServer.start()
+    },
+    async () => {
+      const queue = freshQueue()
+      return [postgresAt(postgres.url, queue), postgresAt(postgres.url, queue)]
+    },
+  ],
+  ...(isMysqlThere ? [MYSQL] : []),
+  [
     'redis',
+    async () => {
+      server = await RedisServer.start()
+    },
     async () => {
       const queue = freshQueue()
       return [storeAt(server.url, queue), storeAt(server.url, queue)]
@@ -73,18 +110,29 @@ async function run(store: Store, id: string): Promise<Lease> {
   return lease
 }
 
+/** As a worker does it: what somebody else has locked in this moment is tried again. */
+async function settle(store: Store, settlements: readonly Settlement[]): Promise<SettleResult[]> {
+  const results = await store.settle(settlements)
+  const locked = settlements.filter((_, i) => results[i] === 'locked')
+  if (locked.length === 0) return results
+  const again = await settle(store, locked)
+  return results.map((result) => (result === 'locked' ? (again.shift() ?? 'locked') : result))
+}
+
 /** Runs what waits, and answers the bodies that ran. */
 async function drain(store: Store): Promise<string[]> {
   const bodies: string[] = []
   for (let leases = await claimDue(store); leases.length > 0; leases = await claimDue(store)) {
     bodies.push(...leases.map(({ body }) => body))
-    await store.settle(leases.map(ack))
+    await settle(store, leases.map(ack))
   }
   return bodies
 }
 
-describe.each(ENGINES)('P5: races on %s', (_name, open) => {
-  it('replace against start: the update replaces, or succeeds what has started', async () => {
+describe.each(ENGINES)('races on %s', (_name, start, open) => {
+  beforeAll(start)
+
+  it('P5: replace against start: the update replaces, or succeeds what has started', async () => {
     const [one, other] = await pair(open)
     const answers = new Set<string>()
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -99,7 +147,10 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       const started = leases.map(({ body }) => body)
       if (answer === 'succeeds') expect(started).toEqual(['old'])
       else expect(answer === 'replaced' && started.every((body) => body === 'new')).toBe(true)
-      await one.settle(leases.map((lease) => retry(lease, 60_000)))
+      await settle(
+        one,
+        leases.map((lease) => retry(lease, 60_000)),
+      )
       const ran = [...started, ...(await drain(one))]
       if (answer === 'replaced' && started.length > 0) await one.remove([id], 'waiting')
       expect(ran.at(-1), `round ${round}`).toBe('new')
@@ -108,7 +159,7 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
     expect([...answers].every((answer) => ['replaced', 'succeeds'].includes(answer))).toBe(true)
   })
 
-  it('replace against the end: the update is stored whole, or takes the place of what ended', async () => {
+  it('P5: replace against the end: the update is stored whole, or takes the place of what ended', async () => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS; round += 1) {
       const id = `m${round}`
@@ -117,7 +168,7 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       const [[answer], [settled]] = await race(
         round,
         () => other.put([update(id)]),
-        () => one.settle([end]),
+        () => settle(one, [end]),
       )
       expect(['stored', 'replaced', 'succeeds']).toContain(answer)
       expect(['settled', 'succeeded']).toContain(settled)
@@ -126,7 +177,7 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
     expect((await takeCensus(one)).total).toBe(0)
   })
 
-  it('replace against a lapse: the update runs once, whoever takes over', async () => {
+  it('P5: replace against a lapse: the update runs once, whoever takes over', async () => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS / 3; round += 1) {
       const id = `m${round}`
@@ -142,17 +193,20 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       })
       await new Promise((resolve) => setTimeout(resolve, 3))
       const takeOver = async (): Promise<SettleResult[]> =>
-        one.settle((await claimLapsed(one)).map((taken) => lapse(taken)))
+        settle(
+          one,
+          (await claimLapsed(one)).map((taken) => lapse(taken)),
+        )
       const [[answer]] = await race(round, () => other.put([update(id)]), takeOver)
       expect(['replaced', 'succeeds']).toContain(answer)
       await takeOver()
-      expect(await one.settle(leases.map(ack))).toEqual(['lost'])
+      expect(await settle(one, leases.map(ack))).toEqual(['lost'])
       expect(await drain(one), `round ${round}: ${answer}`).toEqual(['new'])
     }
     expect((await takeCensus(one)).total).toBe(0)
   })
 
-  it('replace against cancel: what is left is what came last, and never both', async () => {
+  it('P5: replace against cancel: what is left is what came last, and never both', async () => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS; round += 1) {
       const id = `m${round}`
@@ -165,13 +219,13 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       )
       expect([answer, cancelled]).toEqual(['succeeds', isRunningToo ? 'cancelling' : 'running'])
       const { successor } = (await find(one, id)) ?? {}
-      await one.settle([ack(lease)])
+      await settle(one, [ack(lease)])
       expect(await drain(one)).toEqual(successor === undefined ? [] : ['new'])
     }
     expect((await takeCensus(one)).total).toBe(0)
   })
 
-  it('remember against completion: the same id again is a duplicate, before and after', async () => {
+  it('P5: remember against completion: the same id again is a duplicate, before and after', async () => {
     const [one, other] = await pair(open)
     const remember = { ms: 3_600_000, outcome: 'completed', result: '1' } as const
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -180,7 +234,7 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       const [[answer], settled] = await race(
         round,
         () => other.put([message(id, { body: 'again' })]),
-        () => one.settle([{ ...ack(lease), kind: 'ack', remember }]),
+        () => settle(one, [{ ...ack(lease), kind: 'ack', remember }]),
       )
       expect([answer, settled]).toEqual(['duplicate', ['settled']])
       expect((await find(one, id))?.state).toBe('completed')
@@ -188,7 +242,7 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
     }
   })
 
-  it('cancel of a running one against its end: it is done, or gone, and runs no more', async () => {
+  it('P5: cancel of a running one against its end: it is done, or gone, and runs no more', async () => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS; round += 1) {
       const id = `m${round}`
@@ -196,12 +250,57 @@ describe.each(ENGINES)('P5: races on %s', (_name, open) => {
       const [[answer], [settled]] = await race(
         round,
         () => other.remove([id], 'waiting', { isRunningToo: true }),
-        () => one.settle([retry(lease, 0)]),
+        () => settle(one, [retry(lease, 0)]),
       )
       const expected = answer === 'cancelling' ? 'cancelled' : 'settled'
       expect([answer, settled], `round ${round}`).toEqual([answer, expected])
       expect(['cancelling', 'removed']).toContain(answer)
       expect(await drain(one)).toEqual([])
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P8: cancel and move against being given back: what is there is never missing', async () => {
+    const [one, other] = await pair(open)
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const id = `m${round}`
+      const lease = await run(one, id)
+      const isCancel = round % 4 < 2
+      const [[answer]] = await race(
+        round,
+        async (): Promise<string[]> =>
+          isCancel
+            ? other.remove([id, 'none'], 'waiting')
+            : other.reschedule([id, 'none'].map((its) => ({ id: its, when: { delayMs: 60_000 } }))),
+        () => settle(one, [release(lease)]),
+      )
+      expect([isCancel ? 'removed' : 'rescheduled', 'running']).toContain(answer)
+      expect(await drain(one)).toEqual(answer === 'running' ? ['old'] : [])
+      expect(await one.remove([id], 'waiting')).toEqual([answer === 'rescheduled' ? 'removed' : 'missing'])
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P14: claims at once, under a limit or a rate: no more in all than it lets through', async () => {
+    const stores = await pair(open)
+    const [one] = stores
+    const claims = async (): Promise<Lease[]> =>
+      (await Promise.all(Array.from({ length: 6 }, (_, i) => claimDue(stores[i % 2] as Store, 4)))).flat()
+    for (let round = 0; round < ROUNDS / 6; round += 1) {
+      await one.put(Array.from({ length: 30 }, (_, i) => message(`${round}.${i}`)))
+      await one.control(limit({ concurrency: 5 }))
+      const leases = await claims()
+      expect(leases.length).toBeLessThanOrEqual(5)
+      leases.push(...(await claims()))
+      expect(leases).toHaveLength(5)
+      await settle(one, leases.map(ack))
+      await one.control(limit(null))
+      await one.control(limit(rate(3_600_000, 7)))
+      const paced = [...(await claims()), ...(await claims())]
+      expect(paced).toHaveLength(7)
+      await settle(one, paced.map(ack))
+      await one.control(limit(null))
+      await drain(one)
     }
     expect((await takeCensus(one)).total).toBe(0)
   })

@@ -4,7 +4,8 @@
 -- promises   P1, P8. One that an open transaction has locked is waited for, in a transaction of ours for a second.
 -- cost       one row and two index entries each
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
--- began, and would miss those that changed while it waited for their locks.
+-- began, and would miss those that changed while it waited for their locks. One that came from running to waiting between the
+-- looks was in neither: then all is looked at again.
 create or replace function punctual.reschedule_1(
   q int, at bigint, ids text[], delays bigint[], moments bigint[], is_joined boolean, channel text
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
@@ -14,14 +15,23 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   locked record;
-  next_ids text[];
+  next_ids text[] := '{}';
+  running text[] := '{}';
+  is_missed boolean;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
-  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
-    select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
-      order by m.id for update) l;
-  next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
-    and punctual.sound_1(m.successor) order by m.id for update);
+  loop
+    select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
+      select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
+        order by m.id for update) l;
+    exit when cardinality(locked.ids) = cardinality(ids);
+    next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
+      and punctual.sound_1(m.successor) order by m.id for update);
+    select coalesce(array_agg(m.id) filter (where m.state = 1), '{}'),
+        coalesce(bool_or(m.state = 0 and m.id <> all (coalesce(locked.ids, '{}'))), false)
+      into running, is_missed from punctual.message m where m.queue = q and m.id = any (ids);
+    exit when not is_missed;
+  end loop;
   if cardinality(next_ids) > 0 then
     update punctual.message m set successor = jsonb_set(m.successor, '{due_at}', to_jsonb(e.due_at)) from (
         select distinct on (u.id) u.id, coalesce(u.moment, t + u.delay) as due_at
@@ -40,7 +50,7 @@ begin
   )
   select (select array_agg(case
         when e.id is not null or u.id = any (next_ids) then 'rescheduled'
-        when exists (select 1 from punctual.message m where m.queue = q and m.id = u.id and m.state = 1) then 'running'
+        when u.id = any (running) then 'running'
         else 'missing' end order by u.o)
       from unnest(ids) with ordinality as u(id, o) left join e on e.id = u.id),
     (select array_agg(distinct e.topic) from e), (select min(e.due_at) from e)
