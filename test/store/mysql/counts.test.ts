@@ -22,7 +22,7 @@ async function foldOnce(url: string, size: number): Promise<number> {
   const connection = await connectionTo(url)
   const send = async (...statements: readonly Statement[]): Promise<Rows[]> => {
     const replies: Rows[] = []
-    for (const { text, values } of statements) replies.push((await connection.query(text, values)) as Rows)
+    for (const { text, values } of statements) replies.push(await connection.query(text, values))
     return replies
   }
   try {
