@@ -7,9 +7,12 @@ import type { Lease, NewMessage, SettleResult, Settlement, Store } from '../../s
 import { takeCensus } from '../../src/testing/census.ts'
 import {
   ack,
+  claim,
   claimDue,
   claimLapsed,
+  dead,
   find,
+  idsOf,
   lapse,
   message,
   release,
@@ -277,6 +280,71 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
       expect([isCancel ? 'removed' : 'rescheduled', 'running']).toContain(answer)
       expect(await drain(one)).toEqual(answer === 'running' ? ['old'] : [])
       expect(await one.remove([id], 'waiting')).toEqual([answer === 'rescheduled' ? 'removed' : 'missing'])
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P3: claims and takeovers at once: each message is handed to one', async () => {
+    const stores = await pair(open)
+    const [one] = stores
+    const ids = Array.from({ length: ROUNDS }, (_, i) => `m${i}`)
+    await one.put(ids.map((id) => message(id)))
+    const all = (ask: (store: Store, owner: string) => Promise<readonly Lease[]>): Promise<Lease[]> =>
+      Promise.all(Array.from({ length: 6 }, (_, i) => ask(stores[i % 2] as Store, `w${i}`))).then((got) =>
+        got.flat(),
+      )
+    const collect = async (
+      ask: (store: Store, owner: string) => Promise<readonly Lease[]>,
+    ): Promise<Lease[]> => {
+      const got: Lease[] = []
+      for (let more = await all(ask); more.length > 0; more = await all(ask)) got.push(...more)
+      return got
+    }
+    const first = await collect(
+      async (store, owner) => (await claim(store, { owner, limit: 7, leaseMs: 1 })).leases,
+    )
+    expect(idsOf(first).toSorted()).toEqual(ids.toSorted())
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const second = await collect((store, owner) => claimLapsed(store, 7, `${owner} again`))
+    expect(idsOf(second).toSorted()).toEqual(ids.toSorted())
+    expect(new Set(await settle(one, first.map(ack)))).toEqual(new Set(['lost']))
+    expect(new Set(await settle(one, second.map(ack)))).toEqual(new Set(['settled']))
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P4: extend against a takeover: the lease has one holder', async () => {
+    const [one, other] = await pair(open)
+    for (let round = 0; round < ROUNDS / 3; round += 1) {
+      await one.put([message(`m${round}`)])
+      const { leases } = await claim(one, { owner: 'A', leaseMs: 2 })
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      const [[extended], taken] = await race(
+        round,
+        () => one.extend(leases, 60_000),
+        () => claimLapsed(other, 1, 'B'),
+      )
+      expect(extended === 'extended').toBe(taken.length === 0)
+      expect(await settle(one, leases.map(ack))).toEqual([taken.length === 0 ? 'settled' : 'lost'])
+      expect(await settle(other, taken.map(ack))).toEqual(taken.map(() => 'settled'))
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P8: revive against purge: one of them has the dead message', async () => {
+    const [one, other] = await pair(open)
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const id = `m${round}`
+      await settle(one, [dead(await run(one, id))])
+      const [[revived], [purged]] = await race(
+        round,
+        () => one.revive([id]),
+        () => other.remove([id], 'dead'),
+      )
+      expect([
+        ['revived', 'missing'],
+        ['missing', 'removed'],
+      ]).toContainEqual([revived, purged])
+      expect(await drain(one)).toEqual(revived === 'revived' ? ['old'] : [])
     }
     expect((await takeCensus(one)).total).toBe(0)
   })

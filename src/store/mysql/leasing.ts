@@ -15,8 +15,8 @@ import { makeToken } from '../sql/tokens.ts'
 import { metersMoved, readGate, type ReadGate } from './controlling.ts'
 import { KnownHeads, lookAgainAt } from './known-heads.ts'
 import { clockReading, nowOf, readClock } from './sql/clock.ts'
-import { sql, textOf, textOrNull, type Statement } from './sql/statement.ts'
-import type { Steps, Transactions } from './transactions.ts'
+import { sql, textOf, textOrNull, type SqlRow, type Statement } from './sql/statement.ts'
+import type { Rows, Steps, Transactions } from './transactions.ts'
 import { dueHeads, firstOfEach, take, takeAtOnce, type DueTerms, type Taken } from './verbs/claiming.ts'
 import { lookAtHeads, toHeads } from './verbs/heads.ts'
 import { leasesSeen, lookAtLeases, takeOver } from './verbs/lapsed.ts'
@@ -27,6 +27,8 @@ import { settle, type QueuePlace } from './verbs/writing.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 const OWNED_PAGE = 5_000
+/** A takeover is mostly over after this. */
+const TAKEOVER_MS = 20
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
 
 export type MysqlLeasingOptions = {
@@ -69,21 +71,28 @@ export class MysqlLeasing {
     leaseMs: number,
   ): Promise<contract.ExtendResult[]> {
     const ids = [...new Set(leases.map(({ id }) => id))]
-    const held = await this.#options.claims.run(async (steps) => {
+    const tokens = new Set(leases.map(({ id, token }) => `${id}\n${token}`))
+    const isOurs = (row: SqlRow): boolean => tokens.has(`${textOf(row['id'])}\n${textOrNull(row['token'])}`)
+    const extendFree = async (steps: Steps): Promise<{ held: Rows; isDoubtful: boolean }> => {
       const [, clock, locked = []] = await steps.send(...readClock(at), lockRows(queue, ids, true))
-      const tokens = new Set(leases.map(({ id, token }) => `${id}\n${token}`))
-      const ours = locked.filter((row) => tokens.has(`${textOf(row['id'])}\n${textOrNull(row['token'])}`))
-      const until = nowOf(clock) + Number(toMicros(leaseMs))
-      const seqs = ours.map((row) => Number(row['seq']))
-      // One that an open transaction has locked (a handler completes its message there) is not touched: the lock
-      // protects it. Its holder hears that it is held.
-      const [, rows = []] = await steps.commit(
-        sql`update punctual_message force index (primary) set until = ${until} where seq in (${seqs})`,
-        sql`select id, cast(token as char) as token, is_cancelling from punctual_message force index (punctual_message_id)
-          where queue = ${queue} and id in (${ids})`,
+      const now = nowOf(clock)
+      const seqs = locked.filter(isOurs).map((row) => Number(row['seq']))
+      const [, held = []] = await steps.commit(
+        sql`update punctual_message force index (primary) set until = ${now + Number(toMicros(leaseMs))}
+          where seq in (${seqs})`,
+        sql`select id, cast(token as char) as token, until, is_cancelling
+          from punctual_message force index (punctual_message_id) where queue = ${queue} and id in (${ids})`,
       )
-      return rows
-    })
+      return { held, isDoubtful: held.some((row) => isOurs(row) && Number(row['until']) <= now) }
+    }
+    // One that an open transaction has locked (a handler completes its message there) is not touched: the lock protects
+    // it. Its holder hears that it is held. But if it has lapsed, the lock may be that of a takeover, which is over soon.
+    const { claims, context } = this.#options
+    let { held, isDoubtful } = await claims.run(extendFree)
+    for (let looks = 1; isDoubtful && looks <= 3; looks += 1) {
+      await new Promise<void>((resolve) => context.clock.schedule(TAKEOVER_MS, resolve))
+      ;({ held, isDoubtful } = await claims.run(extendFree))
+    }
     const words = new Map(
       held.map((row) => [
         `${textOf(row['id'])}\n${textOrNull(row['token'])}`,
