@@ -4,6 +4,7 @@ import { SCHEDULES_TOPIC } from '../../../src/core/control.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { ack, claimDue, dead, message, retry } from '../../../src/testing/conformance/stand.ts'
+import { settle } from '../settle.ts'
 
 export type CountedDatabase = {
   readonly store: Store
@@ -21,11 +22,11 @@ export async function expectTrueCounts(database: CountedDatabase): Promise<void>
   const sums = 'sum(waiting) <> 0 or sum(running) <> 0 or sum(dead) <> 0'
   const minus = [0, 1, 2].map((state) => `case when state = ${state} then -1 else 0 end`).join(', ')
   const wrong = async (): Promise<readonly unknown[]> => [
-    ...(await query(`select queue, topic from (
+    ...(await query(`select queue, topic, sum(waiting) as waiting, sum(running) as running, sum(dead) as dead from (
         select queue, topic, waiting, running, dead from ${prefix}total where topic <> ''
         union all select queue, topic, waiting, running, dead from ${prefix}delta
         union all select queue, topic, ${minus} from ${prefix}message) s group by queue, topic having ${sums}`)),
-    ...(await query(`select queue from (
+    ...(await query(`select queue, sum(waiting) as waiting, sum(running) as running, sum(dead) as dead from (
         select queue, waiting, running, dead from ${prefix}total where topic = ''
         union all select queue, -waiting, -running, -dead from ${prefix}total where topic > ${afterOwn}) s
       group by queue having ${sums}`)),
@@ -39,7 +40,8 @@ export async function expectTrueCounts(database: CountedDatabase): Promise<void>
     await Promise.all([
       fold(10),
       fold(10),
-      store.settle(
+      settle(
+        store,
         leases.map((lease, i) => (i % 3 === 0 ? ack(lease) : i % 3 === 1 ? retry(lease, 5000) : dead(lease))),
       ),
       store.remove([`${round}.3`, `${round}.19`], 'waiting'),
