@@ -156,6 +156,19 @@ export const ownerTests: readonly ConformanceTest[] = [
     assert.equal((await store.owned('A')).leases.length, 1)
   }),
 
+  test('P10: owned: thousands of leases of one moment, page by page, each once', async ({ store }) => {
+    const ids = Array.from({ length: 5_200 }, (_, i) => `m${i}`)
+    const { batchMax } = store.capabilities
+    for (let at = 0; at < ids.length; at += batchMax)
+      await store.put(ids.slice(at, at + batchMax).map((id) => message(id)))
+    for (let got = 0; got < ids.length;) {
+      const { leases } = await claim(store, { owner: 'A', limit: batchMax })
+      assert.ok(leases.length > 0, `${got} were handed out, and then none`)
+      got += leases.length
+    }
+    assert.deepEqual(idsOf(await everyOwned(store, 'A')).toSorted(), ids.toSorted())
+  }),
+
   test('owned: every lease of one owner, lapsed ones included, and no other', async ({ store, advance }) => {
     const size = Math.min(40, store.capabilities.batchMax)
     await store.put(Array.from({ length: size }, (_, i) => message(`a${i}`, { topic: `t${i % 3}` })))

@@ -32,27 +32,6 @@ describe.skipIf(!isMysqlThere)('hot paths', () => {
     expect((await store.count()).states).toMatchObject({ ready: 301 })
   })
 
-  it('owned: more leases than are looked at in one call, all of one moment: each once', async () => {
-    const now = Date.now()
-    const store = storeAt(url, freshQueue(), { now: () => now })
-    onTestFinished(() => store.close())
-    await store.open()
-    const ids = Array.from({ length: 5_200 }, (_, i) => `m${i}`)
-    const { batchMax } = store.capabilities
-    for (let i = 0; i < ids.length; i += batchMax)
-      await store.put(ids.slice(i, i + batchMax).map((id) => message(id)))
-    for (let got = 0; got < ids.length;)
-      got += (await claim(store, { owner: 'A', limit: batchMax })).leases.length
-    const owned: string[] = []
-    let cursor: string | undefined
-    do {
-      const page = await store.owned('A', cursor)
-      owned.push(...page.leases.map(({ id }) => id))
-      cursor = page.cursor
-    } while (cursor !== undefined)
-    expect(owned.toSorted()).toEqual(ids.toSorted())
-  })
-
   it('P7: what another puts before or above the rest is not overlooked for long', async () => {
     const queue = freshQueue()
     const [mine, other] = [await open(queue), await open(queue)]
