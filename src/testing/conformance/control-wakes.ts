@@ -14,7 +14,7 @@ import {
 } from './stand.ts'
 import { controlTest, limitTest } from './control-stand.ts'
 import type { ConformanceTest } from './test.ts'
-import { nextWake } from './wakes.ts'
+import { hearing, nextWake } from './wakes.ts'
 
 const SLEEPER = 'sleeper'
 
@@ -31,6 +31,7 @@ function wakes(
     const cause = await scene(store)
     const { leases, next } = await claim(sleeper, { owner: SLEEPER })
     assert.deepEqual([leases, next.state === 'EXPIRED'], [[], false], 'the sleeper may sleep')
+    await hearing(sleeper, store)
     const heard = nextWake(sleeper, SLEEPER, kind)
     await cause()
     await heard

@@ -18,7 +18,7 @@ import {
   stored,
 } from './stand.ts'
 import { test, type ConformanceTest } from './test.ts'
-import { nextWake } from './wakes.ts'
+import { hearing, nextWake } from './wakes.ts'
 
 const DAY_MS = 86_400_000
 
@@ -172,7 +172,8 @@ export const restoringTests: readonly ConformanceTest[] = [
     const shown = restorable(await stored(store, 'a'))
     await store.remove(['a'], 'waiting')
     assert.deepEqual((await claim(store, { owner: 'sleeper' })).leases, [])
-    const heard = nextWake(store, 'sleeper')
+    await hearing(store, store)
+    const heard = nextWake(store, 'sleeper', 'due')
     assert.deepEqual(await store.restore([shown]), ['restored'])
     await heard
   }),

@@ -20,6 +20,8 @@ import {
 import { test, type ConformanceTest } from './test.ts'
 
 const WAKE_PATIENCE_MS = 10_000
+const FENCE = 'fence'
+const FENCE_MS = 100
 
 /** Resolves at the next wake-up, of any kind or of this. Real time, because it may travel through a real server. */
 export function nextWake(store: Store, owner?: string, wanted?: WakeUp['kind']): Promise<void> {
@@ -35,6 +37,29 @@ export function nextWake(store: Store, owner?: string, wanted?: WakeUp['kind']):
       reject(new Error(`no wake-up within ${WAKE_PATIENCE_MS} ms`))
     }, WAKE_PATIENCE_MS)
   })
+}
+
+/**
+ * Until its subscription stands, and has heard all that was said before: one that begins calls everybody once, and what was said
+ * earlier may still be on its way. A test that did not wait for that would pass without the wake-up that it is about.
+ */
+export async function hearing(sleeper: Store, speaker: Store): Promise<void> {
+  const heard: WakeUp[] = []
+  await claim(sleeper, { owner: FENCE, topics: [FENCE] })
+  const end = sleeper.onWake((wake) => {
+    if (wake.kind === 'due') heard.push(wake)
+  }, FENCE)
+  const ids: string[] = []
+  while (heard.length === 0) {
+    assert.ok(ids.length < WAKE_PATIENCE_MS / FENCE_MS, 'the sleeper hears nothing')
+    const delayMs = 1_000_000 - ids.length
+    ids.push(`fence ${ids.length}`)
+    await speaker.put(ids.slice(-1).map((id) => message(id, { topic: FENCE, when: { delayMs } })))
+    for (let ms = 0; ms < FENCE_MS && heard.length === 0; ms += 5)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  end()
+  await speaker.remove(ids, 'waiting')
 }
 
 const SLEEPER = 'sleeper'
@@ -54,7 +79,8 @@ function wakes(name: string, scene: WakeScene, topics?: readonly string[]): read
       ...(topics === undefined ? {} : { topics }),
     })
     assert.deepEqual([leases, next.state === 'EXPIRED'], [[], false], 'the sleeper may sleep')
-    const heard = nextWake(sleeper, SLEEPER)
+    await hearing(sleeper, subject.store)
+    const heard = nextWake(sleeper, SLEEPER, 'due')
     await cause()
     await heard
   }
