@@ -27,12 +27,11 @@ function wakes(
   scene: ControlScene,
 ): readonly ConformanceTest[] {
   const test = name.includes('limit') ? limitTest : controlTest
-  const check = async ({ store }: ConformanceSubject, sleeper: Store): Promise<void> => {
-    const cause = await scene(store)
+  const check = async (subject: ConformanceSubject, sleeper: Store): Promise<void> => {
+    const cause = await scene(subject.store)
     const { leases, next } = await claim(sleeper, { owner: SLEEPER })
     assert.deepEqual([leases, next.state === 'EXPIRED'], [[], false], 'the sleeper may sleep')
-    await hearing(sleeper, store)
-    const heard = nextWake(sleeper, SLEEPER, kind)
+    const heard = nextWake(sleeper, SLEEPER, await hearing(subject, sleeper, kind))
     await cause()
     await heard
   }

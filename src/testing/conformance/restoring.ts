@@ -167,13 +167,13 @@ export const restoringTests: readonly ConformanceTest[] = [
     assert.deepEqual(idsOf(await claimDue(store)), ids)
   }),
 
-  test('P9: what is restored wakes a sleeper', async ({ store }) => {
+  test('P9: what is restored wakes a sleeper', async (subject) => {
+    const { store } = subject
     await store.put([message('a')])
     const shown = restorable(await stored(store, 'a'))
     await store.remove(['a'], 'waiting')
     assert.deepEqual((await claim(store, { owner: 'sleeper' })).leases, [])
-    await hearing(store, store)
-    const heard = nextWake(store, 'sleeper', 'due')
+    const heard = nextWake(store, 'sleeper', await hearing(subject, store, 'due'))
     assert.deepEqual(await store.restore([shown]), ['restored'])
     await heard
   }),

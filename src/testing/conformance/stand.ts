@@ -20,6 +20,8 @@ export type ConformanceSubject = {
   readonly advance: (ms: number) => Promise<void>
   /** For shared engines: another handle on the same queue, as a second process would have. */
   readonly another?: () => Promise<Store>
+  /** No wake-up reaches a store behind it, which calls its sleepers now and then instead. */
+  readonly isDeaf?: boolean
   /** Ends everything that `open` began. */
   readonly close: () => Promise<void>
 }

@@ -40,10 +40,16 @@ export function nextWake(store: Store, owner?: string, wanted?: WakeUp['kind']):
 }
 
 /**
- * Until its subscription stands, and has heard all that was said before: one that begins calls everybody once, and what was said
- * earlier may still be on its way. A test that did not wait for that would pass without the wake-up that it is about.
+ * Until the subscription of a sleeper stands, and has heard all that was said before: one that begins calls everybody once, and
+ * what was said earlier may still be on its way. A test that did not wait for that would pass without the wake-up that it is
+ * about. Answers the kind that is to be heard then; none where only calls now and then are.
  */
-export async function hearing(sleeper: Store, speaker: Store): Promise<void> {
+export async function hearing<Kind extends WakeUp['kind'] | undefined>(
+  { store: speaker, isDeaf = false }: ConformanceSubject,
+  sleeper: Store,
+  kind: Kind,
+): Promise<Kind | undefined> {
+  if (isDeaf) return undefined
   const heard: WakeUp[] = []
   await claim(sleeper, { owner: FENCE, topics: [FENCE] })
   const end = sleeper.onWake((wake) => {
@@ -60,6 +66,7 @@ export async function hearing(sleeper: Store, speaker: Store): Promise<void> {
   }
   end()
   await speaker.remove(ids, 'waiting')
+  return kind
 }
 
 const SLEEPER = 'sleeper'
@@ -79,8 +86,7 @@ function wakes(name: string, scene: WakeScene, topics?: readonly string[]): read
       ...(topics === undefined ? {} : { topics }),
     })
     assert.deepEqual([leases, next.state === 'EXPIRED'], [[], false], 'the sleeper may sleep')
-    await hearing(sleeper, subject.store)
-    const heard = nextWake(sleeper, SLEEPER, 'due')
+    const heard = nextWake(sleeper, SLEEPER, await hearing(subject, sleeper, 'due'))
     await cause()
     await heard
   }

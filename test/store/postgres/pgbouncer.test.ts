@@ -55,7 +55,7 @@ describe.skipIf(!isPgBouncerThere)('behind PgBouncer (needs the program pgbounce
     const advance = async (ms: number): Promise<void> => {
       now += ms
     }
-    await run({ store: await open(), advance, another: open, close: async () => undefined })
+    await run({ store: await open(), advance, another: open, isDeaf: true, close: async () => undefined })
   })
 
   it('a transaction of the user’s own through the pooler is told from none', async () => {

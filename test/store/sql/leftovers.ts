@@ -39,17 +39,13 @@ export async function expectLeftoversGone(stand: LeftoverStand): Promise<void> {
     await claim(store, { owner: 'old', facts: 'some' })
   }
   expect(await remembered()).toEqual(['a kept', 'a over', 'b kept', 'b over'])
+  const [a, b] = stores
+  await b?.close() // What is b's own work is not done meanwhile.
   await advance(2 * HOUR_MS)
-  for (const [i, left] of [
-    { ids: ['a kept', 'b kept', 'b over'], names: ['a new', 'b old'] },
-    { ids: ['a kept', 'b kept'], names: ['a new', 'b new'] },
-  ].entries()) {
-    const store = stores[i] as Store
-    await store.put([message('next')])
-    await claim(store, { owner: 'new', facts: 'some' })
-    await until('they are gone', async () => !(await remembered()).includes(`${'ab'[i]} over`))
-    await until('the worker too', async () => !(await known()).includes(`${'ab'[i]} old`))
-    expect(await remembered()).toEqual(left.ids)
-    expect((await known()).filter((name) => /new|old/.test(name))).toEqual(left.names)
-  }
+  await a?.put([message('next')])
+  if (a !== undefined) await claim(a, { owner: 'new', facts: 'some' })
+  await until('they are gone', async () => !(await remembered()).includes('a over'))
+  await until('the worker too', async () => !(await known()).includes('a old'))
+  expect(await remembered()).toEqual(['a kept', 'b kept', 'b over'])
+  expect((await known()).filter((name) => /new|old/.test(name))).toEqual(['a new', 'b old'])
 }
