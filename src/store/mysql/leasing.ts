@@ -7,6 +7,7 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { isStorable, nextAt } from '../shared/moments.ts'
 import type { Ring } from '../sql/bell.ts'
+import { extendInDoubt, type ExtendWord } from '../sql/extending.ts'
 import { GatedClaim } from '../sql/gating.ts'
 import { toMicros, toMs } from '../sql/micros.ts'
 import { Presence } from '../sql/presence.ts'
@@ -16,7 +17,7 @@ import { metersMoved, readGate, type ReadGate } from './controlling.ts'
 import { KnownHeads, lookAgainAt } from './known-heads.ts'
 import { clockReading, nowOf, readClock } from './sql/clock.ts'
 import { sql, textOf, textOrNull, type SqlRow, type Statement } from './sql/statement.ts'
-import type { Rows, Steps, Transactions } from './transactions.ts'
+import type { Steps, Transactions } from './transactions.ts'
 import { dueHeads, firstOfEach, take, takeAtOnce, type DueTerms, type Taken } from './verbs/claiming.ts'
 import { lookAtHeads, toHeads } from './verbs/heads.ts'
 import { leasesSeen, lookAtLeases, takeOver } from './verbs/lapsed.ts'
@@ -27,8 +28,6 @@ import { settle, type QueuePlace } from './verbs/writing.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 const OWNED_PAGE = 5_000
-/** A takeover is mostly over after this. */
-const TAKEOVER_MS = 20
 const OWNED_CURSOR = [/^owned$/, /^\d{1,19}$/, /^\d{1,19}$/]
 
 export type MysqlLeasingOptions = {
@@ -65,39 +64,40 @@ export class MysqlLeasing {
     return request.from === 'due' ? this.#claimDue(where, request) : this.#claimLapsed(where, request)
   }
 
-  async extend(
-    { queue, at }: QueuePlace,
+  extend(
+    where: QueuePlace,
     leases: readonly contract.LeaseRef[],
     leaseMs: number,
   ): Promise<contract.ExtendResult[]> {
+    const once = (some: readonly contract.LeaseRef[]): Promise<readonly ExtendWord[]> =>
+      this.#extendFree(where, some, leaseMs)
+    return extendInDoubt(leases, once, this.#options.context.clock)
+  }
+
+  /** One that an open transaction has locked (a handler completes its message there) is not touched: the lock protects it. */
+  async #extendFree(
+    { queue, at }: QueuePlace,
+    leases: readonly contract.LeaseRef[],
+    leaseMs: number,
+  ): Promise<readonly ExtendWord[]> {
     const ids = [...new Set(leases.map(({ id }) => id))]
     const tokens = new Set(leases.map(({ id, token }) => `${id}\n${token}`))
-    const isOurs = (row: SqlRow): boolean => tokens.has(`${textOf(row['id'])}\n${textOrNull(row['token'])}`)
-    const extendFree = async (steps: Steps): Promise<{ held: Rows; isDoubtful: boolean }> => {
+    const [now, held] = await this.#options.claims.run(async (steps) => {
       const [, clock, locked = []] = await steps.send(...readClock(at), lockRows(queue, ids, true))
-      const now = nowOf(clock)
-      const seqs = locked.filter(isOurs).map((row) => Number(row['seq']))
-      const [, held = []] = await steps.commit(
-        sql`update punctual_message force index (primary) set until = ${now + Number(toMicros(leaseMs))}
-          where seq in (${seqs})`,
+      const until = nowOf(clock) + Number(toMicros(leaseMs))
+      const seqs = locked.filter((row) => tokens.has(keyOf(row))).map((row) => Number(row['seq']))
+      const [, rows = []] = await steps.commit(
+        sql`update punctual_message force index (primary) set until = ${until} where seq in (${seqs})`,
         sql`select id, cast(token as char) as token, until, is_cancelling
           from punctual_message force index (punctual_message_id) where queue = ${queue} and id in (${ids})`,
       )
-      return { held, isDoubtful: held.some((row) => isOurs(row) && Number(row['until']) <= now) }
-    }
-    // One that an open transaction has locked (a handler completes its message there) is not touched: the lock protects
-    // it. Its holder hears that it is held. But if it has lapsed, the lock may be that of a takeover, which is over soon.
-    const { claims, context } = this.#options
-    let { held, isDoubtful } = await claims.run(extendFree)
-    for (let looks = 1; isDoubtful && looks <= 3; looks += 1) {
-      await new Promise<void>((resolve) => context.clock.schedule(TAKEOVER_MS, resolve))
-      ;({ held, isDoubtful } = await claims.run(extendFree))
-    }
+      return [nowOf(clock), rows] as const
+    })
     const words = new Map(
-      held.map((row) => [
-        `${textOf(row['id'])}\n${textOrNull(row['token'])}`,
-        Number(row['is_cancelling']) === 1 ? ('cancelling' as const) : ('extended' as const),
-      ]),
+      held.map((row): [string, ExtendWord] => {
+        const word = Number(row['is_cancelling']) === 1 ? 'cancelling' : 'extended'
+        return [keyOf(row), Number(row['until']) <= now ? `${word}?` : word]
+      }),
     )
     return leases.map(({ id, token }) => words.get(`${id}\n${token}`) ?? 'lost')
   }
@@ -260,6 +260,10 @@ export class MysqlLeasing {
       ? seeWorker(where, owner, facts)
       : []
   }
+}
+
+function keyOf(row: SqlRow): string {
+  return `${textOf(row['id'])}\n${textOrNull(row['token'])}`
 }
 
 type HeadsLeft = Pick<Taken, 'now' | 'left'>

@@ -6,6 +6,7 @@ import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { isStorable } from '../shared/moments.ts'
+import { extendInDoubt, type ExtendWord } from '../sql/extending.ts'
 import type { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { toLease } from '../sql/rows.ts'
@@ -77,14 +78,13 @@ export class Leasing {
     leases: readonly contract.LeaseRef[],
     leaseMs: number,
   ): Promise<contract.ExtendResult[]> {
-    const ids = leases.map(({ id }) => id)
-    const tokens = leases.map(({ token }) => tokenColumn(token))
-    const values = [queue, this.#at(), ids, tokens, toMicros(leaseMs)]
-    const { extend_1: held } = await this.#options.claims.one<{ extend_1: contract.ExtendResult[] }>(
-      'extend_1',
-      values,
-    )
-    return held
+    const once = async (some: readonly contract.LeaseRef[]): Promise<readonly ExtendWord[]> => {
+      const ids = some.map(({ id }) => id)
+      const tokens = some.map(({ token }) => tokenColumn(token))
+      const values = [queue, this.#at(), ids, tokens, toMicros(leaseMs)]
+      return (await this.#options.claims.one<{ extend_1: ExtendWord[] }>('extend_1', values)).extend_1
+    }
+    return extendInDoubt(leases, once, this.#options.context.clock)
   }
 
   async settle(queue: number, settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {

@@ -516,10 +516,10 @@ $$;
     name: 'extend',
     text: `-- extend_1: leases then end \`lease\` from now, if they still are whose token it is.
 --
--- reply      for each 'extended', 'cancelling' (extended, and to be cancelled) or 'lost'
+-- reply      for each 'extended', 'cancelling' (extended, and to be cancelled) or 'lost'; with a question mark behind it, if it was
+--            not touched although it has lapsed
 -- promises   P4. A lapsed lease that nobody took over is extended too. One that an open transaction has locked (a handler
---            completes its message there) is not touched: the lock protects it. Its holder hears that it is held. But if it has
---            lapsed, the lock may be that of a takeover, which is over soon: then the answer waits for it a little.
+--            completes its message there) is not touched: the lock protects it. Its holder hears that it is held.
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it
 -- began, and would miss those that changed while it waited for their locks.
@@ -530,24 +530,17 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   held record;
-  looks int := 0;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  loop
-    select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens into held from (
-      select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
-        order by m.id for update skip locked) l;
-    update punctual.message m set until = t + lease where m.ctid = any (array(
-      select h.place from unnest(held.places, held.ids, held.tokens) as h(place, id, token)
-        join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
-    looks := looks + 1;
-    exit when looks > 3 or cardinality(held.ids) = cardinality(ids) or not exists (
-      select 1 from punctual.message m where m.queue = q and m.id = any (ids) and m.token = any (tokens) and m.until <= t);
-    perform pg_sleep(0.02);
-  end loop;
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.token) as tokens into held from (
+    select m.ctid as place, m.id, m.token from punctual.message m where m.queue = q and m.id = any (ids)
+      order by m.id for update skip locked) l;
+  update punctual.message m set until = t + lease where m.ctid = any (array(
+    select h.place from unnest(held.places, held.ids, held.tokens) as h(place, id, token)
+      join unnest(ids, tokens) as u(id, token) on u.id = h.id and u.token = h.token));
   return array(
-    select coalesce((select case when m.is_cancelling then 'cancelling' else 'extended' end from punctual.message m
-        where m.queue = q and m.id = u.id and m.token = u.token), 'lost')
+    select coalesce((select case when m.is_cancelling then 'cancelling' else 'extended' end || case when m.until <= t then '?' else '' end
+        from punctual.message m where m.queue = q and m.id = u.id and m.token = u.token), 'lost')
       from unnest(ids, tokens) with ordinality as u(id, token, o) order by u.o);
 end
 $$;
