@@ -14,6 +14,8 @@ export type LeftHeads = {
   /** When we looked from the start, and when the first of them is due: monotonic. */
   readonly lookedAt: number
   readonly dueAt: number
+  /** Something that was due was left behind: there is more than one claim takes, or others have locked it. */
+  readonly isBehind: boolean
 }
 
 export class KnownHeads {

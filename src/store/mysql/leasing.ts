@@ -179,7 +179,7 @@ export class MysqlLeasing {
     const taken =
       known === undefined
         ? await this.#takeSeen(where, terms, seen)
-        : await claims.run((steps) => takeAtOnce(steps, where, terms, known.heads, seen))
+        : await claims.run((steps) => takeAtOnce(steps, where, terms, known, seen))
     if (taken === undefined) {
       this.#isControlled = true
       return this.#claimGated(where, request)
@@ -193,7 +193,8 @@ export class MysqlLeasing {
     if (left === undefined) return { leases, next: nextAt(0, 0) }
     const [next, now] = [msUntil(left, request.leadMs), context.clock.monotonic()]
     const lookedAt = known === undefined || isLooking ? now : known.lookedAt
-    this.#known.keep(terms, { heads: left.left, lookedAt, dueAt: now + next }, rings)
+    const isBehind = next <= 0
+    this.#known.keep(terms, { heads: left.left, lookedAt, dueAt: now + next, isBehind }, rings)
     return { leases, next: nextAt(next, 0) }
   }
 
@@ -270,7 +271,7 @@ type HeadsLeft = Pick<Taken, 'now' | 'left'>
 
 /** Until the first of them may be handed out. */
 function msUntil({ now, left }: HeadsLeft, leadMs: number): number {
-  const firstAt = Math.min(...left.map(({ at }) => at))
+  const firstAt = Math.min(...left.map(({ at, askAt = at }) => askAt))
   return firstAt === Infinity ? Infinity : toMs(firstAt - now) - leadMs
 }
 

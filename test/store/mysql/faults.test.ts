@@ -17,6 +17,7 @@ import {
   placeOf,
   retry,
 } from '../../../src/testing/conformance/stand.ts'
+import { limit, rate } from '../../../src/testing/conformance/control-stand.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { Proxy } from '../redis/proxy.ts'
 import { until } from '../redis/until.ts'
@@ -184,6 +185,41 @@ describe.skipIf(!isMysqlThere)('locks of others', () => {
     expect(idsOf(await claimDue(store))).toEqual(['locked'])
   })
 
+  it('P8: what waits behind a locked one is found, however few are asked for', async () => {
+    const store = await open()
+    for (const id of ['locked', 'a', 'b', 'c']) await store.put([message(id)])
+    await lock(await transaction())
+    const two = await claim(store, { limit: 2 })
+    expect([idsOf(two.leases), two.next.state], 'of the first two').toEqual([['a'], 'EXPIRED'])
+    expect(idsOf((await claim(store, { limit: 1 })).leases)).toEqual(['b'])
+    await store.put([message('d')])
+    expect(idsOf((await claim(store, { limit: 1 })).leases), 'after a look from the start').toEqual(['c'])
+    expect(idsOf((await claim(store, { limit: 1 })).leases)).toEqual(['d'])
+    const { leases, next } = await claim(store, { limit: 1 })
+    expect([leases, next.state === 'WAITING' && next.ms > 0]).toEqual([[], true])
+  })
+
+  it('P1: a claim in the middle of its transaction does not hide what is next to its own', async () => {
+    const own = await freshDatabase()
+    const one = await open({}, freshQueue(), own)
+    const other = await open({}, freshQueue(), own)
+    await one.control(limit(rate(3_600_000, 100)))
+    await one.put([message('a')])
+    await other.put([message('b')])
+    const client = await connectionTo(own)
+    onTestFinished(() => client.end())
+    await client.query('begin')
+    await client.query('select 1 from punctual_control for update')
+    const claimed = either(claim(one, {}))
+    await until('it waits, with what it has locked', async () => {
+      const sessions = await queryAt(own, 'select info from information_schema.processlist')
+      return sessions.some(({ info }) => String(info).startsWith('insert into punctual_control'))
+    })
+    expect(idsOf((await claim(other, {})).leases)).toEqual(['b'])
+    await client.query('rollback')
+    await claimed
+  })
+
   it('P4: an extension does not wait for a lock, and says that the lease is held', async () => {
     const store = await open()
     await store.put([message('locked'), message('free')])
@@ -229,7 +265,7 @@ describe.skipIf(!isMysqlThere)('locks of others', () => {
       await Promise.all([
         a.put(ids.map((id) => message(id))),
         b.put(ids.toReversed().map((id) => message(id, { ifExists: 'replace' }))),
-        a.reschedule(ids.map((id) => ({ id, when: { delayMs: 5 } }))),
+        a.reschedule(ids.map((id) => ({ id, when: { delayMs: 60_000 } }))),
         b.remove(ids.toReversed(), 'waiting'),
       ])
     }

@@ -7,6 +7,10 @@
  *   lease      those that fit, and commit
  *
  * What is locked and does not fit is free again with the commit.
+ *
+ * A locking scan of the index that ends for want of more locks the entry behind the last one, too, until the commit: the first
+ * of another topic or queue, which others would skip, and come late to. So a claim reads without locks and locks by key. Only
+ * a scan gets past what others have locked, and so there is one where something due was left behind, or all is locked.
  */
 import type { LeaseRow } from '../../sql/rows.ts'
 import { NOW, nowOf, setClock } from '../sql/clock.ts'
@@ -54,8 +58,18 @@ export function dueHeads(heads: readonly TopicHead[], { leads }: DueTerms, now: 
   return heads.filter(({ topic, at }) => at <= now + (leads[topic] ?? 0))
 }
 
+/** How rows are locked: the first ones, each by its key; or those that nobody has locked, by a scan of the index. */
+export type LockWay = 'keys' | 'scan'
+
 type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
-type HeadPick = { readonly head: TopicHead; readonly picked: PickedRow[]; readonly isShort: boolean }
+type HeadPick = {
+  readonly head: TopicHead
+  readonly picked: PickedRow[]
+  /** There was less than wanted, and we have all of it that others have not locked. */
+  readonly isShort: boolean
+  /** Of as many as are wanted others have locked some: there may be more behind them. */
+  readonly isBlocked: boolean
+}
 
 /** Takes what is due of these. `write`: what else belongs to the same commit. */
 export async function take(
@@ -65,7 +79,7 @@ export async function take(
   { heads, now }: { readonly heads: readonly TopicHead[]; readonly now: number },
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
-  const picks = await lockDue(steps, queue, terms, dueHeads(heads, terms, now), now)
+  const picks = await lockDue(steps, queue, terms, { heads, now, way: 'keys' })
   return leasePicked(steps, queue, terms, { picks, heads, now }, write)
 }
 
@@ -76,26 +90,28 @@ export function mayTakeAtOnce(terms: DueTerms, heads: readonly TopicHead[]): boo
 }
 
 /**
- * Takes what is due without a look first: a flight less. `heads`: as the last claim left them, by priority. Undefined: the
- * queue has pauses or limits.
+ * Takes what is due without a look first: a flight less. `heads`: as the last claim left them, by priority; `isBehind`: with
+ * something due among them. Undefined: the queue has pauses or limits.
  */
 export async function takeAtOnce(
   steps: Steps,
   { queue, at }: QueuePlace,
   terms: DueTerms,
-  heads: readonly TopicHead[],
+  { heads, isBehind }: { readonly heads: readonly TopicHead[]; readonly isBehind: boolean },
   also: readonly Statement[],
 ): Promise<Taken | undefined> {
+  const way = isBehind ? 'scan' : 'keys'
   const room = new Room(terms)
   const wanted = heads.map((head) => room.for(head))
   const [, controls, ...replies] = await steps.send(
     setClock(at),
     sql`select @punctual_now as now_at, exists (select 1 from punctual_control where queue = ${queue}) as is_controlled`,
-    ...heads.map((head, i) => lockStatement(queue, terms, head, wanted[i] ?? 0, NOW)),
+    ...heads.map((head, i) => lockStatement(queue, terms, head, { wanted: wanted[i] ?? 0, now: NOW, way })),
   )
   if (Number(controls?.[0]?.['is_controlled']) === 1) return undefined
+  const now = nowOf(controls)
   const picks = heads.map((head, i) => room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
-  return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls) }, () => also)
+  return leasePicked(steps, queue, terms, { picks, heads, now }, () => also)
 }
 
 type LockedHeads = {
@@ -109,9 +125,11 @@ async function leasePicked(
   steps: Steps,
   queue: number,
   terms: DueTerms,
-  { picks, heads, now }: LockedHeads,
+  { picks: first, heads, now }: LockedHeads,
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
+  const isBlocked = first.some((pick) => pick.isBlocked) && first.every((pick) => pick.picked.length === 0)
+  const picks = isBlocked ? await lockDue(steps, queue, terms, { heads, now, way: 'scan' }) : first
   const picked = picks.flatMap((pick) => pick.picked)
   const seqs = picked.map(({ seq }) => seq)
   const taken = terms.topics.map((_, i) =>
@@ -169,12 +187,12 @@ function whereFound(head: TopicHead, from: readonly TopicHead[]): TopicHead {
 function skipping(head: TopicHead, picks: readonly HeadPick[], { leads }: DueTerms, now: number): TopicHead {
   const until = now + (leads[head.topic] ?? 0)
   const pick = picks.find(({ head: { topic, rank } }) => topic === head.topic && rank === head.rank)
-  return pick?.isShort === true && head.at <= until ? { ...head, at: until + SKIPPED_MICROS } : head
+  return pick?.isShort === true && head.at <= until ? { ...head, askAt: until + SKIPPED_MICROS } : head
 }
 
 export function firstOfEach(topics: readonly string[], heads: readonly TopicHead[]): (number | null)[] {
   const firsts: (number | null)[] = topics.map(() => null)
-  for (const { topic, at } of heads) firsts[topic] = Math.min(firsts[topic] ?? Infinity, at)
+  for (const { topic, at, askAt = at } of heads) firsts[topic] = Math.min(firsts[topic] ?? Infinity, askAt)
   return firsts
 }
 
@@ -182,16 +200,18 @@ async function lockDue(
   steps: Steps,
   queue: number,
   terms: DueTerms,
-  due: readonly TopicHead[],
-  now: number,
+  { heads, now, way }: { readonly heads: readonly TopicHead[]; readonly now: number; readonly way: LockWay },
 ): Promise<HeadPick[]> {
+  const due = dueHeads(heads, terms, now)
   const room = new Room(terms)
   const picks: HeadPick[] = []
   for (let from = 0; from < due.length && !room.isFull;) {
     const flight = due.slice(from, from + flightLength(due, from, room))
     const wanted = flight.map((head) => room.for(head))
     const replies = await steps.send(
-      ...flight.map((head, i) => lockStatement(queue, terms, head, wanted[i] ?? 0, sql`${now}`)),
+      ...flight.map((head, i) =>
+        lockStatement(queue, terms, head, { wanted: wanted[i] ?? 0, now: sql`${now}`, way }),
+      ),
     )
     for (const [i, head] of flight.entries()) picks.push(room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
     from += flight.length
@@ -234,7 +254,8 @@ class Room {
   pick(head: TopicHead, rows: Rows, wanted: number): HeadPick {
     const picked: PickedRow[] = []
     const most = this.isFull ? 0 : this.for(head)
-    for (const row of rows.slice(0, most)) {
+    const free = rows.filter((row) => row['seq'] !== null).toSorted(byMoment)
+    for (const row of free.slice(0, most)) {
       const size = Number(row['size'])
       // A single one passes, however large.
       if (size > this.#bytes && this.#count > 0) {
@@ -248,23 +269,40 @@ class Room {
     this.#limits[head.topic] = (this.#limits[head.topic] ?? 0) - picked.length
     this.#all -= picked.length
     if (this.#terms.isLimited[head.topic] === true) this.#limited -= picked.length
-    return { head, picked, isShort: rows.length < wanted && picked.length === rows.length }
+    return {
+      head,
+      picked,
+      isShort: rows.length < wanted && picked.length === free.length,
+      isBlocked: rows.length === wanted && free.length < wanted,
+    }
   }
 }
 
+/** In the order of moments, which a join need not keep. */
+function byMoment(a: SqlRow, b: SqlRow): number {
+  return Number(a['due_at']) - Number(b['due_at']) || Number(a['seq']) - Number(b['seq'])
+}
+
+type LockTerms = { readonly wanted: number; readonly now: Statement; readonly way: LockWay }
+
+/** By keys: one that others have locked, or have taken since we read it, is a row of nulls. */
 function lockStatement(
   queue: number,
   { topics, leads }: DueTerms,
   head: TopicHead,
-  wanted: number,
-  now: Statement,
+  { wanted, now, way }: LockTerms,
 ): Statement {
-  return sql`select m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, octet_length(m.body) as size,
-      if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body
-    from punctual_message as m force index (punctual_message_due)
-    where m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''} and m.priority = ${head.rank}
-      and ${notBefore(head)} and m.due_at <= ${now} + ${leads[head.topic] ?? 0}
-    order by m.due_at, m.seq limit ${wanted} for update skip locked`
+  const columns = sql`m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, octet_length(m.body) as size,
+      if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body`
+  const isDue = sql`m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''} and m.priority = ${head.rank}
+      and ${notBefore(head)} and m.due_at <= ${now} + ${leads[head.topic] ?? 0}`
+  const first = (what: Statement): Statement =>
+    sql`select ${what} from punctual_message as m force index (punctual_message_due)
+      where ${isDue} order by m.due_at, m.seq limit ${wanted}`
+  return way === 'scan'
+    ? sql`${first(columns)} for update skip locked`
+    : sql`select ${columns} from (${first(sql`m.seq`)}) as d
+      left join punctual_message as m force index (primary) on m.seq = d.seq and ${isDue} for update skip locked`
 }
 
 function selectBodies(seqs: readonly number[]): Statement {

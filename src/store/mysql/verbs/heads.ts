@@ -17,6 +17,8 @@ export type TopicHead = {
   readonly at: number
   /** Of those of that very moment, what has this number or a lower one is taken. */
   readonly after?: number
+  /** Others have locked all that is due of it: it is worth asking again at this moment. */
+  readonly askAt?: number
 }
 
 export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: HeadsOf): Statement {
