@@ -14,7 +14,7 @@ export type Census = {
   readonly messages: readonly StoredMessage[]
 }
 
-/** Takes the census of a store that no other process uses, and asserts that it adds up. */
+/** Takes the census of a store that no other process uses while nothing comes due, and asserts that it adds up. */
 export async function takeCensus(store: Store): Promise<Census> {
   const places = new Map<string, MessageState>()
   const messages: StoredMessage[] = []

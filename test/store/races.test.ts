@@ -110,11 +110,15 @@ function update(id: string): NewMessage {
   return message(id, { body: 'new', ifExists: 'replace' })
 }
 
-async function run(store: Store, id: string): Promise<Lease> {
+/** Puts a message and starts it. Asks again when it is told, as a worker does: another queue may hold a lock beside it. */
+async function run(store: Store, id: string, terms: Parameters<typeof claim>[1] = {}): Promise<Lease> {
   await store.put([message(id, { body: 'old' })])
-  const [lease] = await claimDue(store, 1)
-  if (lease === undefined) throw new Error(`${id} should run`)
-  return lease
+  for (;;) {
+    const { leases, next } = await claim(store, { ...terms, limit: 1 })
+    if (leases[0] !== undefined) return leases[0]
+    if (next.state !== 'WAITING' || next.ms > SOON_MS) throw new Error(`${id} should run`)
+    await new Promise((resolve) => setTimeout(resolve, next.ms))
+  }
 }
 
 /** Runs what is due, as a worker does that asks again when it is told, and answers the bodies that ran. */
@@ -182,16 +186,7 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS / 3; round += 1) {
       const id = `m${round}`
-      await one.put([message(id, { body: 'old' })])
-      const { leases } = await one.claim({
-        from: 'due',
-        owner: 'dies',
-        wants: [{ topic: 'order.close', limit: 1 }],
-        limit: 1,
-        bytesMax: 1_000,
-        leaseMs: 1,
-        leadMs: 0,
-      })
+      const lease = await run(one, id, { owner: 'dies', leaseMs: 1 })
       await new Promise((resolve) => setTimeout(resolve, 3))
       const takeOver = async (): Promise<SettleResult[]> =>
         settle(
@@ -201,7 +196,7 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
       const [[answer]] = await race(round, () => other.put([update(id)]), takeOver)
       expect(['replaced', 'succeeds']).toContain(answer)
       await takeOver()
-      expect(await settle(one, leases.map(ack))).toEqual(['lost'])
+      expect(await settle(one, [ack(lease)])).toEqual(['lost'])
       expect(await drain(one), `round ${round}: ${answer}`).toEqual(['new'])
     }
     expect((await takeCensus(one)).total).toBe(0)
@@ -285,7 +280,7 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
   it('P3: claims and takeovers at once: each message is handed to one', async () => {
     const stores = await pair(open)
     const [one] = stores
-    const ids = Array.from({ length: ROUNDS }, (_, i) => `m${i}`)
+    const ids = Array.from({ length: Math.min(ROUNDS, 1_000) }, (_, i) => `m${i}`)
     await one.put(ids.map((id) => message(id)))
     const all = (ask: (store: Store, owner: string) => Promise<readonly Lease[]>): Promise<Lease[]> =>
       Promise.all(Array.from({ length: 6 }, (_, i) => ask(stores[i % 2] as Store, `w${i}`))).then((got) =>
@@ -314,16 +309,15 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
   it('P4: extend against a takeover: the lease has one holder', async () => {
     const [one, other] = await pair(open)
     for (let round = 0; round < ROUNDS / 3; round += 1) {
-      await one.put([message(`m${round}`)])
-      const { leases } = await claim(one, { owner: 'A', leaseMs: 2 })
+      const lease = await run(one, `m${round}`, { owner: 'A', leaseMs: 2 })
       await new Promise((resolve) => setTimeout(resolve, 2))
       const [[extended], taken] = await race(
         round,
-        () => one.extend(leases, 60_000),
+        () => one.extend([lease], 60_000),
         () => claimLapsed(other, 1, 'B'),
       )
       expect(extended === 'extended').toBe(taken.length === 0)
-      expect(await settle(one, leases.map(ack))).toEqual([taken.length === 0 ? 'settled' : 'lost'])
+      expect(await settle(one, [ack(lease)])).toEqual([taken.length === 0 ? 'settled' : 'lost'])
       expect(await settle(other, taken.map(ack))).toEqual(taken.map(() => 'settled'))
     }
     expect((await takeCensus(one)).total).toBe(0)
@@ -353,17 +347,20 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
     const [one] = stores
     const claims = async (): Promise<Lease[]> =>
       (await Promise.all(Array.from({ length: 6 }, (_, i) => claimDue(stores[i % 2] as Store, 4)))).flat()
+    const claimAll = async (most: number): Promise<Lease[]> => {
+      const leases: Lease[] = []
+      while (leases.length < most) leases.push(...(await claims()))
+      return [...leases, ...(await claims())]
+    }
     for (let round = 0; round < ROUNDS / 6; round += 1) {
       await one.put(Array.from({ length: 30 }, (_, i) => message(`${round}.${i}`)))
       await one.control(limit({ concurrency: 5 }))
-      const leases = await claims()
-      expect(leases.length).toBeLessThanOrEqual(5)
-      leases.push(...(await claims()))
+      const leases = await claimAll(5)
       expect(leases).toHaveLength(5)
       await settle(one, leases.map(ack))
       await one.control(limit(null))
       await one.control(limit(rate(3_600_000, 7)))
-      const paced = [...(await claims()), ...(await claims())]
+      const paced = await claimAll(7)
       expect(paced).toHaveLength(7)
       await settle(one, paced.map(ack))
       await one.control(limit(null))

@@ -202,7 +202,7 @@ describe('locks of others', () => {
       await Promise.all([
         a.put(ids.map((id) => message(id))),
         b.put(ids.toReversed().map((id) => message(id, { ifExists: 'replace' }))),
-        a.reschedule(ids.map((id) => ({ id, when: { delayMs: 5 } }))),
+        a.reschedule(ids.map((id) => ({ id, when: { delayMs: 60_000 } }))),
         b.remove(ids.toReversed(), 'waiting'),
       ])
     }

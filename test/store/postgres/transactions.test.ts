@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { z } from 'zod'
 import { Punctual } from '../../../src/index.ts'
 import { until } from '../redis/until.ts'
+import { expectManyKinds } from '../sql/many-kinds.ts'
 import { PostgresServer } from './server.ts'
 import { freshQueue } from './stores.ts'
 
@@ -80,24 +81,7 @@ describe('a transaction of the user’s own', () => {
   })
 
   it('P2: many of different kinds: each is stored as it was given', async () => {
-    const [queue, db] = [open(), await client()]
-    await db.query('begin')
-    const kinds = [
-      { topic: 'a', payload: 1, id: 'x', delay: '1h', priority: 'high', tag: ['red'] },
-      { topic: 'b', payload: { n: 2 }, id: 'y', at: new Date('2040-01-01'), tag: ['blue', 'green'] },
-      { topic: 'c', payload: 'three', id: 'z', delay: '2h', priority: 'low' },
-    ] as const
-    await queue.produceMany(kinds, { transaction: db })
-    await db.query('commit')
-    for (const { topic, payload, id, ...rest } of kinds) {
-      const found = await queue.get(id)
-      expect(found).toMatchObject({ topic, payload })
-      expect(found?.tags).toEqual('tag' in rest ? rest.tag : undefined)
-      expect(found?.priority).toBe('priority' in rest ? rest.priority : 'normal')
-      const delayMs = (found?.dueAt ?? 0) - (found?.producedAt ?? 0)
-      if ('at' in rest) expect(found?.dueAt).toBe(rest.at.getTime())
-      else expect(Math.round(delayMs)).toBe(rest.delay === '1h' ? 3_600_000 : 7_200_000)
-    }
+    await expectManyKinds(open(), await client())
   })
 
   it('its own settings stay as they are', async () => {

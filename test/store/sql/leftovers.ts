@@ -1,5 +1,5 @@
 /** What is no longer needed leaves the database, of its own queue and of no other. For every engine that keeps rows. */
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { claim, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { until } from '../redis/until.ts'
@@ -48,4 +48,29 @@ export async function expectLeftoversGone(stand: LeftoverStand): Promise<void> {
   await until('the worker too', async () => !(await known()).includes('a old'))
   expect(await remembered()).toEqual(['a kept', 'b kept', 'b over'])
   expect((await known()).filter((name) => /new|old/.test(name))).toEqual(['a new', 'b old'])
+}
+
+export type LeftoverServer = {
+  readonly storeAt: (queue: string, now: () => number) => Store
+  readonly query: (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>
+  readonly prefix: string
+}
+
+/** The same on a server. */
+export async function expectLeftoversGoneAt({ storeAt, query, prefix }: LeftoverServer): Promise<void> {
+  let now = Date.now()
+  const stores = ['a', 'b'].map((queue) => storeAt(queue, () => now))
+  for (const store of stores) {
+    onTestFinished(() => store.close())
+    await store.open()
+  }
+  await expectLeftoversGone({
+    stores,
+    advance: async (ms) => void (now += ms),
+    rows: async (text) =>
+      (await query(text)).map((row) => `${String(row['queue_name'])} ${String(row['its'])}`),
+    prefix,
+    workers: 'worker',
+    worker: 'owner',
+  })
 }
