@@ -3,6 +3,7 @@ import type { Statement } from '../../../src/store/mysql/sql/statement.ts'
 import type { Rows } from '../../../src/store/mysql/transactions.ts'
 import { fold } from '../../../src/store/mysql/upkeep.ts'
 import { expectTrueCounts } from '../sql/counts.ts'
+import { expectEstimates } from '../sql/long-forecast.ts'
 import { connectionTo, freshDatabase, isMysqlThere, queryAt } from './server.ts'
 import { storeAt } from './stores.ts'
 
@@ -51,3 +52,12 @@ test.skipIf(!isMysqlThere)(
     })
   },
 )
+
+test.skipIf(!isMysqlThere)('a forecast of a very long queue is an estimate', async () => {
+  const url = await freshDatabase()
+  const store = storeAt(url, 'long')
+  onTestFinished(() => store.close())
+  await store.open()
+  const query = (text: string): Promise<unknown> => queryAt(url, text)
+  await expectEstimates({ store, prefix: 'punctual_', nextSeq: undefined, query })
+})

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, onTestFinished, test } from 'vitest'
 import { expectTrueCounts } from '../sql/counts.ts'
+import { expectEstimates } from '../sql/long-forecast.ts'
 import { PostgresServer } from './server.ts'
 import { storeAt } from './stores.ts'
 
@@ -20,4 +21,14 @@ test('counts: folded or not, whatever happened, and whoever folds at the same ti
     fold: async (size) => Number((await server.query(`select punctual.fold_1(${size}) as n`))[0]?.['n']),
   })
   await store.close()
+})
+
+test('a forecast of a very long queue is an estimate', async () => {
+  const own = await PostgresServer.start({ settings: ['fsync = off'] })
+  onTestFinished(() => own.stop())
+  const store = storeAt(own.url, 'long')
+  onTestFinished(() => store.close())
+  await store.open()
+  const query = (text: string): Promise<unknown> => own.query(text)
+  await expectEstimates({ store, prefix: 'punctual.', nextSeq: "nextval('punctual.seq')", query })
 })

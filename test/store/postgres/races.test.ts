@@ -1,12 +1,13 @@
 /** Two calls on the same messages at the same moment: one after the other, whichever is first, and nothing in between. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Settlement, SettleResult, Store } from '../../../src/store/contract/store.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { LEASE_MS, ack, claimDue, message, release } from '../../../src/testing/conformance/stand.ts'
+import { settle } from '../settle.ts'
 import { PostgresServer } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
-const ROUNDS = 40
+const ROUNDS = Number(process.env['PUNCTUAL_RACE_ROUNDS'] ?? 40)
 const ids = Array.from({ length: 30 }, (_, i) => `m${i}`)
 
 let server: PostgresServer
@@ -24,15 +25,6 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** As the worker does: what another call has locked is asked for again. */
-async function settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-  const results = await a.settle(settlements)
-  const locked = [...results.keys()].filter((i) => results[i] === 'locked')
-  if (locked.length === 0) return results
-  const again = await settle(locked.map((i) => settlements[i] as Settlement))
-  return results.map((result, i) => (result === 'locked' ? (again[locked.indexOf(i)] ?? 'lost') : result))
-}
-
 it('P4: what was settled is settled, though its lease was extended at the same moment', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     await a.put(ids.map((id) => message(id)))
@@ -40,7 +32,7 @@ it('P4: what was settled is settled, though its lease was extended at the same m
     expect(leases).toHaveLength(ids.length)
     const [, answers] = await Promise.all([
       b.extend(leases, LEASE_MS),
-      settle(leases.map(ack)),
+      settle(a, leases.map(ack)),
       b.extend(leases, LEASE_MS),
     ])
     expect(answers).toEqual(leases.map(() => 'settled'))
@@ -72,7 +64,7 @@ it('P8: released, moved and replaced at once: each is in one place, and the coun
     await a.put(ids.map((id) => message(id)))
     const leases = await claimDue(a, 15)
     await Promise.all([
-      settle(leases.map(release)),
+      settle(a, leases.map(release)),
       b.put(ids.map((id) => message(id, { ifExists: 'replace', topic: 'other' }))),
       a.reschedule(ids.map((id) => ({ id, when: { delayMs: 3_600_000 } }))),
       b.extend(leases, LEASE_MS),

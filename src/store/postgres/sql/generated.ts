@@ -859,7 +859,6 @@ declare
   last int;
   done record;
   held record;
-  is_held boolean;
   is_cancelled boolean;
 begin
   answers := '{}';
@@ -869,10 +868,16 @@ begin
     while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
     select m.topic, m.is_cancelling, m.successor into held from punctual.message m
       where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
-    is_held := found;
-    is_cancelled := is_held and held.is_cancelling is true and not own_words[n];
-    if is_held and not punctual.sound_1(held.successor) then held.successor := null; end if;
-    if is_cancelled or is_held and held.successor is not null then
+    -- It must not be looked at again here: somebody who gives it a successor may have it locked, and be done by then.
+    if not found then
+      answers := answers || case when exists (
+        select 1 from punctual.message m where m.queue = q and m.id = ids[n] and m.token = tokens[n]) then 'locked' else 'lost' end;
+      first := last + 1;
+      continue;
+    end if;
+    is_cancelled := held.is_cancelling is true and not own_words[n];
+    if not punctual.sound_1(held.successor) then held.successor := null; end if;
+    if is_cancelled or held.successor is not null then
       delete from punctual.message m where m.queue = q and m.id = ids[n];
       insert into punctual.delta values (q, held.topic, 0, -1, 0);
       ring := ring || held.topic;
