@@ -63,7 +63,7 @@ export class ClusterRouter {
   constructor(options: RouterOptions) {
     this.#options = options
     this.#clock = options.clock
-    this.topology = new Topology(options.address, options.clock, () => this.#redraw())
+    this.topology = new Topology(options, () => this.#redraw())
   }
 
   /** Called when masters may have changed. Returns the function that ends it. */

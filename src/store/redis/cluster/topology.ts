@@ -18,8 +18,9 @@ import { toPunctualError } from '../link/refusals.ts'
 import type { HostPort } from '../sentinel/sentinels.ts'
 
 const CLIENT_NAME = 'punctual:topology'
-/** How long one node may take to answer. */
+/** How long one node may take to answer; and of the time that a call has, so that it can wait for others after it. */
 const PATIENCE_MS = 1000
+const PATIENCE_SHARE = 0.25
 const APART_MS = 100
 
 export type ClusterAddress = {
@@ -27,6 +28,12 @@ export type ClusterAddress = {
   readonly seeds: readonly HostPort[]
   /** Everything about a node but where it is. */
   readonly node: Omit<Address, 'host' | 'port'>
+}
+
+export type TopologyOptions = {
+  readonly address: ClusterAddress
+  readonly clock: Clock
+  readonly callTimeoutMs: number
 }
 
 export type SlotRange = {
@@ -39,6 +46,7 @@ export type SlotRange = {
 export class Topology {
   readonly #address: ClusterAddress
   readonly #clock: Clock
+  readonly #patienceMs: number
   readonly #changed: () => void
   #ranges: readonly SlotRange[] = []
   /** By slot: told by a node since the last round. */
@@ -48,9 +56,10 @@ export class Topology {
   #lastError: PunctualError | undefined
   #isClosed = false
 
-  constructor(address: ClusterAddress, clock: Clock, changed: () => void) {
+  constructor({ address, clock, callTimeoutMs }: TopologyOptions, changed: () => void) {
     this.#address = address
     this.#clock = clock
+    this.#patienceMs = Math.min(PATIENCE_MS, callTimeoutMs * PATIENCE_SHARE)
     this.#changed = changed
   }
 
@@ -132,7 +141,7 @@ export class Topology {
   async #askOne(place: HostPort): Promise<SlotRange[]> {
     const connection = connectTo(this.addressOf(place))(CLIENT_NAME, () => undefined)
     let isLate = false
-    const deadline = startDeadline(this.#clock, PATIENCE_MS, () => {
+    const deadline = startDeadline(this.#clock, this.#patienceMs, () => {
       isLate = true
       connection.destroy()
     })
@@ -144,7 +153,7 @@ export class Topology {
       throw new UnavailableError('STORE_UNAVAILABLE', `${hostAndPort(place)} knows of no slots.`)
     } catch (error) {
       if (!isLate) throw error
-      const text = `${hostAndPort(place)}: no answer within ${PATIENCE_MS} ms.`
+      const text = `${hostAndPort(place)}: no answer within ${this.#patienceMs} ms.`
       throw new UnavailableError('STORE_UNAVAILABLE', text, { cause: error })
     } finally {
       deadline.cancel()

@@ -5,6 +5,8 @@ import { until } from '../until.ts'
 const SLOTS = 16_384
 /** Not shorter: a busy machine must not look like a dead one. */
 const NODE_TIMEOUT_MS = 2_000
+/** Redis gives up a failover that was asked for after five seconds; on a busy machine it is asked for again. */
+const FAILOVER_MS = 6_000
 
 export type ClusterShape = {
   readonly masters: number
@@ -82,7 +84,14 @@ export class RedisCluster {
   /** The replica takes over in agreement with its master, as an operator does it. */
   async failOver(master: ClusterMember): Promise<void> {
     const replica = await this.replicaOf(master)
-    await replica.server.admin(['CLUSTER', 'FAILOVER'])
+    let askAt = 0
+    await until('the replica is a master', async () => {
+      if ((await roleOf(replica)) === 'master') return true
+      if (performance.now() < askAt) return false
+      askAt = performance.now() + FAILOVER_MS
+      await replica.server.admin(['CLUSTER', 'FAILOVER'])
+      return false
+    })
     await this.tookOver(replica)
   }
 
