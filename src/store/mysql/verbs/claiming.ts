@@ -67,8 +67,8 @@ type HeadPick = {
   readonly picked: PickedRow[]
   /** There was less than wanted, and we have all of it that others have not locked. */
   readonly isShort: boolean
-  /** Of as many as are wanted others have locked some: there may be more behind them. */
-  readonly isBlocked: boolean
+  /** Others have locked some of those that we looked at. A scan does not see that. */
+  readonly hasLocked: boolean
 }
 
 /** Takes what is due of these. `write`: what else belongs to the same commit. */
@@ -128,7 +128,9 @@ async function leasePicked(
   { picks: first, heads, now }: LockedHeads,
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
-  const isBlocked = first.some((pick) => pick.isBlocked) && first.every((pick) => pick.picked.length === 0)
+  // All of as many as are wanted are locked: there may be more behind them.
+  const isBlocked =
+    first.every((pick) => pick.picked.length === 0) && first.some((pick) => pick.hasLocked && !pick.isShort)
   const picks = isBlocked ? await lockDue(steps, queue, terms, { heads, now, way: 'scan' }) : first
   const picked = picks.flatMap((pick) => pick.picked)
   const seqs = picked.map(({ seq }) => seq)
@@ -141,7 +143,7 @@ async function leasePicked(
     count.waiting -= taken[i] ?? 0
     count.running += taken[i] ?? 0
   }
-  const from = picks.map(whereLeft)
+  const from = picks.map((pick) => (isBlocked || pick.hasLocked ? pick.head : whereLeft(pick)))
   const large = picked.filter(({ size }) => size > SMALL_BYTES_MAX).map(({ seq }) => seq)
   const [, after = [], bodies = []] = await steps.commit(
     seqs.length === 0 ? NOTHING : leaseRows(seqs, terms, now),
@@ -273,7 +275,7 @@ class Room {
       head,
       picked,
       isShort: rows.length < wanted && picked.length === free.length,
-      isBlocked: rows.length === wanted && free.length < wanted,
+      hasLocked: free.length < rows.length,
     }
   }
 }
