@@ -59,7 +59,7 @@ export function dueHeads(heads: readonly TopicHead[], { leads }: DueTerms, now: 
 }
 
 /** How rows are locked: the first ones, each by its key; or those that nobody has locked, by a scan of the index. */
-export type LockWay = 'keys' | 'scan'
+type LockWay = 'keys' | 'scan'
 
 type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
 type HeadPick = {
@@ -109,9 +109,8 @@ export async function takeAtOnce(
     ...heads.map((head, i) => lockStatement(queue, terms, head, { wanted: wanted[i] ?? 0, now: NOW, way })),
   )
   if (Number(controls?.[0]?.['is_controlled']) === 1) return undefined
-  const now = nowOf(controls)
   const picks = heads.map((head, i) => room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
-  return leasePicked(steps, queue, terms, { picks, heads, now }, () => also)
+  return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls) }, () => also)
 }
 
 type LockedHeads = {

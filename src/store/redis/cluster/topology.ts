@@ -18,8 +18,9 @@ import { toPunctualError } from '../link/refusals.ts'
 import type { HostPort } from '../sentinel/sentinels.ts'
 
 const CLIENT_NAME = 'punctual:topology'
-/** How long one node may take to answer; and of the time that a call has, so that it can wait for others after it. */
+/** How long one node may take to answer. */
 const PATIENCE_MS = 1000
+/** No more than this of the time of a call, so that a call that waits for the answer can hear other nodes, too. */
 const PATIENCE_SHARE = 0.25
 const APART_MS = 100
 
