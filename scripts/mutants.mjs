@@ -1,9 +1,9 @@
-// Mutation testing: installs its tools on first use, builds, and hands over to mutation/run.mjs, where the options are.
+// Mutation testing: installs its tools on first use, builds, and hands over to test/mutation/run.mjs, where the options are.
 import { join } from 'node:path'
 import { ROOT, buildIfStale, installDependencies, installPackage, installPrograms, run } from './setup.mjs'
 
 installDependencies()
 installPrograms()
-installPackage('mutation', 'the tools for mutation testing')
+installPackage('test/mutation', 'the tools for mutation testing')
 buildIfStale()
-run(process.execPath, [join(ROOT, 'mutation', 'run.mjs'), ...process.argv.slice(2)])
+run(process.execPath, [join(ROOT, 'test/mutation', 'run.mjs'), ...process.argv.slice(2)])

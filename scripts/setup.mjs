@@ -56,11 +56,11 @@ export function installPeers() {
 }
 
 export function installRecipes() {
-  installPackage('recipes', 'the clients of the recipes')
+  installPackage('test/packages/recipes', 'the clients of the recipes')
 }
 
 export function installMigrating() {
-  installPackage('migrating', 'the queues that are imported from')
+  installPackage('test/packages/migrating', 'the queues that are imported from')
 }
 
 export function installSite() {
@@ -68,7 +68,7 @@ export function installSite() {
 }
 
 export function installSurroundings() {
-  installPackage('surroundings', 'what users run punctual with')
+  installPackage('test/packages/surroundings', 'what users run punctual with')
 }
 
 /** Builds dist/ when a source is newer than it. */

@@ -10,10 +10,11 @@ type Locked = { readonly optionalDependencies?: Record<string, string>; readonly
 describe.each([
   'package-lock.json',
   'bench/package-lock.json',
-  'mutation/package-lock.json',
-  'recipes/package-lock.json',
+  'test/mutation/package-lock.json',
+  'test/packages/migrating/package-lock.json',
+  'test/packages/recipes/package-lock.json',
   'site/package-lock.json',
-  'surroundings/package-lock.json',
+  'test/packages/surroundings/package-lock.json',
 ])('%s', (file) => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as {
     packages: Record<string, Locked>

@@ -1,7 +1,7 @@
 /** `punctual import bullmq`: repeatable jobs of BullMQ 5, `queue.add` with `repeat`, which are no job schedulers. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { writeRepeatables, writeWithoutNext } from '../../migrating/repeatable.mjs'
+import { writeRepeatables, writeWithoutNext } from '../packages/migrating/repeatable.mjs'
 import { Punctual } from '../../src/index.ts'
 import type { ImportReport } from '../../src/queue/importing/import.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'

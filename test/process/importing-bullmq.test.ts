@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeDue, writeManyBullmq, writeOddNames } from '../../migrating/write.mjs'
+import { writeDue, writeManyBullmq, writeOddNames } from '../packages/migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
 import type { ImportReport, LeftOut } from '../../src/queue/importing/import.ts'
@@ -14,7 +14,7 @@ import { makePlace, type Place } from '../cli/punctual.ts'
 import { RedisServer } from '../store/redis/server.ts'
 import { until } from '../store/redis/until.ts'
 
-const ODD = join(import.meta.dirname, '../../migrating/odd.mjs')
+const ODD = join(import.meta.dirname, '../packages/migrating/odd.mjs')
 const HOUR_MS = 3_600_000
 const ZONE = 'America/New_York'
 

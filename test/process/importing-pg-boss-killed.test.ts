@@ -1,6 +1,6 @@
 /** `punctual import pg-boss --cancel`, killed when its jobs are stored here and not yet cancelled there. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { sendPgBoss, workPgBoss } from '../../migrating/write.mjs'
+import { sendPgBoss, workPgBoss } from '../packages/migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { makePlace } from '../cli/punctual.ts'
 import { PostgresServer, queryAt } from '../store/postgres/server.ts'

@@ -11,7 +11,7 @@ import {
   writeGraphile,
   writeManyPgBoss,
   writePgBoss,
-} from '../../migrating/write.mjs'
+} from '../packages/migrating/write.mjs'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { Punctual } from '../../src/index.ts'
 import { readSchedule } from '../../src/queue/importing/occurrence.ts'

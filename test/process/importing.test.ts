@@ -1,6 +1,12 @@
 /** `punctual import`, from real data of BullMQ 5 and 6 and of bee-queue. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runManyBee, runManyBullmq, writeBee, writeBullmq, writeManyBullmq } from '../../migrating/write.mjs'
+import {
+  runManyBee,
+  runManyBullmq,
+  writeBee,
+  writeBullmq,
+  writeManyBullmq,
+} from '../packages/migrating/write.mjs'
 import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
-export const SURROUNDINGS = join(ROOT, 'surroundings', 'node_modules')
+export const SURROUNDINGS = join(ROOT, 'test/packages/surroundings/node_modules')
 
 const execute = promisify(execFile)
 

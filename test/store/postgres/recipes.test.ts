@@ -1,6 +1,6 @@
 /** Every client that docs/guides/transactions.md names, on a real server: both writes commit, or neither does. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { CLIENTS } from '../../../recipes/clients.mjs'
+import { CLIENTS } from '../../packages/recipes/clients.mjs'
 import { Punctual } from '../../../src/index.ts'
 import { PostgresServer } from './server.ts'
 import { freshQueue } from './stores.ts'

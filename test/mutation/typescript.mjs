@@ -67,8 +67,8 @@ function strike({ tree, ranges, tests }) {
       inPlace: true,
       mutate: ranges,
       plugins: [
-        join(tree, 'mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js'),
-        join(tree, 'mutation/survivors.mjs'),
+        join(tree, 'test/mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js'),
+        join(tree, 'test/mutation/survivors.mjs'),
       ],
       testRunner: 'vitest',
       vitest: { configFile: 'vitest.mutation.config.ts', related: false },
@@ -83,7 +83,7 @@ function strike({ tree, ranges, tests }) {
       disableTypeChecks: false,
     }),
   )
-  const stryker = join(tree, 'mutation/node_modules/@stryker-mutator/core/bin/stryker.js')
+  const stryker = join(tree, 'test/mutation/node_modules/@stryker-mutator/core/bin/stryker.js')
   const { status } = spawnSync(process.execPath, [stryker, 'run', 'stryker.config.json'], {
     cwd: tree,
     stdio: 'inherit',

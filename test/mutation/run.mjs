@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { LANGUAGES, mutateScripts } from './scripts.mjs'
 import { mutateTypeScript, ROOMS } from './typescript.mjs'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -67,7 +67,7 @@ function copyTree() {
     mkdirSync(dirname(join(tree, file)), { recursive: true })
     cpSync(join(ROOT, file), join(tree, file))
   }
-  for (const modules of ['node_modules', 'mutation/node_modules'])
+  for (const modules of ['node_modules', 'test/mutation/node_modules'])
     symlinkSync(join(ROOT, modules), join(tree, modules), 'dir')
   cpSync(join(ROOT, 'dist'), join(tree, 'dist'), { recursive: true })
   return tree
