@@ -2,7 +2,8 @@
 import { UsageError, describe } from '../core/errors.ts'
 import { parseHandleOptions } from '../core/input/handle-options.ts'
 import type { Handler } from '../runtime/handler.ts'
-import { Lane, type Lanes } from '../runtime/runs/lanes.ts'
+import { Lane } from '../runtime/runs/lane.ts'
+import type { Lanes } from '../runtime/runs/lanes.ts'
 import { checkDeclared } from './draft.ts'
 import type { Settings } from './settings.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../core/recurrence/spec.ts'
 import { spreadMs } from '../core/spread.ts'
 import type { Lease, NewMessage, Store } from '../store/contract/store.ts'
-import { Lane, type OwnEnd } from './runs/lanes.ts'
+import { Lane, type OwnEnd } from './runs/lane.ts'
 
 /** How many schedules one worker looks at at once; each takes milliseconds. */
 const CONCURRENCY = 20

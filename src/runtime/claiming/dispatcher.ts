@@ -22,7 +22,8 @@ import type { ClaimDue, ClaimReply, Next, Store, Want } from '../../store/contra
 import type { Consumers } from '../consumers.ts'
 import type { Identity } from '../identity.ts'
 import { NOTHING_PROMISED, type Promised, type Rota, type RotaMember } from './rota.ts'
-import { AHEAD_BYTES_MAX, type Lane, type Lanes } from '../runs/lanes.ts'
+import { topicFactsOf, type Lane, type TopicFacts } from '../runs/lane.ts'
+import { AHEAD_BYTES_MAX, type Lanes } from '../runs/lanes.ts'
 import type { RunSource } from '../runs/run.ts'
 import type { ClaimReading } from './scheduler.ts'
 import type { Settler } from '../leases/settler.ts'
@@ -195,7 +196,8 @@ export class Dispatcher implements RotaMember {
       const isSpared = lookMs > this.#parts.fallbackMs + 1
       rota.noteLook(this, isSpared ? 'spared' : next.state === 'NO_TASK' ? 'needed' : 'watching')
     }
-    if (reply.limited !== undefined || lanes.limited.size > 0) this.#noteLimited(request, reply)
+    const told = topicFactsOf(reply)
+    if (told.size > 0 || lanes.areTold) this.#noteTold(request, reply, told)
     if (leases.length === 0) return reply
     this.#servedLast = lanes.get(leases.at(-1)?.topic ?? '')
     this.#parts.onLeased()
@@ -264,23 +266,27 @@ export class Dispatcher implements RotaMember {
     return wants
   }
 
-  /** Remembers which topics have a limit, and which of them took all that could start. */
-  #noteLimited({ wants, free = 0 }: ClaimDue, { leases, limited = [] }: ClaimReply): void {
-    const { lanes } = this.#parts
-    const limitedTopics = new Set(limited)
+  /** Remembers what the store says of the topics, and which of those with a limit took all that could start. */
+  #noteTold(
+    { wants, free = 0 }: ClaimDue,
+    { leases }: ClaimReply,
+    told: ReadonlyMap<string, TopicFacts>,
+  ): void {
+    const { lanes, source } = this.#parts
     const got = new Map<string, number>()
     let gotLimited = 0
     for (const { topic } of leases) {
       got.set(topic, (got.get(topic) ?? 0) + 1)
-      if (limitedTopics.has(topic)) gotLimited += 1
+      if (told.get(topic) === 'limited') gotLimited += 1
     }
     for (const want of wants) {
       const lane = lanes.get(want.topic)
-      const isLimited = limitedTopics.has(want.topic)
+      const facts = told.get(want.topic) ?? 'plain'
       if (lane === undefined) continue
-      if (lane.isLimited !== isLimited) lanes.setLimited(lane, isLimited)
+      lanes.tell(lane, source, facts)
       const isUsedUp = gotLimited >= free || (got.get(want.topic) ?? 0) >= (want.free ?? 0)
-      if (isLimited && isUsedUp && !this.#leftOut.includes(lane)) this.#leftOut = [...this.#leftOut, lane]
+      if (facts === 'limited' && isUsedUp && !this.#leftOut.includes(lane))
+        this.#leftOut = [...this.#leftOut, lane]
     }
   }
 

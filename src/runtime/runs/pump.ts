@@ -4,7 +4,8 @@
  * process from being heard, so the loop gives the event loop a turn after a while.
  */
 import type { Clock } from '../../clock.ts'
-import type { Lane, Lanes } from './lanes.ts'
+import type { Lane } from './lane.ts'
+import type { Lanes } from './lanes.ts'
 import type { Run } from './run.ts'
 
 /** How long handlers are started without a turn of the event loop. */

@@ -5,7 +5,7 @@ import { step, type RunEffect, type RunEvent, type RunState } from '../../core/m
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
 import type { SettleAnswer, Settler } from '../leases/settler.ts'
-import type { Lane } from './lanes.ts'
+import type { Lane } from './lane.ts'
 import type { StoreClock } from './store-clock.ts'
 
 /**

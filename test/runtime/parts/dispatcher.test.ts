@@ -7,7 +7,8 @@ import { Strays } from '../../../src/runtime/claiming/strays.ts'
 import type { Consumers } from '../../../src/runtime/consumers.ts'
 import { Identity } from '../../../src/runtime/identity.ts'
 import type { Settler } from '../../../src/runtime/leases/settler.ts'
-import { AHEAD_BYTES_MAX, type Lane } from '../../../src/runtime/runs/lanes.ts'
+import type { Lane } from '../../../src/runtime/runs/lane.ts'
+import { AHEAD_BYTES_MAX } from '../../../src/runtime/runs/lanes.ts'
 import type { RunSource } from '../../../src/runtime/runs/run.ts'
 import type {
   Capabilities,
@@ -560,7 +561,7 @@ describe('P14: topics with a limit', () => {
     expect([...lanes.limited]).toEqual([b])
     scene.answer = async () => NOTHING
     await dispatcher.fetch()
-    expect([lanes.limited.size, b.isLimited]).toEqual([0, false])
+    expect([lanes.limited.size, b.told]).toEqual([0, 'plain'])
   })
 
   it.each([

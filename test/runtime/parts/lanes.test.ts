@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AHEAD_BYTES_MAX, Lane, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import { Lane } from '../../../src/runtime/runs/lane.ts'
+import { AHEAD_BYTES_MAX, Lanes } from '../../../src/runtime/runs/lanes.ts'
+import type { RunSource } from '../../../src/runtime/runs/run.ts'
 import { makeLane, makeLanes, makeOwn, makeRun } from './runs.ts'
+
+const [PARTITION, OTHER] = [{}, {}] as [RunSource, RunSource]
 
 function roomFor(lanes: Lanes, lane: Lane): number {
   return lanes.roomFor(lane, lanes.survey())
@@ -67,12 +71,25 @@ describe('lanes', () => {
     const lanes = makeLanes(4, [limited, other])
     limited.ended(1)
     expect(roomFor(lanes, limited)).toBeGreaterThan(100)
-    lanes.setLimited(limited, true)
+    lanes.tell(limited, PARTITION, 'limited')
     expect([roomFor(lanes, limited), [...lanes.limited]]).toEqual([3, [limited]])
     for (let i = 0; i < 3; i += 1) other.enqueue(makeRun(`${i}`, other))
     expect([roomFor(lanes, limited), lanes.freeFor(limited)]).toEqual([1, 3])
-    lanes.setLimited(limited, false)
+    lanes.tell(limited, PARTITION, 'plain')
     expect([roomFor(lanes, limited) > 100, lanes.limited.size]).toEqual([true, 0])
+  })
+
+  it('P14: of what several partitions say of a topic the strictest holds, until that one says otherwise', () => {
+    const lane = makeLane('a', 4)
+    const lanes = makeLanes(4, [lane])
+    lanes.tell(lane, PARTITION, 'limited')
+    lanes.tell(lane, OTHER, 'plain')
+    expect([lane.told, lanes.areTold, lanes.limited.size]).toEqual(['limited', true, 1])
+    lanes.tell(lane, OTHER, 'limited')
+    lanes.tell(lane, PARTITION, 'plain')
+    expect(lane.told).toBe('limited')
+    lanes.tell(lane, OTHER, 'plain')
+    expect([lane.told, lanes.areTold, lanes.limited.size]).toEqual(['plain', false, 0])
   })
 
   it('what can start now leaves out what is fetched ahead, and what waits here', () => {

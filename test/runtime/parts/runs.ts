@@ -1,7 +1,8 @@
 /** Runs and lanes without a queue around them. */
 import { RETRY_DEFAULT } from '../../../src/core/input/handle-options.ts'
 import { QUEUED, type RunState } from '../../../src/core/machines/run.ts'
-import { Lane, Lanes, type OwnEnd } from '../../../src/runtime/runs/lanes.ts'
+import { Lane, type OwnEnd } from '../../../src/runtime/runs/lane.ts'
+import { Lanes } from '../../../src/runtime/runs/lanes.ts'
 import { Run, type RunSource } from '../../../src/runtime/runs/run.ts'
 import type { Lease } from '../../../src/store/contract/store.ts'
 

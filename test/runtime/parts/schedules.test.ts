@@ -9,7 +9,7 @@ import {
   type ScheduleProgress,
 } from '../../../src/core/recurrence/spec.ts'
 import { spreadMs } from '../../../src/core/spread.ts'
-import type { OwnEnd } from '../../../src/runtime/runs/lanes.ts'
+import type { OwnEnd } from '../../../src/runtime/runs/lane.ts'
 import { schedulesLane } from '../../../src/runtime/schedules.ts'
 import type { NewMessage, Store } from '../../../src/store/contract/store.ts'
 import { StoreWrapper } from '../../../src/store/contract/verbs.ts'
