@@ -18,10 +18,11 @@ export const ERROR_CODES = {
     'a moment before 1970 (or, where something is to happen, before 1973: seconds) or more than 100 years ahead',
   DELAY_AND_AT: '"delay" and "at" given together',
   TOPIC_INVALID:
-    'a topic that is not a text of 1 to 200 bytes without control characters, or a handler for a pattern like "mail.*"',
+    'a topic that is not a text of 1 to 200 bytes without control characters, other than . and .., or a handler for a pattern like "mail.*"',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
-  TAG_INVALID: 'a tag that is not a text of 1 to 200 bytes without control characters, or more than 4 tags',
-  ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters',
+  TAG_INVALID:
+    'a tag that is not a text of 1 to 200 bytes without control characters, other than . and .., or more than 4 tags',
+  ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters, other than . and ..',
   ID_EXISTS: 'a message with this id exists and ifExists is "fail"',
   PAYLOAD_UNSERIALISABLE: 'a payload that JSON cannot carry',
   PAYLOAD_TOO_LARGE: 'a payload larger than payloadLimit',

@@ -60,6 +60,16 @@ export function checkTopic(value: unknown): string {
   )
 }
 
+/** Of a message that is made now: `checkId`, and no `.` or `..`. */
+export function checkNewId(value: unknown): string {
+  return refuseDots(checkId(value), 'id', 'ID_INVALID')
+}
+
+/** Of a topic that is one: whether a message of it may be made. */
+export function checkNewTopic(topic: string): string {
+  return refuseDots(topic, 'topic', 'TOPIC_INVALID')
+}
+
 export const TAGS_MAX = 4
 
 export function checkTag(value: unknown): string {
@@ -71,11 +81,42 @@ export function checkTag(value: unknown): string {
   )
 }
 
-/** One tag or several; the same one twice counts once. */
+/** One tag or several of a message that is made now; the same one twice counts once. */
 export function checkTags(value: unknown): readonly string[] {
-  const tags = [...new Set((Array.isArray(value) ? value : [value]).map(checkTag))]
+  const tags = [...new Set((Array.isArray(value) ? value : [value]).map(checkNewTag))]
   if (tags.length <= TAGS_MAX) return tags
   throw new UsageError('TAG_INVALID', `${tags.length} tags on one message; allowed: ${TAGS_MAX}.`, { value })
+}
+
+function checkNewTag(value: unknown): string {
+  return refuseDots(checkTag(value), 'tag', 'TAG_INVALID')
+}
+
+function refuseDots(
+  name: string,
+  what: string,
+  code: 'ID_INVALID' | 'TOPIC_INVALID' | 'TAG_INVALID',
+): string {
+  if (!isDots(name)) return name
+  throw new UsageError(
+    code,
+    `${what} is "${name}", which is a folder in the path of an address; give another name.`,
+    {
+      value: name,
+    },
+  )
+}
+
+/**
+ * No new name may be `.` or `..`: browsers, clients and proxies take them out of the path of an address, so that a call about
+ * such a topic would be one about its whole queue. Older versions allowed them: those that are stored can still be found.
+ */
+export function isNewName(value: unknown, bytesMax: number): value is string {
+  return isName(value, bytesMax) && !isDots(value)
+}
+
+function isDots(name: string): boolean {
+  return name === '.' || name === '..'
 }
 
 /** True for a non-empty text that fits `bytesMax` in UTF-8 and holds nothing that a key or a log could choke on. */

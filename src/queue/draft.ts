@@ -3,7 +3,7 @@ import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { addTrace, type TraceOrigin } from '../core/encoding/trace.ts'
-import { checkTopic } from '../core/message.ts'
+import { checkNewTopic, checkTopic } from '../core/message.ts'
 import {
   checkEntries,
   parseEntry,
@@ -54,7 +54,7 @@ function draftOf(
   // Plain messages have one shape, which every step down to the wire reads quickly; spreads are for the few others.
   const message: NewMessage = {
     id,
-    topic: checkDeclared(settings, topic),
+    topic: checkNewTopic(checkDeclared(settings, topic)),
     body: encodePayload(payload, payloadLimit),
     meta: addTrace(meta, tracing?.origin()),
     priority,

@@ -5,7 +5,7 @@ import { PAYLOAD_BYTES_MAX } from '../core/encoding/codec.ts'
 import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe } from '../core/errors.ts'
 import type { Logger } from '../core/log.ts'
-import { checkTopic, isName } from '../core/message.ts'
+import { checkTopic, isNewName } from '../core/message.ts'
 import { checkRecord, parseInteger } from '../core/input/checks.ts'
 import {
   parseConcurrency,
@@ -202,12 +202,16 @@ function isStore(value: unknown): value is Store {
   return hasMethods<Store>(value, [...STORE_VERBS, 'onWake']) && 'capabilities' in value
 }
 
+/** Braces have a meaning of their own in the keys of some stores. */
+export function isQueueName(value: unknown): value is string {
+  return isNewName(value, QUEUE_BYTES_MAX) && !/[{}]/.test(value)
+}
+
 function parseQueue(value: unknown): string {
-  // Braces have a meaning of their own in the keys of some stores.
-  if (isName(value, QUEUE_BYTES_MAX) && !/[{}]/.test(value)) return value
+  if (isQueueName(value)) return value
   throw new UsageError(
     'OPTION_INVALID',
-    `queue is ${describe(value)}; give a text of 1 to ${QUEUE_BYTES_MAX} bytes without control characters or braces.`,
+    `queue is ${describe(value)}; give a text of 1 to ${QUEUE_BYTES_MAX} bytes without control characters or braces, other than "." and "..".`,
     { value },
   )
 }

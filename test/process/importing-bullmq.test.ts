@@ -192,13 +192,13 @@ describe.each([5, 6] as const)('BullMQ %i', (version) => {
     const first = await report(place, name)
     expect(first.leftOut).toEqual([
       {
-        why: 'its name has more than 200 bytes or control characters, and cannot be a topic; use --topic',
+        why: 'its name is "." or "..", or has more than 200 bytes or control characters, and cannot be a topic; use --topic',
         option: '--topic',
         name: 'two\nlines',
         count: 1,
       },
       {
-        why: 'its id has more than 200 bytes or control characters',
+        why: 'its id is "." or "..", or has more than 200 bytes or control characters',
         remedy: 'let a worker there finish it, or produce it here with another id',
         name: 'mail',
         count: 1,

@@ -4,7 +4,7 @@ import { parseDuration, parseFutureMoment, type Duration, type Moment } from './
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import {
-  checkId,
+  checkNewId,
   checkTags,
   isName,
   PRIORITIES,
@@ -121,7 +121,7 @@ function parsedOptions(
   now: number,
 ): ParsedProduce {
   return {
-    id: given.id === undefined ? undefined : checkId(given.id),
+    id: given.id === undefined ? undefined : checkNewId(given.id),
     idPrefix: given.orderBy === undefined ? '' : parseOrderBy(given.orderBy, given.id),
     when: parseWhen(given.delay, given.at, now),
     ifExists:

@@ -13,7 +13,7 @@ import type { PayloadField } from '../input/payload.ts'
 import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
-import { isName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import { isName, isNewName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import { checkZone, cronTimes } from './cron.ts'
 
@@ -175,6 +175,17 @@ export function checkScheduleName(value: unknown): string {
   throw new UsageError(
     'ID_INVALID',
     `the name of a schedule is ${describe(value)}; give a text of 1 to ${NAME_BYTES_MAX} bytes without braces and control characters.`,
+    { value },
+  )
+}
+
+/** Of one that is made now. */
+export function checkNewScheduleName(value: unknown): string {
+  const name = checkScheduleName(value)
+  if (isNewName(name, NAME_BYTES_MAX)) return name
+  throw new UsageError(
+    'ID_INVALID',
+    `the name of a schedule is ${describe(value)}, which is a folder in the path of an address; give another name.`,
     { value },
   )
 }

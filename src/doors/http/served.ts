@@ -1,8 +1,9 @@
 /** The queues that a server serves, each with what belongs to it here. */
 import type { Clock } from '../../clock.ts'
+import { segmentOf } from '../../core/encoding/segment.ts'
 import type { Punctual, Store } from '../../index.ts'
 import { insidesOf, type QueueInsides } from '../../queue/insides.ts'
-import type { Settings } from '../../queue/settings.ts'
+import { isQueueName, type Settings } from '../../queue/settings.ts'
 import { Answers } from './answers.ts'
 import { BulkJobs } from './bulk/jobs.ts'
 import { PastFigures } from './figures.ts'
@@ -28,7 +29,7 @@ export class Served {
     this.#insides = insidesOf(queue)
     this.name = this.#insides.settings.queue
     this.queue = queue
-    this.path = `/v1/queues/${encodeURIComponent(this.name)}`
+    this.path = `/v1/queues/${segmentOf(this.name)}`
     this.answers = new Answers(clock)
     this.live = new Live(clock, queue, () => this.open())
     this.jobs = new BulkJobs(this)
@@ -121,7 +122,9 @@ export class ServedQueues {
     this.#lookedAt = now
     // Until it is answered, what is known here is not all.
     this.#isComplete = false
-    const { names, isComplete } = await source.names()
+    const { names: stored, isComplete } = await source.names()
+    // Older versions allowed names that no queue may have any more.
+    const names = stored.filter(isQueueName)
     for (const name of names)
       if (!this.#byName.has(name) && this.#byName.size < QUEUES_MAX) this.#add(source.open(name))
     this.#isComplete = isComplete && names.every((name) => this.#byName.has(name))

@@ -10,6 +10,7 @@ import { parseInteger } from '../../core/input/checks.ts'
 import { parseList, type ParsedList } from '../../core/input/questions.ts'
 import { begun, recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
 import {
+  checkNewScheduleName,
   checkScheduleName,
   decodeSchedule,
   encodeSchedule,
@@ -65,7 +66,7 @@ export class Schedules<T extends object, S extends object> {
     name: string,
     spec: { [Topic in K]: ScheduleSpec<Topic, PayloadIn<T, S, Topic>> }[K],
   ): Promise<SetResult> {
-    const checked = checkScheduleName(name)
+    const checked = checkNewScheduleName(name)
     const plan = await this.#parse(spec)
     const now = this.#settings.clock.now()
     const result = await this.#change(checked, (found) => {

@@ -109,7 +109,7 @@ describe('what a publisher asks for', () => {
     expect(idOf('order-42')).toBe('order-42')
     const long = ['a', 'b'].map((end) => idOf('x'.repeat(201) + end))
     expect(new Set(long).size).toBe(2)
-    for (const id of [...long, idOf('line\nbreak')]) expect(id).toMatch(/^sha256:[\w-]{43}$/)
+    for (const id of [...long, idOf('line\nbreak'), idOf('..')]) expect(id).toMatch(/^sha256:[\w-]{43}$/)
   })
 })
 

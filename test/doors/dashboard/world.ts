@@ -7,6 +7,7 @@ import type { Punctual, Store } from '../../../src/index.ts'
 const DIST = resolve(import.meta.dirname, '../../../dist')
 
 type Library = { readonly Punctual: typeof Punctual }
+type Insides = { readonly insidesOf: (queue: Punctual) => { readonly open: () => Promise<Store> } }
 type Door = { readonly serve: typeof serve }
 
 async function load<T>(file: string): Promise<T> {
@@ -18,6 +19,8 @@ export type World = {
   readonly url: string
   /** The pages of the queue. */
   readonly ui: string
+  /** Stores what `produce` refuses, and older versions did not. */
+  readonly plant: (named: readonly { readonly id: string; readonly topic: string }[]) => Promise<void>
   readonly stopServer: () => Promise<void>
   /** Again on the same port. */
   readonly startServer: () => Promise<void>
@@ -41,6 +44,11 @@ export async function openWorld(
     queue,
     url,
     ui: `${url}/ui/${QUEUE}`,
+    plant: async (named) => {
+      const { insidesOf } = await load<Insides>('queue/insides.js')
+      const rest = { body: '1', meta: '', priority: 1, when: { delayMs: HOUR }, ifExists: 'keep' } as const
+      await (await insidesOf(queue).open()).put(named.map((one) => ({ ...one, ...rest })))
+    },
     stopServer: () => server.close(),
     startServer: async () => {
       server = make()

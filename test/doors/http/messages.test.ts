@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { segmentOf } from '../../../src/core/encoding/segment.ts'
+import { insidesOf } from '../../../src/queue/insides.ts'
 import { makeStand, QUEUE } from './stand.ts'
 
 const MESSAGES = `${QUEUE}/messages`
@@ -110,15 +112,56 @@ describe('messages', () => {
 
   it('names with slashes, dots and percent signs are data', async () => {
     const { call } = await makeStand()
-    for (const id of ['a/b', '..', '50%', 'a?b#c', '日本', 'why']) {
-      const path = `${MESSAGES}/${encodeURIComponent(id)}`
-      // A URL with ".." as a segment is resolved by the client before it is sent.
-      if (id === '..') continue
+    for (const id of ['a/b', '...', '~.', '50%', 'a?b#c', '日本', 'why']) {
+      const path = `${MESSAGES}/${segmentOf(id)}`
       await call('PUT', path, { topic: 't', delay: '1h' })
       expect(await call('GET', path)).toMatchObject({ status: 200, json: { id } })
     }
     expect(await call('GET', `${MESSAGES}/%E0%A4%A`)).toMatchObject({ status: 400 })
     expect(await call('GET', `${MESSAGES}/%00`)).toMatchObject({ status: 400, json: { code: 'ID_INVALID' } })
+  })
+
+  it('`.` and `..` are no new names, and old ones can be looked at, steered and removed', async () => {
+    const { call, queue } = await makeStand()
+    for (const name of ['.', '..']) {
+      const refused = async (method: string, path: string, body: unknown): Promise<unknown> => {
+        const { status, json } = await call(method, path, body)
+        return [status, json.code]
+      }
+      expect(await refused('POST', MESSAGES, { topic: name })).toEqual([400, 'TOPIC_INVALID'])
+      expect(await refused('POST', MESSAGES, { topic: 't', id: name })).toEqual([400, 'ID_INVALID'])
+      expect(await refused('POST', `${MESSAGES}:batch`, [{ topic: 't', tag: name }])).toEqual([
+        400,
+        'TAG_INVALID',
+      ])
+      expect(await refused('PUT', `${MESSAGES}/${segmentOf(name)}`, { topic: 't' })).toEqual([
+        400,
+        'ID_INVALID',
+      ])
+      const schedule = `${QUEUE}/schedules/${segmentOf(name)}`
+      expect(await refused('PUT', schedule, { topic: 't', every: '1h' })).toEqual([400, 'ID_INVALID'])
+      expect(await refused('PUT', `${QUEUE}/schedules/s`, { topic: name, every: '1h' })).toEqual([
+        400,
+        'TOPIC_INVALID',
+      ])
+    }
+    const store = await insidesOf(queue).open()
+    expect((await store.count()).states).toMatchObject({ delayed: 0, ready: 0 })
+    const old = { topic: '..', body: '1', meta: '', priority: 1, when: { delayMs: 3_600_000 } } as const
+    await store.put([
+      { ...old, id: '..', ifExists: 'keep' },
+      { ...old, id: '.', ifExists: 'keep' },
+    ])
+    expect(await call('GET', `${MESSAGES}/~..`)).toMatchObject({ status: 200, json: { id: '..' } })
+    expect((await call('GET', `${MESSAGES}?topic=..`)).json.items).toHaveLength(2)
+    // As a browser sends it: about the topic, and not about its queue.
+    const url = new URL(`http://localhost${QUEUE}/topics/${segmentOf('..')}/pause`)
+    expect((await call('PUT', url.pathname, {})).json.controls).toMatchObject([{ topic: '..', paused: {} }])
+    expect((await queue.stats()).controls).toMatchObject([{ topic: '..' }])
+    expect((await call('DELETE', url.pathname)).json.controls).toEqual([])
+    expect((await call('DELETE', `${MESSAGES}/~..`)).json).toEqual({ result: 'cancelled' })
+    expect((await call('DELETE', `${MESSAGES}/~.`)).json).toEqual({ result: 'cancelled' })
+    expect((await call('GET', `${MESSAGES}?topic=..`)).json.items).toEqual([])
   })
 })
 

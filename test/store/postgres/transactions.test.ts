@@ -362,6 +362,9 @@ describe('punctual.produce, from SQL', () => {
     ["select punctual.produce('', 't')", /queue is/],
     ["select punctual.produce('q', '')", /topic is/],
     ["select punctual.produce('q', E'\\x01schedules')", /topic is/],
+    ["select punctual.produce('..', 't')", /queue is/],
+    ["select punctual.produce('q', '..')", /topic is/],
+    ["select punctual.produce('q', 't', id => '.')", /id is/],
     ["select punctual.produce('q', 't', null, interval '-1 second')", /delay is/],
     ["select punctual.produce('q', 't', id => '')", /id is/],
   ])('refuses %s', async (text, reason) => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { MessageProperties } from 'amqplib'
 import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
 import type { IfExists } from '../../../core/input/request.ts'
-import { ID_BYTES_MAX, isName } from '../../../core/message.ts'
+import { ID_BYTES_MAX, isNewName } from '../../../core/message.ts'
 import { invalidHeader } from './properties.ts'
 
 export type PublishRequest = {
@@ -24,9 +24,9 @@ export function parsePublish({ headers, messageId }: MessageProperties, now: num
   return { when: parseWhenHeaders(given, now), id, ifExists: parseIfExists(given['x-if-exists'], id) }
 }
 
-/** `message_id` as an id of punctual: itself, or its hash where it is too long or has control characters. */
+/** `message_id` as an id of punctual: itself, or its hash where it is too long has control characters, or is `.` or `..`. */
 export function idOf(messageId: string): string {
-  if (isName(messageId, ID_BYTES_MAX)) return messageId
+  if (isNewName(messageId, ID_BYTES_MAX)) return messageId
   return `sha256:${createHash('sha256').update(messageId).digest('base64url')}`
 }
 

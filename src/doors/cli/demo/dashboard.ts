@@ -1,4 +1,5 @@
 /** The dashboard beside the demo: for this machine alone, until Ctrl-C. */
+import { segmentOf } from '../../../core/encoding/segment.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { HttpServer } from '../../http/server.ts'
 import type { Call } from '../command.ts'
@@ -17,7 +18,7 @@ export async function openDashboard(
   // A queue of its own: that of the demo stops when all has arrived.
   const server = new HttpServer({ queues: [open({ queue: queueName })], logger: false }, { storeName })
   const { host, port } = await server.listen({ port: 0 })
-  const address = `http://${host}:${port}/ui/${encodeURIComponent(queueName)}`
+  const address = `http://${host}:${port}/ui/${segmentOf(queueName)}`
   // Heard from the beginning, so that no signal falls between the demo and what follows.
   const signals = untilSignalled(() => undefined)
   const unread = new Promise<void>((resolve) => out.closed.addEventListener('abort', () => resolve()))

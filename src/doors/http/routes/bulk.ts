@@ -147,10 +147,10 @@ async function preview(call: HttpCall, asked: AskedBulk): Promise<HttpReply> {
 }
 
 function begin(call: HttpCall, asked: AskedBulk): HttpReply {
-  const { served, server, who, params } = call
+  const { served, server, who } = call
   const confirmed = readConfirm(call, asked)
   const job = served.jobs.begin(server, who, asked, confirmed)
-  const path = `${server.basePath}/v1/queues/${encodeURIComponent(params.queue ?? '')}/bulk/${job.id}`
+  const path = `${server.basePath}${served.path}/bulk/${job.id}`
   return json(202, job, { location: path })
 }
 

@@ -39,7 +39,7 @@ export const MESSAGE_ROUTES = [
     answers: { 200: MESSAGE_PAGE },
     topics: 'checked',
     handle: async (call) => {
-      const { query, served, server, who, params } = call
+      const { query, served, server, who } = call
       const { payload = 'full', ...asked } = query
       const parsed = parseList(asked, server.clock.now())
       if (who.topicPrefix !== undefined) checkTopics(who, [asked.topic])
@@ -52,9 +52,7 @@ export const MESSAGE_ROUTES = [
       return {
         status: 200,
         text: `{"items":${pageText(items, payload)},${JSON.stringify(rest).slice(1)}`,
-        ...(cursor === undefined
-          ? {}
-          : { headers: { link: nextLink(call, server.basePath, params.queue, cursor) } }),
+        ...(cursor === undefined ? {} : { headers: { link: nextLink(call, cursor) } }),
       }
     },
   }),
@@ -181,8 +179,8 @@ function changed(call: HttpCall, action: string, result: string): HttpReply {
   return json(200, { result })
 }
 
-function nextLink({ request }: HttpCall, basePath: string, queue = '', cursor: string): string {
+function nextLink({ request, server, served }: HttpCall, cursor: string): string {
   const query = new URLSearchParams(request.search)
   query.set('cursor', cursor)
-  return `<${basePath}/v1/queues/${encodeURIComponent(queue)}/messages?${query.toString()}>; rel="next"`
+  return `<${server.basePath}${served.path}/messages?${query.toString()}>; rel="next"`
 }

@@ -5,6 +5,7 @@
  * The id makes a call safe to repeat. PUT has it in the path, and `Idempotency-Key` becomes it; both keep it taken for a day
  * after the message is done, so that a repeated call does not run it again.
  */
+import { segmentOf } from '../../../core/encoding/segment.ts'
 import { parseTrace, type TraceOrigin } from '../../../core/encoding/trace.ts'
 import { checkId } from '../../../core/message.ts'
 import { PunctualError } from '../../../index.ts'
@@ -86,7 +87,7 @@ async function produce(call: HttpCall, rulesFor: (body: ProduceBody) => IdRules)
   const producer = served.producer ?? (await served.openProducer())
   try {
     const produced = await producer.produceOne(draft)
-    const location = `${server.basePath}${served.path}/messages/${encodeURIComponent(produced.id)}`
+    const location = `${server.basePath}${served.path}/messages/${segmentOf(produced.id)}`
     return json(produced.outcome === 'stored' ? 201 : 200, produced, { location })
   } catch (error) {
     if (rules.isNew && error instanceof PunctualError && error.code === 'ID_EXISTS')

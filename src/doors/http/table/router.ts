@@ -1,4 +1,5 @@
 /** From a method and a path to a route: by the method and the number of segments, then segment by segment. */
+import { nameOfSegment } from '../../../core/encoding/segment.ts'
 import { CallError } from '../../shared/failure.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRoute } from './route.ts'
@@ -84,9 +85,8 @@ function paramsOf(patterns: readonly SegmentPattern[], segments: readonly string
 }
 
 function decode(segment: string): string {
-  if (!segment.includes('%')) return segment
   try {
-    return decodeURIComponent(segment)
+    return nameOfSegment(segment)
   } catch {
     throw new CallError('the path is not percent-encoded UTF-8.')
   }

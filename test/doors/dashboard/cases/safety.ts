@@ -78,6 +78,25 @@ export function describeSafety(surfer: Surfer): void {
       expect(await page.evaluate<boolean>(IS_HACKED)).toBe(false)
     })
 
+    it('a topic and a message called `..` by an older version can be seen and steered, and nothing else is', async () => {
+      world = await openWorld()
+      await world.plant([{ id: '..', topic: '..' }])
+      const page = await surfer.open(`${world.ui}/topics`)
+      await page.getByRole('button', { name: 'Pause ..', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click()
+      await until(async () => (await world.queue.stats()).controls).toEqual([{ topic: '..', paused: {} }])
+      await page.goto(`${world.ui}/messages`)
+      await page.getByRole('link', { name: '..', exact: true }).first().click()
+      await page.getByRole('heading', { name: '..', exact: true }).waitFor()
+      await page.getByText('As curl').click()
+      await page.getByText(`/v1/queues/${QUEUE}/messages/~..'`).first().waitFor()
+      await page.reload()
+      await page.getByRole('button', { name: 'Cancel…' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel the message' }).click()
+      await until(() => world.queue.get('..')).toBeUndefined()
+      surfer.troubles() // It is gone: 404 is what the page waits for.
+    })
+
     it('numbers beyond 2^53 are shown as they are stored', async () => {
       world = await openWorld()
       const put = await fetch(`${world.url}/v1/queues/${QUEUE}/messages/big`, {

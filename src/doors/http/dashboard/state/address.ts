@@ -5,9 +5,10 @@
  *   {base}/ui                          the queues
  *   {base}/ui/{queue}                  now
  *   {base}/ui/{queue}/{page}?…         messages, forecast, dead, …
- *   {base}/ui/{queue}/messages/{id}    one message
+ *   {base}/ui/{queue}/messages/{id}    one message; names as `core/encoding/segment` writes them
  */
 import { signal } from '@preact/signals'
+import { nameOfSegment, segmentOf } from '../../../../core/encoding/segment.ts'
 
 export const PAGES = [
   'now',
@@ -48,14 +49,14 @@ function read(): Whereabouts {
   return {
     queue: queue === '' ? undefined : queue,
     page: isWrong ? undefined : name,
-    about: about === '' ? (query.get('id') ?? undefined) : about,
+    about: about === '' ? undefined : about,
     query,
   }
 }
 
 function decode(segment: string): string {
   try {
-    return decodeURIComponent(segment)
+    return nameOfSegment(segment)
   } catch {
     return segment
   }
@@ -65,11 +66,12 @@ export type Query = Readonly<Record<string, string | number | undefined>>
 
 /** A link inside the queue that is shown, or in another one. The zone goes along: it is part of what one sees. */
 export function linkTo(page: PageName, query: Query = {}, about?: string, queue = place.value.queue): string {
-  const segments = [queue ?? '', ...(page === 'now' ? [] : [page])].map(encodeURIComponent)
-  // A browser takes `.` and `..` out of a path, however they are written.
-  const isDots = about === '.' || about === '..'
-  if (about !== undefined) segments.push(isDots ? '' : encodeURIComponent(about))
-  const all = { zone: place.value.query.get('zone') ?? undefined, ...query, ...(isDots ? { id: about } : {}) }
+  const segments = [
+    queue ?? '',
+    ...(page === 'now' ? [] : [page]),
+    ...(about === undefined ? [] : [about]),
+  ].map(segmentOf)
+  const all = { zone: place.value.query.get('zone') ?? undefined, ...query }
   return `${UI}/${segments.join('/')}${search(all)}`
 }
 

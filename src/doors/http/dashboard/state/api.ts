@@ -1,4 +1,5 @@
 /** Calls of the server. An error answer is a value with a sentence for people; it never replaces the page. */
+import { segmentOf } from '../../../../core/encoding/segment.ts'
 import { BASE, place } from './address.ts'
 import { correctClock } from './clock.ts'
 import type { Trouble } from './wire.ts'
@@ -65,5 +66,5 @@ export function troubleOf(error: unknown): Trouble {
 
 /** The path of something in the queue that is shown. */
 export function inQueue(...segments: readonly string[]): string {
-  return `/v1/queues/${[place.value.queue ?? '', ...segments].map(encodeURIComponent).join('/')}`
+  return `/v1/queues/${[place.value.queue ?? '', ...segments].map(segmentOf).join('/')}`
 }

@@ -9,6 +9,7 @@
  * In `away` and `lost` the last numbers stay, grey, with their age; buttons are off.
  */
 import { computed, effect, signal, untracked } from '@preact/signals'
+import { segmentOf } from '../../../../core/encoding/segment.ts'
 import { BASE, place } from './address.ts'
 import { troubleOf } from './api.ts'
 import { after, correctClock, serverNow } from './clock.ts'
@@ -83,7 +84,7 @@ function connect(): void {
   disconnect()
   if (queueHeard === undefined) return
   if (link.value.kind !== 'lost') link.value = { kind: 'connecting' }
-  const opened = new EventSource(`${BASE}/v1/queues/${encodeURIComponent(queueHeard)}/events`)
+  const opened = new EventSource(`${BASE}/v1/queues/${segmentOf(queueHeard)}/events`)
   source = opened
   opened.addEventListener('open', () => {
     if (link.value.kind === 'lost') refresh()

@@ -14,16 +14,16 @@ declare
   number int := punctual.queue_1(queue);
   new_id text := coalesce(id, replace(gen_random_uuid()::text, '-', ''));
 begin
-  if queue is null or queue = '' or octet_length(queue) > 100 or queue ~ '[[:cntrl:]{}]' then
-    raise exception 'queue is %; give a text of 1 to 100 bytes without control characters or braces', quote_nullable(queue)
+  if queue is null or queue = '' or octet_length(queue) > 100 or queue ~ '[[:cntrl:]{}]' or queue in ('.', '..') then
+    raise exception 'queue is %; give a text of 1 to 100 bytes without control characters or braces, other than . and ..', quote_nullable(queue)
       using errcode = 'invalid_parameter_value';
   end if;
-  if topic is null or topic = '' or octet_length(topic) > 200 or topic ~ '[[:cntrl:]]' then
-    raise exception 'topic is %; give a text of 1 to 200 bytes without control characters', quote_nullable(topic)
+  if topic is null or topic = '' or octet_length(topic) > 200 or topic ~ '[[:cntrl:]]' or topic in ('.', '..') then
+    raise exception 'topic is %; give a text of 1 to 200 bytes without control characters, other than . and ..', quote_nullable(topic)
       using errcode = 'invalid_parameter_value';
   end if;
-  if new_id = '' or octet_length(new_id) > 200 or new_id ~ '[[:cntrl:]]' then
-    raise exception 'id is %; give a text of 1 to 200 bytes without control characters', quote_nullable(id)
+  if new_id = '' or octet_length(new_id) > 200 or new_id ~ '[[:cntrl:]]' or new_id in ('.', '..') then
+    raise exception 'id is %; give a text of 1 to 200 bytes without control characters, other than . and ..', quote_nullable(id)
       using errcode = 'invalid_parameter_value';
   end if;
   if delay is null or delay < interval '0' or delay > interval '100 years' then
