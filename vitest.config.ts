@@ -2,8 +2,10 @@ import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** Storms want the machine for themselves, and would make everybody else late: they come when the others are done. */
-const STORMS = ['test/chaos/storm.test.ts']
+/** What `npm test` leaves to `npm run test:all`: it is in the name of the file. */
+const LONG = '**/*.long.test.ts'
+/** Storms want the machine for themselves, and would make all others late: they come when those are done. */
+const STORMS = ['test/chaos/storm.long.test.ts']
 
 const THREAD = "new URL('./file-thread.js', import.meta.url)"
 const BUILT_THREAD = pathToFileURL(join(import.meta.dirname, 'dist/store/file/file-thread.js')).href
@@ -32,7 +34,7 @@ export default defineConfig({
         test: {
           name: 'tests',
           include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [...STORMS, '**/node_modules/**'],
+          exclude: [LONG, '**/node_modules/**'],
           typecheck: {
             enabled: true,
             include: ['test/types/**/*.test-d.ts'],
@@ -48,6 +50,15 @@ export default defineConfig({
           include: ['test/runtime/*.test.ts'],
           exclude: ['test/runtime/stall.test.ts'],
           env: { PUNCTUAL_TEST_WORLD: 'alone' },
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          include: [`test/${LONG}`],
+          exclude: [...STORMS, '**/node_modules/**'],
           sequence: { groupOrder: 0 },
         },
       },

@@ -19,11 +19,15 @@ for (const version of versions.length === 0 ? DEFAULT_VERSIONS : versions) {
   console.log(
     `\u2022 Node ${spawnSync(join(bin, 'node'), ['--version'], { encoding: 'utf8' }).stdout.trim()}`,
   )
-  const { status } = spawnSync(join(bin, 'node'), [join(ROOT, 'scripts', 'test.mjs'), ...paths], {
-    cwd: ROOT,
-    env,
-    stdio: 'inherit',
-  })
+  const { status } = spawnSync(
+    join(bin, 'node'),
+    [join(ROOT, 'scripts', 'test.mjs'), ...(paths.length === 0 ? ['--all'] : paths)],
+    {
+      cwd: ROOT,
+      env,
+      stdio: 'inherit',
+    },
+  )
   if (status !== 0) failed.push(version)
 }
 console.log(failed.length === 0 ? 'passed on every version' : `failed on Node ${failed.join(', ')}`)

@@ -1,10 +1,11 @@
-// The one test command: installs what is missing, builds, checks, runs every test, and ends with a line that counts.
-//   npm test                      everything
-//   npm test -- test/core         some of it (skips the checks)
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// The one test command: installs what is missing, builds, checks, runs the tests, and ends with a line that counts.
+//   npm test                      what proves the product
+//   npm run test:all              that, and after it the files called *.long.test.ts
+//   npm test -- test/core         some files (skips the checks)
+//   npm test -- --minutes 90      ends what is not over by then, as failed; default: 60
+// In CI (CI=true) a skipped test is a failure, and a file that fails is run once more, alone: scripts/testing/run.mjs.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import {
   ROOT,
   buildIfStale,
@@ -17,47 +18,64 @@ import {
   installSurroundings,
   run,
 } from './setup.mjs'
+import { runStages } from './testing/run.mjs'
 
-const only = process.argv.slice(2)
-installDependencies()
-installPrograms()
-installPeers()
-installRecipes()
-installMigrating()
-installSite()
-installSurroundings()
-buildIfStale()
-if (only.length === 0)
-  for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
+const words = process.argv.slice(2)
+const isAll = take('--all')
+// A small project of its own with the runner's own tests: nothing is installed, built or checked for it.
+const elsewhere = takeValue('--root')
+const minutes = Number(takeValue('--minutes') ?? 60)
+const root = elsewhere === undefined ? ROOT : resolve(elsewhere)
+const isCi = process.env.CI === 'true'
+const isWhole = words.length === 0
 
-const scratch = mkdtempSync(join(tmpdir(), 'punctual-tests-'))
-const reportFile = join(scratch, 'report.json')
-const { status } = spawnSync(
-  process.execPath,
-  [
-    join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'),
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${reportFile}`,
-    ...only,
-  ],
-  { cwd: ROOT, stdio: 'inherit' },
-)
-let report = { numPassedTests: 0, numFailedTests: 1, numPendingTests: 0, testResults: [] }
-try {
-  report = JSON.parse(readFileSync(reportFile, 'utf8'))
-} catch {
-  console.error('The test runner left no report.')
+if (elsewhere === undefined) {
+  installDependencies()
+  installPrograms()
+  installPeers()
+  installRecipes()
+  installMigrating()
+  installSite()
+  installSurroundings()
+  buildIfStale()
+  if (isWhole) for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
 }
-rmSync(scratch, { recursive: true, force: true })
-const skipped = report.testResults
-  .flatMap(({ assertionResults }) => assertionResults)
-  .filter(({ status: outcome }) => outcome === 'pending' || outcome === 'skipped')
-for (const { fullName } of skipped) console.log(`skipped: ${fullName.trim()}`)
+
+const FIRST = ['--project', 'tests', '--project', 'alone']
+const REST = ['--project', 'long', '--project', 'storms']
+const stages = isWhole && elsewhere === undefined ? [FIRST, ...(isAll ? [REST] : [])] : [words]
+const outcome = await runStages({ root, stages, isCi, capMs: minutes * 60_000 })
+const { passed, failures, failedOnce, skipped, broken } = outcome
+
+for (const { name } of skipped) console.log(`skipped: ${name.trim()}`)
 // Where everything can be installed, a skip hides a broken set-up.
-const isSkipAFailure = process.env.CI === 'true' && skipped.length > 0 && only.length === 0
+const isSkipAFailure = isCi && skipped.length > 0 && isWhole
 if (isSkipAFailure) console.error('In CI every test must run: a skipped one is a failure.')
-const failed = report.numFailedTests + (isSkipAFailure ? skipped.length : 0)
-console.log(`${report.numPassedTests} passed, ${failed} failed, ${skipped.length} skipped`)
-process.exit(isSkipAFailure ? 1 : (status ?? 1))
+for (const message of broken) console.error(message)
+for (const { file, test, message } of failures) console.log(`failed: ${file}: ${test}: ${message}`)
+for (const { file, test, message } of failedOnce)
+  console.log(`failed once, passed alone: ${file}: ${test}: ${message}`)
+if (failedOnce.length > 0) console.log(`${failedOnce.length} failed once, passed alone`)
+
+const failed = failures.length + broken.length + (isSkipAFailure ? skipped.length : 0)
+keep({ passed, failed, failures, failedOnce, skipped, broken })
+console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`)
+process.exit(failed === 0 ? 0 : 1)
+
+/** What this run found, for people and programs that come later. */
+function keep(report) {
+  const folder = join(root, '.tests')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'report.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+}
+
+function take(name) {
+  const at = words.indexOf(name)
+  if (at >= 0) words.splice(at, 1)
+  return at >= 0
+}
+
+function takeValue(name) {
+  const at = words.indexOf(name)
+  return at < 0 ? undefined : words.splice(at, 2)[1]
+}

@@ -1,4 +1,4 @@
-// What a queue of BullMQ holds after a while in use, besides plain jobs: what test/process/importing-bullmq.test.ts imports.
+// What a queue of BullMQ holds after a while in use, besides plain jobs: what test/process/importing-bullmq.long.test.ts imports.
 // A program of its own, because BullMQ reads cron expressions without a zone in that of the process, which is TZ.
 //   TZ=America/New_York node odd.mjs VERSION URL NAME
 import { BULLMQ, connectionOf } from './write.mjs'

@@ -1,4 +1,4 @@
-// What repeats in BullMQ, as it writes it: what test/process/importing-bullmq-repeatable.test.ts imports.
+// What repeats in BullMQ, as it writes it: what test/process/importing-bullmq-repeatable.long.test.ts imports.
 import { BULLMQ, connectionOf } from './write.mjs'
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The whole contract on the newest PostgreSQL that is here. Where there is another, the oldest has it behind PgBouncer
- * (`pgbouncer.test.ts`), or here where that is missing.
+ * (`pgbouncer.long.test.ts`), or here where that is missing.
  */
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
