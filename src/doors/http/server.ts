@@ -22,6 +22,7 @@ import type { HttpReply } from './table/route.ts'
 import { Router } from './table/router.ts'
 import { ServedQueues } from './served.ts'
 import { fetchHandler, type FetchHandler } from './shells/fetch.ts'
+import { HostClosing } from './shells/host-closing.ts'
 import { nodeListener, type Answerer, type NodeListener } from './shells/node.ts'
 import { HAS_DASHBOARD, PAGE_ROUTES } from './routes/pages.ts'
 import { ROUTES } from './table/table.ts'
@@ -89,7 +90,7 @@ export class HttpServer {
     })
     const now = (): number => clock.now()
     const mounted = this.#answerer('mounted')
-    this.listener = nodeListener(mounted, now)
+    this.listener = nodeListener(mounted, now, new HostClosing(clock))
     this.fetch = fetchHandler(mounted, now)
   }
 
@@ -106,7 +107,7 @@ export class HttpServer {
     const { clock } = this.#settings
     const http = createServer(
       { connectionsCheckingInterval: CHECK_MS, maxHeaderSize: HEADER_BYTES_MAX, noDelay: true },
-      nodeListener(this.#answerer('listening'), () => clock.now()),
+      nodeListener(this.#answerer('listening'), () => clock.now(), new HostClosing(clock)),
     )
     http.headersTimeout = HEADERS_MS
     http.requestTimeout = REQUEST_MS

@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { HttpReply, ReplyStream } from '../table/route.ts'
+import { isHostClosing, type HostClosing } from './host-closing.ts'
 
 /** Calls `respond` exactly once, perhaps before it returns. */
 export type Answerer = (request: HttpRequest, respond: (reply: HttpReply) => void) => void
@@ -17,9 +18,11 @@ export type NodeListener = (request: IncomingMessage, response: ServerResponse) 
 /** A listener that takes more than this unread is gone, or as good as. */
 const UNREAD_BYTES_MAX = 256 * 1024
 
-export function nodeListener(answer: Answerer, now: () => number): NodeListener {
+export function nodeListener(answer: Answerer, now: () => number, closing: HostClosing): NodeListener {
   return (request, response) =>
-    answer(new NodeRequest(request, response), (reply) => send(request, response, reply, now()))
+    answer(new NodeRequest(request, response, closing), (reply) =>
+      send({ request, response, closing }, reply, now()),
+    )
 }
 
 class NodeRequest implements HttpRequest {
@@ -29,8 +32,9 @@ class NodeRequest implements HttpRequest {
   readonly original: unknown
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #closing: HostClosing
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, closing: HostClosing) {
     const { url = '/' } = request
     const mark = url.indexOf('?')
     this.method = request.method ?? 'GET'
@@ -39,6 +43,7 @@ class NodeRequest implements HttpRequest {
     this.original = request
     this.#request = request
     this.#response = response
+    this.#closing = closing
   }
 
   header(name: string): string | undefined {
@@ -62,7 +67,9 @@ class NodeRequest implements HttpRequest {
   whenGone(tell: () => void): void {
     const response = this.#response
     if (response.destroyed) return tell()
+    const leave = this.#closing.watch(this.#request, tell)
     response.once('close', () => {
+      leave()
       if (!response.writableFinished) tell()
     })
   }
@@ -111,14 +118,22 @@ function tooLarge(bytesMax: number): HttpRefusal {
   })
 }
 
-function send(request: IncomingMessage, response: ServerResponse, reply: HttpReply, now: number): void {
+type Exchange = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly closing: HostClosing
+}
+
+function send(exchange: Exchange, reply: HttpReply, now: number): void {
+  const { request, response } = exchange
   const { status, onSent } = reply
   if (onSent !== undefined) tellWhenSent(response, onSent)
   if (response.destroyed) return
   const body =
     reply.bytes ?? reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json))
+  if (isHostClosing(request)) response.shouldKeepAlive = false
   response.writeHead(status, headersOf(reply, body, now))
-  if (reply.stream !== undefined && request.method !== 'HEAD') return reply.stream(nodeStream(response))
+  if (reply.stream !== undefined && request.method !== 'HEAD') return reply.stream(nodeStream(exchange))
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
@@ -142,9 +157,13 @@ function tellWhenSent(response: ServerResponse, onSent: (isSent: boolean) => voi
   response.once('close', () => onSent(response.writableFinished))
 }
 
-function nodeStream(response: ServerResponse): ReplyStream {
+function nodeStream({ request, response, closing }: Exchange): ReplyStream {
   const controller = new AbortController()
-  response.once('close', () => controller.abort())
+  const leave = closing.watch(request, () => controller.abort())
+  response.once('close', () => {
+    leave()
+    controller.abort()
+  })
   response.flushHeaders()
   return {
     write: (text) => {
@@ -152,7 +171,13 @@ function nodeStream(response: ServerResponse): ReplyStream {
       response.write(text)
       return response.writableLength < UNREAD_BYTES_MAX
     },
-    end: () => void response.end(),
+    end: () => {
+      // Its headers have promised the client that the connection stays.
+      const { socket } = request
+      response.end(() => {
+        if (request.httpVersionMajor === 1 && isHostClosing(request)) socket.end()
+      })
+    },
     closed: controller.signal,
   }
 }

@@ -31,7 +31,7 @@ export type ReplyStream = {
   /** False: the client reads slower than we write. */
   readonly write: (text: string) => boolean
   readonly end: () => void
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has gone, or when the host application closes its server. */
   readonly closed: AbortSignal
 }
 

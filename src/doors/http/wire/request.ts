@@ -13,7 +13,7 @@ export type HttpRequest = {
   readBody(bytesMax: number): Promise<string>
   /** The body piece by piece, instead of `readBody`; rejects when it ends half-way. */
   chunks(): AsyncIterable<Uint8Array>
-  /** Tells when the client has gone before it was answered; at once, if it has by now. */
+  /** Tells when the client has gone before it was answered, at once if it has by now; and when its server closes. */
   whenGone(tell: () => void): void
   /** What the host application knows of it, for `access`. */
   readonly original: unknown
