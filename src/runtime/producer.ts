@@ -5,17 +5,18 @@
  *
  * A generated id that turns out to be taken by another message is drawn again: 54 bits of chance per millisecond
  * make that rare, and this makes it harmless.
- *
- * Of a queue with several partitions each has its own calls: a batch that fails takes none of another partition with it.
  */
 import type { Clock } from '../clock.ts'
-import { assertNever, InvariantError, isUnavailable, UnavailableError, UsageError } from '../core/errors.ts'
+import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import type { IfExists } from '../core/input/request.ts'
-import { cutBatches, Turn, type BatchLimits } from '../core/turn.ts'
+import { Turn, type BatchLimits } from '../core/turn.ts'
 import type { Random } from '../random.ts'
 import { partitionsOf } from '../store/contract/partitions.ts'
 import { sizeOfMessage } from '../store/contract/sizes.ts'
+import { ByteBudget } from './producing/byte-budget.ts'
+import { idExists, produceFailure, refusalSummary, type FailedBatch } from './producing/failures.ts'
+import { placeDrafts } from './producing/placement.ts'
 import type { QueueMeter } from './telling/meter.ts'
 import type { NewMessage, Partitions, PutResult, Store } from '../store/contract/store.ts'
 
@@ -37,7 +38,7 @@ type PendingProduce = {
   readonly reject: (error: unknown) => void
 }
 
-/** So many clashes are no chance. */
+/** After so many clashes in a row, chance is broken. */
 const CLASHES_MAX = 10
 /** How many batches of one `produceMany`, and how many times the bytes of the largest batch, are on their way at once. */
 const PARALLEL_BATCHES = 4
@@ -101,7 +102,7 @@ export class Producer {
     for (const result of await this.produceEach(drafts))
       if (result instanceof UsageError) refusals.push(result)
       else ids.push(result.id)
-    if (refusals[0] !== undefined) throw summary(refusals[0], refusals.length, drafts.length)
+    if (refusals[0] !== undefined) throw refusalSummary(refusals[0], refusals.length, drafts.length)
     return ids
   }
 
@@ -112,58 +113,33 @@ export class Producer {
   async produceEach(drafts: readonly Draft[]): Promise<(Produced | UsageError)[]> {
     const answers: (Produced | UsageError)[] = []
     const failed: FailedBatch[] = []
-    const work = this.#batches(drafts).map((batches) => async (): Promise<void> => {
-      for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
-        try {
-          const results = await this.#put(batch.store, batch.drafts)
-          for (const [i, draft] of batch.drafts.entries()) {
-            answers[batch.places?.[i] ?? batch.from + i] =
-              results[i] === 'stored'
-                ? { id: draft.message.id, outcome: 'stored' }
-                : await this.#conclude(draft, results[i])
+    const work = placeDrafts(this.#partitions, drafts, this.#limits).map(
+      (batches) => async (): Promise<void> => {
+        for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+          try {
+            const results = await this.#put(batch.store, batch.drafts)
+            for (const [i, draft] of batch.drafts.entries()) {
+              answers[batch.placeOf(i)] =
+                results[i] === 'stored'
+                  ? { id: draft.message.id, outcome: 'stored' }
+                  : await this.#conclude(draft, results[i])
+            }
+          } catch (error) {
+            // What waits behind it would wait in vain, one after the other.
+            for (const { drafts: unsent } of [batch, ...batches.splice(0)])
+              failed.push({ drafts: unsent, error })
           }
-        } catch (error) {
-          // What waits behind it would wait in vain, one after the other.
-          for (const { drafts: unsent } of [batch, ...batches.splice(0)])
-            failed.push({ drafts: unsent, error })
         }
-      }
-    })
+      },
+    )
     const workers = work.flatMap((one) => Array.from({ length: PARALLEL_BATCHES }, one))
     await this.#track(Promise.all(workers))
-    if (failed[0] !== undefined) throw failure(failed, drafts.length)
+    if (failed[0] !== undefined) throw produceFailure(failed, drafts.length)
     return answers
   }
 
   #add(call: PendingProduce): void {
     this.#turns[this.#partitions.homeOf(call.draft.message.id)]?.add(call)
-  }
-
-  /** In order, for each partition. */
-  #batches(drafts: readonly Draft[]): ProduceBatch[][] {
-    if (drafts.length === 0) return []
-    const { homeOf, stores } = this.#partitions
-    const [only] = stores
-    if (stores.length === 1 && only !== undefined) return [this.#cut(only, drafts)]
-    const places = stores.map((): number[] => [])
-    for (const [i, { message }] of drafts.entries()) places[homeOf(message.id)]?.push(i)
-    return stores.map((store, partition) => {
-      const its = places[partition] ?? []
-      if (its.length === 0) return []
-      const cut = this.#cut(
-        store,
-        its.map((place) => drafts[place] as Draft),
-      )
-      return cut.map((batch) => ({ ...batch, places: its.slice(batch.from) }))
-    })
-  }
-
-  #cut(store: Store, drafts: readonly Draft[]): ProduceBatch[] {
-    let from = 0
-    return cutBatches(drafts, this.#limits).map((batch) => {
-      from += batch.length
-      return { store, drafts: batch, from: from - batch.length }
-    })
   }
 
   /** Resolves when everything handed over so far was answered. */
@@ -255,85 +231,4 @@ export class Producer {
     work.then(forget, forget)
     return work
   }
-}
-
-type ProduceBatch = {
-  readonly store: Store
-  readonly drafts: readonly Draft[]
-  /** Where the first of them stands among all, or in `places`: where each of them does. */
-  readonly from: number
-  readonly places?: readonly number[]
-}
-
-type FailedBatch = { readonly drafts: readonly Draft[]; readonly error: unknown }
-
-/** So many bytes at once, in the order in which they were asked for; more only for one that finds nothing under way. */
-class ByteBudget {
-  readonly #max: number
-  #taken = 0
-  readonly #waiting: { readonly bytes: number; readonly go: () => void }[] = []
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  /** False: the caller must wait its turn. */
-  take(bytes: number): boolean {
-    if (this.#waiting.length > 0 || !this.#fits(bytes)) return false
-    this.#taken += bytes
-    return true
-  }
-
-  waitFor(bytes: number): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push({ bytes, go: resolve }))
-  }
-
-  giveBack(bytes: number): void {
-    this.#taken -= bytes
-    for (
-      let [first] = this.#waiting;
-      first !== undefined && this.#fits(first.bytes);
-      [first] = this.#waiting
-    ) {
-      this.#waiting.shift()
-      this.#taken += first.bytes
-      first.go()
-    }
-  }
-
-  #fits(bytes: number): boolean {
-    return this.#taken === 0 || this.#taken + bytes <= this.#max
-  }
-}
-
-function idExists(id: string): UsageError {
-  return new UsageError(
-    'ID_EXISTS',
-    `a message with id "${id}" exists; use another id, or ifExists "keep" or "replace".`,
-    { value: id },
-  )
-}
-
-const IDS_SHOWN = 5
-
-/** A failure of all is told as it is; of some, with the ids about which nothing is known. */
-function failure(failed: readonly FailedBatch[], total: number): unknown {
-  const ids = failed.flatMap(({ drafts }) => drafts.map(({ message }) => message.id))
-  const lasting = failed.find(({ error }) => !isUnavailable(error))
-  const cause = (lasting ?? failed[0])?.error
-  if (lasting !== undefined || ids.length === total) return cause
-  const shown = ids.slice(0, IDS_SHOWN).map((id) => `"${id}"`)
-  const list = ids.length > IDS_SHOWN ? `${shown.join(', ')} and others` : shown.join(', ')
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new UnavailableError(
-    'STORE_PARTIAL',
-    `for ${ids.length} of ${total} messages the store did not answer (${list}), the other ${total - ids.length} are stored; produce these again, with the ids in "value". ${reason}`,
-    { value: ids, cause },
-  )
-}
-
-function summary(first: UsageError, refused: number, total: number): UsageError {
-  if (total === 1) return first
-  const others = `${refused} of ${total} refused, the other ${total - refused} are stored`
-  return new UsageError(first.code, `${first.message} (${others}.)`, { value: first.value, cause: first })
 }
