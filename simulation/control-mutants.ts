@@ -59,7 +59,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a limited lane that took all its slots is not asked for again',
     file: 'src/runtime/claiming/dispatcher.ts',
-    find: "if (facts === 'limited' && isUsedUp && !this.#leftOut.includes(lane))",
-    replace: "if (facts === 'limited' && isUsedUp && this.#leftOut.includes(lane))",
+    find: "return facts === 'limited' && isUsedUp ? [lane] : []",
+    replace: 'return isUsedUp ? [] : []',
   },
 ]

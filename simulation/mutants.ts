@@ -230,13 +230,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'of more topics than one claim takes, only the first are asked for',
     file: 'src/runtime/claiming/dispatcher.ts',
-    find: 'from < wants.length && !this.#isStopped',
-    replace: 'from < Math.min(1, wants.length) && !this.#isStopped',
+    find: 'from < wants.length && !this.#isStopped()',
+    replace: 'from < Math.min(1, wants.length) && !this.#isStopped()',
   },
   {
     name: 'the next of several claims goes out although the worker has stopped',
     file: 'src/runtime/claiming/dispatcher.ts',
-    find: 'from < wants.length && !this.#isStopped',
+    find: 'from < wants.length && !this.#isStopped()',
     replace: 'from < wants.length',
   },
   {

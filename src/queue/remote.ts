@@ -152,7 +152,7 @@ export class RemoteWork {
   }
 
   demandGrew(): void {
-    this.#runtime.demandGrew()
+    this.#runtime.offerRoom()
   }
 
   /** Whoever has it must be heard of within this time. */

@@ -1,7 +1,7 @@
 /**
  * What one partition of a queue needs in a worker: who claims from it, keeps its leases, settles there and takes over what
  * others left. Most queues are one partition. Of a queue with many, each has all of these for itself, so that one which is
- * away stops nothing but itself; lanes, slots and handlers are the worker's, and the rota shares them out.
+ * away stops nothing but itself; lanes, slots and handlers are the worker's, and `sharing` divides them.
  */
 import type { Clock } from '../clock.ts'
 import { TIMER_MS_MAX } from '../core/input/duration.ts'
@@ -10,11 +10,12 @@ import type { LeaseRef, Store, WakeUp } from '../store/contract/store.ts'
 import type { Consumers } from './consumers.ts'
 import { Controls, type PauseBook } from './claiming/controls.ts'
 import { Dispatcher } from './claiming/dispatcher.ts'
+import type { Looker, OwnLooks } from './claiming/looks.ts'
+import type { RoomSharing } from './claiming/sharing.ts'
 import { Identity, type OwnerName } from './identity.ts'
 import { Keeper } from './leases/keeper.ts'
 import { Reaper } from './leases/reaper.ts'
 import type { Reports } from './telling/reports.ts'
-import type { Rota } from './claiming/rota.ts'
 import type { Lane } from './runs/lane.ts'
 import type { Lanes } from './runs/lanes.ts'
 import type { Run, RunSource } from './runs/run.ts'
@@ -33,23 +34,38 @@ export type FeedParts = {
   readonly lanes: Lanes
   readonly consumers: Consumers
   readonly reports: Reports
-  readonly rota: Rota
+  /** With the other partitions of the queue; undefined where there are none. */
+  readonly sharing: RoomSharing | undefined
+  readonly looks: OwnLooks | undefined
   readonly pauses: PauseBook
   readonly leaseMs: number
   readonly fallbackMs: number
+  /** There may be room for more, in any partition. */
+  readonly onRoom: () => void
   readonly report: (what: string, error: unknown) => void
 }
 
-export class Feed implements RunSource {
+/**
+ * Each part is made after those that it calls:
+ *
+ *   scheduler ◄── strays ◄──────────┐
+ *       ▲           ▲               │
+ *       │         reaper ──► settler, keeper
+ *       │           ▲          ▲
+ *       └─────── dispatcher ───┘
+ */
+export class Feed implements RunSource, Looker {
   readonly clock = new StoreClock()
   readonly settler: Settler
   readonly #parts: FeedParts
+  readonly #scheduler: Scheduler
+  /** What was taken over from other workers, and is not yet settled. */
+  readonly #takenOver = new Set<LeaseRef>()
   readonly #strays: Strays
   readonly #keeper: Keeper
   readonly #reaper: Reaper
-  readonly #dispatcher: Dispatcher
-  readonly #scheduler: Scheduler
   readonly #controls: Controls
+  readonly #dispatcher: Dispatcher
   #endWakes: (() => void) | undefined
   /** Resolves when the last claims were answered. */
   #claimsEnded: Promise<unknown> = Promise.resolve()
@@ -59,22 +75,29 @@ export class Feed implements RunSource {
     const { owner } = parts.name
     const report = (what: string) => (error: unknown) => parts.report(what, error)
     this.#parts = parts
-    this.#strays = new Strays({
+    const scheduler = new Scheduler({
+      clock,
+      random,
+      limits: {
+        fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
+        slackMs: store.capabilities.leadMs / 2,
+      },
+      onFailure: report('claiming failed, trying again'),
+    })
+    const strays = new Strays({
       store,
       owner,
       held: () => this.#held(),
-      onReleased: () => this.#scheduler.wake(),
+      onReleased: () => scheduler.wake(),
     })
-    const strays = this.#strays
-    this.settler = new Settler({
+    const settler = new Settler({
       clock,
       random,
       store,
       onFailure: report('settling failed, trying again'),
-      onRecovered: () => this.#dispatcher.noteRoom(),
+      onRecovered: parts.onRoom,
     })
-    const { settler } = this
-    this.#keeper = new Keeper({
+    const keeper = new Keeper({
       clock,
       store,
       leaseMs,
@@ -85,7 +108,7 @@ export class Feed implements RunSource {
       onDoubt: (run) => consumers.tell(run, 'doubt'),
       onFailure: report('extending leases failed, trying again'),
     })
-    this.#reaper = new Reaper({
+    const reaper = new Reaper({
       clock,
       random,
       store,
@@ -96,29 +119,33 @@ export class Feed implements RunSource {
       leaseMs,
       fallbackMs,
       settler,
-      onOwnLapsed: () => this.#keeper.renewAll(),
+      held: this.#takenOver,
+      onOwnLapsed: () => keeper.renewAll(),
       onFailure: report('looking for lapsed leases failed, trying again'),
     })
     this.#dispatcher = new Dispatcher({
       clock,
       store,
       source: this,
-      rota: parts.rota,
+      sharing: parts.sharing,
       strays,
       lanes,
       leaseMs,
       fallbackMs,
+      lookMsMax: () => parts.looks?.lookMsMax,
       identity: new Identity(clock, lanes, parts.name),
       consumers,
       settler,
       onLeased: () => {
-        this.#keeper.watch()
-        this.#reaper.watch()
+        keeper.watch()
+        reaper.watch()
       },
-      onTold: (lapseMs, lookMs) => this.#reaper.told(lapseMs, lookMs),
+      onTold: ({ lapseMs, lookMs, next }) => {
+        reaper.told(lapseMs, lookMs)
+        parts.looks?.note(this, lookMs, next)
+      },
       onFailure: report('resigning failed'),
-      onRoom: () => this.#scheduler.room(),
-      onLook: () => this.#scheduler.wake(),
+      onRoom: () => scheduler.room(),
     })
     this.#controls = new Controls({
       clock,
@@ -129,16 +156,12 @@ export class Feed implements RunSource {
       book: parts.pauses,
       onFailure: report('asking for pauses failed'),
     })
-    this.#scheduler = new Scheduler({
-      clock,
-      random,
-      limits: {
-        fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
-        slackMs: store.capabilities.leadMs / 2,
-      },
-      read: () => this.#dispatcher.fetch(),
-      onFailure: report('claiming failed, trying again'),
-    })
+    this.#scheduler = scheduler
+    this.#strays = strays
+    this.settler = settler
+    this.#keeper = keeper
+    this.#reaper = reaper
+    parts.looks?.join(this)
   }
 
   start(): void {
@@ -147,12 +170,22 @@ export class Feed implements RunSource {
     this.#controls.look()
     this.#keeper.start()
     this.#reaper.start()
-    this.#scheduler.start()
+    this.#scheduler.start(() => this.#dispatcher.fetch())
   }
 
   /** A topic was added: what is due for it, nobody has asked for yet. */
   lanesChanged(): void {
     this.#scheduler.room()
+  }
+
+  /** There may be room for more. */
+  noteRoom(): void {
+    this.#dispatcher.noteRoom()
+  }
+
+  /** Something may be due here that no other worker sees to. */
+  look(): void {
+    this.#scheduler.wake()
   }
 
   isHome(id: string): boolean {
@@ -170,10 +203,9 @@ export class Feed implements RunSource {
   async quiet(): Promise<void> {
     this.#endWakes?.()
     this.#controls.stop()
+    // Handlers may take their time to end: from now on the store wakes others in our place.
     this.#dispatcher.stop()
     this.#strays.stop()
-    // Handlers may take their time to end: from now on the store wakes others in our place.
-    this.#dispatcher.resign().catch((error: unknown) => this.#parts.report('resigning failed', error))
     this.#claimsEnded = Promise.all([this.#scheduler.stop(), this.#reaper.stop()])
     await this.#claimsEnded
   }
@@ -209,6 +241,6 @@ export class Feed implements RunSource {
   /** Every lease that this worker knows of; what it has of other partitions has other tokens. */
   *#held(): Iterable<LeaseRef> {
     for (const { lease } of this.#parts.consumers.runs) yield lease
-    yield* this.#reaper.held
+    yield* this.#takenOver
   }
 }

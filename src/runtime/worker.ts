@@ -24,7 +24,8 @@ import type { Tracing } from './telling/tracing.ts'
 import { nameOwner } from './identity.ts'
 import { Notices } from './telling/notices.ts'
 import { Reports } from './telling/reports.ts'
-import { Rota } from './claiming/rota.ts'
+import { OwnLooks } from './claiming/looks.ts'
+import { RoomSharing } from './claiming/sharing.ts'
 import type { MakeFollowUp } from './runs/follow-ups.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { schedulesLane } from './schedules.ts'
@@ -50,7 +51,9 @@ export class Runtime {
   readonly #parts: RuntimeParts
   readonly #figures: Figures
   readonly #notices: Notices
-  readonly #rota: Rota
+  /** Of a queue with several partitions. */
+  readonly #sharing: RoomSharing | undefined
+  readonly #looks: OwnLooks | undefined
   readonly #feeds: readonly Feed[]
 
   constructor(parts: RuntimeParts) {
@@ -65,7 +68,6 @@ export class Runtime {
       onFailure: (error) => events.report('recording figures failed', error),
     })
     this.#notices = new Notices(clock, parts.logger)
-    this.#rota = new Rota(clock, fallbackMs)
     const reports = new Reports({ events, figures: this.#figures, notices: this.#notices })
     this.consumers = new Consumers({
       clock,
@@ -81,11 +83,25 @@ export class Runtime {
       join: (transaction) => store.join(transaction),
       find: async (id) => (await store.inspect({ ids: [id] })).items[0],
       followUpBytesMax: store.capabilities.batchBytesMax,
-      onRoom: () => this.#rota.offer(),
+      onRoom: () => this.offerRoom(),
     })
     const { homeOf, stores } = partitionsOf(store)
-    const shared = { clock, random, lanes, leaseMs, fallbackMs, reports, consumers: this.consumers }
-    const pauses = new PauseBook(events)
+    if (stores.length > 1) {
+      this.#sharing = new RoomSharing(clock)
+      if (OwnLooks.isPossible(fallbackMs)) this.#looks = new OwnLooks(clock, fallbackMs)
+    }
+    const shared = {
+      clock,
+      random,
+      lanes,
+      leaseMs,
+      fallbackMs,
+      reports,
+      consumers: this.consumers,
+      sharing: this.#sharing,
+      looks: this.#looks,
+      pauses: new PauseBook(events),
+    }
     this.#feeds = stores.map(
       (partition, index) =>
         new Feed({
@@ -93,8 +109,7 @@ export class Runtime {
           store: partition,
           isHome: (id) => homeOf(id) === index,
           name,
-          rota: this.#rota,
-          pauses,
+          onRoom: () => this.offerRoom(),
           report: (what, error) => events.report(what, error),
         }),
     )
@@ -114,13 +129,15 @@ export class Runtime {
     for (const feed of this.#feeds) feed.lanesChanged()
   }
 
-  /** Messages that run elsewhere: more of them could be handed out now. */
-  demandGrew(): void {
-    this.#rota.offer()
+  /** More could be handed out now: a slot came free, or a caller that runs messages elsewhere asked for more. */
+  offerRoom(): void {
+    if (this.#sharing === undefined) this.#feeds[0]?.noteRoom()
+    else this.#sharing.offer()
   }
 
   async quiet(): Promise<void> {
-    this.#rota.stop()
+    this.#sharing?.stop()
+    this.#looks?.stop()
     await Promise.all(this.#feeds.map((feed) => feed.quiet()))
   }
 

@@ -57,7 +57,7 @@ describe('stop', () => {
     const queue = world.queue()
     queue.handle('tick', () => {})
     await queue.start()
-    // Looks at the occurrence before: in a call that we can hold up.
+    // OwnLooks at the occurrence before: in a call that we can hold up.
     await queue.schedules.set('beat', { topic: 'tick', every: '1m', overlap: 'skip' })
     await world.clock.advance('90s')
     world.store.fate = (verb) => (verb === 'inspect' ? { kind: 'delay', ms: 2_000 } : undefined)

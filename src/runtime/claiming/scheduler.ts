@@ -12,7 +12,7 @@ import {
   type ScheduleLimits,
   type ScheduleState,
 } from '../../core/machines/schedule.ts'
-import { assertNever } from '../../core/errors.ts'
+import { assertNever, InvariantError } from '../../core/errors.ts'
 import type { Random } from '../../random.ts'
 
 export type ClaimReading = {
@@ -29,13 +29,13 @@ export type SchedulerParts = {
   readonly clock: Clock
   readonly random: Random
   readonly limits: ScheduleLimits
-  readonly read: () => Promise<ClaimReading>
   readonly onFailure: (error: unknown) => void
 }
 
 export class Scheduler {
   readonly #parts: SchedulerParts
   #state: ScheduleState = IDLE
+  #ask: () => Promise<ClaimReading> = notStarted
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
 
@@ -43,7 +43,9 @@ export class Scheduler {
     this.#parts = parts
   }
 
-  start(): void {
+  /** `read` asks the store, and is called whenever it is time. */
+  start(read: () => Promise<ClaimReading>): void {
+    this.#ask = read
     this.#feed({ kind: 'start' })
   }
 
@@ -98,7 +100,7 @@ export class Scheduler {
   async #read(): Promise<void> {
     let event: ScheduleEvent
     try {
-      event = { kind: 'answer', ...(await this.#parts.read()) }
+      event = { kind: 'answer', ...(await this.#ask()) }
     } catch (error) {
       event = { kind: 'failure', chance: this.#parts.random.next() }
       this.#parts.onFailure(error)
@@ -110,4 +112,8 @@ export class Scheduler {
     this.#timer?.cancel()
     this.#timer = undefined
   }
+}
+
+function notStarted(): Promise<never> {
+  return Promise.reject(new InvariantError('a scheduler read before it was started'))
 }

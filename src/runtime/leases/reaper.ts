@@ -31,6 +31,8 @@ export type ReaperParts = {
   readonly owner: string
   readonly lanes: Lanes
   readonly settler: Settler
+  /** What was taken over, and is not yet settled. */
+  readonly held: Set<LeaseRef>
   readonly strays: Strays
   readonly reports: Reports
   readonly leaseMs: number
@@ -43,8 +45,6 @@ export type ReaperParts = {
 export class Reaper {
   readonly #parts: ReaperParts
   readonly #scheduler: Scheduler
-  /** Taken over, and not yet settled. */
-  readonly #held = new Set<LeaseRef>()
   #look: Timer | undefined
   #isStopped = false
   /** Monotonic: until then the store's answers to claims say when to look; -Infinity where no store ever did. */
@@ -57,17 +57,12 @@ export class Reaper {
       clock,
       random,
       limits: { fallbackMs: parts.store.capabilities.shared ? fallbackMs : TIMER_MS_MAX, slackMs: 0 },
-      read: () => this.#reap(),
       onFailure,
     })
   }
 
-  get held(): Iterable<LeaseRef> {
-    return this.#held
-  }
-
   start(): void {
-    this.#scheduler.start()
+    this.#scheduler.start(() => this.#reap())
   }
 
   stop(): Promise<void> {
@@ -116,9 +111,9 @@ export class Reaper {
   }
 
   #settle(lease: Lease, givesUpAt: number): void {
-    const { reports, settler } = this.#parts
-    this.#held.add(lease)
-    const onAnswered = (): void => void this.#held.delete(lease)
+    const { held, reports, settler } = this.#parts
+    held.add(lease)
+    const onAnswered = (): void => void held.delete(lease)
     settler.add(new LapseSettlement({ lease, outcome: this.#decide(lease), givesUpAt, reports, onAnswered }))
   }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { UnavailableError } from '../../../src/core/errors.ts'
 import { Dispatcher } from '../../../src/runtime/claiming/dispatcher.ts'
-import { Rota } from '../../../src/runtime/claiming/rota.ts'
 import type { ClaimReading } from '../../../src/runtime/claiming/scheduler.ts'
+import { RoomSharing } from '../../../src/runtime/claiming/sharing.ts'
 import { Strays } from '../../../src/runtime/claiming/strays.ts'
 import type { Consumers } from '../../../src/runtime/consumers.ts'
 import { Identity } from '../../../src/runtime/identity.ts'
@@ -45,17 +45,13 @@ function makeDispatchers(
   const lanes = makeLanes(slots, all)
   const heard: string[] = []
   const settler = { isStuck: false }
-  class SpyRota extends Rota {
-    override noteLook(...[member, why]: Parameters<Rota['noteLook']>): void {
-      heard.push(why)
-      super.noteLook(member, why)
-    }
+  class Spied extends RoomSharing {
     override takesTurn(member: Dispatcher): void {
       heard.push(`turn of ${dispatchers.findIndex(({ dispatcher }) => dispatcher === member)}`)
       super.takesTurn(member)
     }
   }
-  const rota = new SpyRota(clock, FALLBACK_MS)
+  const sharing = partitions > 1 ? new Spied(clock) : undefined
   const consumers = {
     take: (_: RunSource, leases: readonly Lease[], askedAt: number, answeredAt: number): void => {
       heard.push(`take ${leases.length} of ${askedAt} at ${answeredAt}`)
@@ -84,7 +80,7 @@ function makeDispatchers(
       clock,
       store,
       source: {} as RunSource,
-      rota,
+      sharing,
       identity: new Identity(clock, lanes, { owner: 'me', startedAt: 0 }),
       strays: new Strays({ store, owner: 'me', held: () => [], onReleased: () => undefined }),
       lanes,
@@ -93,10 +89,10 @@ function makeDispatchers(
       leaseMs: LEASE_MS,
       fallbackMs: FALLBACK_MS,
       onLeased: () => void heard.push('leased'),
-      onTold: (lapseMs, lookMs) => void heard.push(`told ${lapseMs} ${lookMs}`),
+      lookMsMax: () => (partitions > 1 ? 77_000 : undefined),
+      onTold: ({ lapseMs, lookMs, next }) => void heard.push(`told ${lapseMs} ${lookMs} ${next.state}`),
       onFailure: (error) => void heard.push(`failure ${String(error)}`),
       onRoom: () => scene.onRoom(),
-      onLook: () => void heard.push(`look at ${i}`),
     })
     return { dispatcher, requests, scene }
   }
@@ -312,10 +308,12 @@ describe('more topics than a claim takes', () => {
     const { answer, open } = held()
     scene.answer = answer
     const fetching = dispatcher.fetch()
+    await turn()
     dispatcher.stop()
     open()
     await fetching
-    expect(requests).toHaveLength(1)
+    // The second says to the store that it should wake others.
+    expect(wantsOf(requests)).toEqual(['a6 b6', ''])
   })
 })
 
@@ -330,7 +328,7 @@ describe('what a claim brings', () => {
     const fetching = dispatcher.fetch()
     await clock.advance(30)
     expect(await fetching).toEqual({ next: { state: 'NO_TASK' }, got: 2, room: true })
-    expect(heard).toEqual(['turn of 0', 'take 2 of 100 at 130', 'leased', 'start'])
+    expect(heard).toEqual(['take 2 of 100 at 130', 'leased', 'start'])
   })
 
   it('nothing: there is nothing to watch over or to start', async () => {
@@ -364,26 +362,17 @@ describe('what a claim brings', () => {
     expect(heard.filter((one) => /asked|start|fetched/u.test(one))).toEqual(order)
   })
 
-  it.each([
-    ['others look', { next: { state: 'NO_TASK' }, lookMs: FALLBACK_MS + 2 }, 'spared'],
-    [
-      'others look, and something comes',
-      { next: { state: 'WAITING', ms: 1 }, lookMs: FALLBACK_MS + 2 },
-      'spared',
-    ],
-    ['nobody else looks', { next: { state: 'NO_TASK' }, lookMs: FALLBACK_MS + 1 }, 'needed'],
-    ['we watch a message', { next: { state: 'WAITING', ms: 1 }, lookMs: FALLBACK_MS + 1 }, 'watching'],
-  ] as const)('P9: what the store says of our sleep is passed on: %s', async (_, reply, why) => {
+  it('P9: what the store says of our sleep is passed on', async () => {
     const { dispatcher, heard, scene } = makeDispatchers([makeLane('a')])
-    scene.answer = async () => ({ leases: [], lapseMs: 77, ...reply })
-    expect(await dispatcher.fetch()).toMatchObject({ lookMs: reply.lookMs })
-    expect(heard.slice(2)).toEqual([`told 77 ${reply.lookMs}`, why])
+    scene.answer = async () => ({ leases: [], next: { state: 'NO_TASK' }, lapseMs: 77, lookMs: 9_000 })
+    expect(await dispatcher.fetch()).toMatchObject({ lookMs: 9_000 })
+    expect(heard.slice(1)).toEqual(['told 77 9000 NO_TASK'])
   })
 
   it('a store that says nothing of our sleep tells nobody anything', async () => {
     const { dispatcher, heard } = makeDispatchers([makeLane('a')])
     expect(await dispatcher.fetch()).not.toHaveProperty('lookMs')
-    expect(heard).toEqual(['turn of 0', 'take 0 of 0 at 0'])
+    expect(heard).toEqual(['take 0 of 0 at 0'])
   })
 })
 
@@ -412,7 +401,7 @@ describe('no room', () => {
       made.requests.length = 0
       fill(lane, made)
       expect(await made.dispatcher.fetch()).toEqual(FULL)
-      await made.dispatcher.resign()
+      made.dispatcher.stop()
       expect(made.requests).toEqual([])
     }
   })
@@ -447,7 +436,26 @@ describe('no room', () => {
     await stopped.dispatcher.fetch()
     stopped.dispatcher.stop()
     stopped.dispatcher.noteWake()
-    expect(stopped.requests).toHaveLength(1)
+    // The stop itself said it.
+    expect(stopped.requests.slice(1)).toMatchObject([{ wants: [], limit: 0 }])
+  })
+
+  it('P9: a store that did not hear that there is no room here is told again at the next wake-up', async () => {
+    const lane = makeLane('a', 1)
+    const made = makeDispatchers([lane])
+    await made.dispatcher.fetch()
+    fill(lane, made)
+    made.scene.answer = () => Promise.reject(new Error('away'))
+    expect(await made.dispatcher.fetch()).toEqual(FULL)
+    made.scene.answer = async () => NOTHING
+    made.dispatcher.noteWake()
+    await turn()
+    made.dispatcher.noteWake()
+    await turn()
+    expect([wantsOf(made.requests), made.heardOf('failure')]).toEqual([
+      ['a1', '', ''],
+      ['failure Error: away'],
+    ])
   })
 
   it('P6: while settlements are stuck nothing is asked for, and the store is not told; then all is as before', async () => {
@@ -601,7 +609,7 @@ describe('P14: topics with a limit', () => {
 })
 
 describe('partitions of one worker', () => {
-  it('each asks for half of what the others have left, and is told how long all turns take', async () => {
+  it('each asks for half of what the others have left, and the store hears how long all turns take', async () => {
     const { dispatchers } = makeDispatchers([makeLane('a')], { partitions: 3 })
     for (const { scene } of dispatchers) scene.answer = held().answer
     for (const { dispatcher } of dispatchers) void dispatcher.fetch()
@@ -610,7 +618,7 @@ describe('partitions of one worker', () => {
       dispatchers.map(({ requests }) => requests.map(({ limit, wants }) => [limit, wants[0]?.limit])),
     ).toEqual([[[5, 5]], [[3, 3]], [[1, 1]]])
     const fallbackMs = FALLBACK_MS
-    expect(dispatchers[2]?.requests[0]?.sleeper).toEqual({ fallbackMs, lookMsMax: 4 * 53_000, busy: [] })
+    expect(dispatchers[2]?.requests[0]?.sleeper).toEqual({ fallbackMs, lookMsMax: 77_000, busy: [] })
   })
 
   it.each([
@@ -798,11 +806,5 @@ describe('partitions of one worker', () => {
     if (!isOffered) void second.dispatcher.fetch()
     await turn()
     expect([first.requests.length, second.requests.length]).toEqual(isOffered ? [1, 1] : [2, 1])
-  })
-
-  it('P9: a look is passed on', () => {
-    const { dispatcher, heard } = makeDispatchers([makeLane('a')])
-    dispatcher.look()
-    expect(heard).toEqual(['look at 0'])
   })
 })
