@@ -1,6 +1,9 @@
 /**
  * Who holds leases: one started queue. Its name says where it runs, so that a person finds the process, and ends in a
  * word of chance, so that no two are ever the same. The facts ride on its claims as text; engines do not read them.
+ *
+ * An owner may speak for workers elsewhere, to whom it hands out what it leased. They live on when its process ends, so
+ * that its name says so: an engine that can prove a process dead must not take such leases over before they end.
  */
 
 export type OwnerParts = {
@@ -10,16 +13,25 @@ export type OwnerParts = {
   readonly startedAt: number
   /** Uniform in [0, 1). */
   readonly chance: number
+  /** It speaks for workers elsewhere. */
+  readonly isRemote?: boolean
 }
 
-/** `host:pid:start:word`. A host name is cut, because every lease carries the owner. */
-export function ownerName({ host, pid, startedAt, chance }: OwnerParts): string {
+/** `host:pid:start:word`, and `:remote` where it speaks for workers elsewhere. A host name is cut, because every lease carries the owner. */
+export function ownerName({ host, pid, startedAt, chance, isRemote }: OwnerParts): string {
   const where = host.replaceAll(/[^\x21-\x39\x3b-\x7e]/g, '_').slice(0, HOST_MAX)
   const word = Math.floor(chance * 36 ** WORD_LENGTH)
     .toString(36)
     .padStart(WORD_LENGTH, '0')
-  return `${where}:${pid}:${Math.floor(startedAt).toString(36)}:${word}`
+  return `${where}:${pid}:${Math.floor(startedAt).toString(36)}:${word}${isRemote === true ? REMOTE : ''}`
 }
+
+/** Whether its leases are held by others, who may live on when its process is dead. */
+export function speaksForOthers(owner: string): boolean {
+  return owner.endsWith(REMOTE)
+}
+
+const REMOTE = ':remote'
 
 const HOST_MAX = 40
 const WORD_LENGTH = 8

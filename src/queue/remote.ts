@@ -8,8 +8,9 @@
  *   claim ──► lane ──start──► taker ──► (elsewhere) ──► end(ending) ──► core/machines/outcome ──► settle
  *                                └─ not heard of in time ──► as if its lease had lapsed (P6)
  *
- * What was handed out outlives this process: when it stops, leases are extended to their ends and left alone. Whoever has
- * one can still settle it through another process, by its token.
+ * What was handed out outlives this process, whether it stops or is killed: its leases last at the store as long as was
+ * promised, and its owner's name says that they are held elsewhere. Whoever has one can still settle it through another
+ * process, by its token.
  */
 import { decodePolicy, encodeResult } from '../core/encoding/codec.ts'
 import { NOTHING_ENDED } from '../core/metrics/figures.ts'
@@ -102,6 +103,8 @@ export class RemoteWork {
   readonly #tasks = new Set<RemoteTask>()
   readonly #byKey = new Map<string, RemoteTask>()
   readonly #deadlines: Deadlines<RemoteTask>
+  /** Handed out in this turn for longer than their leases at the store last. */
+  readonly #promised: Run[] = []
 
   /** Begins to work on the queue for others. */
   static async begin(queue: object, taker: RemoteTaker): Promise<RemoteWork> {
@@ -124,6 +127,7 @@ export class RemoteWork {
     })
     this.#runtime = new Runtime({
       ...settings,
+      isRemote: true,
       store,
       lanes,
       meter,
@@ -160,6 +164,16 @@ export class RemoteWork {
     const now = this.#settings.clock.monotonic()
     task.deadlineAt = now + leaseMs
     this.#deadlines.announce(task.deadlineAt, now)
+    const { run } = task
+    run.promisedUntil = task.deadlineAt
+    if (run.leaseEndsAt >= run.promisedUntil) return
+    if (this.#promised.length === 0) process.nextTick(() => this.#keepPromises())
+    this.#promised.push(run)
+  }
+
+  /** All that were handed out in this turn; leases of one claim are extended in one call. A failure is tried again at the tick. */
+  #keepPromises(): void {
+    for (const run of this.#promised.splice(0)) void run.source.renew(run)
   }
 
   /** Undefined: it is over, or another process handed it out. */

@@ -17,9 +17,10 @@ const HOST = hostname()
 /** One worker has one name, in every partition. */
 export type OwnerName = { readonly owner: string; readonly startedAt: number }
 
-export function nameOwner(clock: Clock, random: Random): OwnerName {
+/** `isRemote`: it speaks for workers elsewhere. */
+export function nameOwner(clock: Clock, random: Random, isRemote: boolean): OwnerName {
   const startedAt = clock.now()
-  const owner = ownerName({ host: HOST, pid: process.pid, startedAt, chance: random.next() })
+  const owner = ownerName({ host: HOST, pid: process.pid, startedAt, chance: random.next(), isRemote })
   return { owner, startedAt }
 }
 

@@ -44,6 +44,8 @@ export type RuntimeParts = {
   readonly fallbackMs: number
   readonly lateAfterMs: number
   readonly makeFollowUp: MakeFollowUp
+  /** Its handlers are elsewhere, and may outlive this process. */
+  readonly isRemote?: true
 }
 
 export class Runtime {
@@ -60,7 +62,7 @@ export class Runtime {
     const { clock, random, store, events, lanes, gauge, leaseMs, fallbackMs, lateAfterMs } = parts
     this.#parts = parts
     this.#addOwnLane()
-    const name = nameOwner(clock, random)
+    const name = nameOwner(clock, random, parts.isRemote === true)
     this.#figures = new Figures({
       clock,
       store,

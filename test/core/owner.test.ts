@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { addCounts, NOTHING_ENDED } from '../../src/core/metrics/figures.ts'
 import { bucketOf, percentilesOf, upperEdgeMs } from '../../src/core/metrics/lateness.ts'
-import { decodeFacts, encodeFacts, ownerName } from '../../src/core/owner.ts'
+import { decodeFacts, encodeFacts, ownerName, speaksForOthers } from '../../src/core/owner.ts'
 
 describe('owners', () => {
   const parts = { host: 'box:1 \n', pid: 42, startedAt: 1_800_000_000_000.5, chance: 0 }
@@ -10,6 +10,11 @@ describe('owners', () => {
     expect(ownerName(parts)).toBe(`box_1__:42:${(1_800_000_000_000).toString(36)}:00000000`)
     expect(ownerName({ ...parts, chance: 0.999_999_999_999 })).not.toBe(ownerName(parts))
     expect(ownerName({ ...parts, host: 'x'.repeat(300) }).length).toBeLessThan(80)
+  })
+
+  it('says whether it speaks for workers elsewhere', () => {
+    const names = [ownerName({ ...parts, isRemote: true }), ownerName(parts)]
+    expect(names.map(speaksForOthers)).toEqual([true, false])
   })
 
   it('facts survive their way through the store; anything else is not taken for facts', () => {

@@ -7,6 +7,9 @@
  * of handlers on a slow store would outlast their leases, and a batch that fails would keep those behind it from being
  * sent at all.
  *
+ * What was handed out to others may have been promised for longer than a lease of ours lasts: then the store is asked for so
+ * much at once, because they count on it also when this process is dead.
+ *
  * A process that stood still finds leases over by its clock that the store may still extend, so that only an answer, or
  * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
  * Nobody but us takes over a lapsed lease of ours while we live, unless another worker was first: so we go on trying.
@@ -18,6 +21,8 @@ import { leaseEnd, type Run } from '../runs/run.ts'
 
 /** After a failure the next try comes sooner: a tenth of the lease, but never more often than this. */
 const RETRY_MS_MIN = 250
+/** Terms beyond our lease are multiples of this. */
+const TERM_MS = 5_000
 
 export type KeeperParts = {
   readonly clock: Clock
@@ -98,7 +103,8 @@ export class Keeper {
     const { clock, leaseMs, runs } = this.#parts
     const unanswered = [...this.#asked]
     const soon = clock.monotonic() + (leaseMs * 3) / 4
-    void this.#ask(this.#held().filter((run) => run.leaseEndsAt < soon && !this.#asked.has(run)))
+    const isNeedy = (run: Run): boolean => run.leaseEndsAt < Math.max(soon, run.promisedUntil)
+    void this.#ask(this.#held().filter((run) => isNeedy(run) && !this.#asked.has(run)))
     // Timers come before what lies in the sockets: after a standstill the answers are there, and are heard first.
     if (unanswered.length > 0)
       clock.soon(() => this.#doubtTheOverdue(unanswered.filter((run) => this.#asked.has(run))))
@@ -109,16 +115,35 @@ export class Keeper {
   async #ask(needy: readonly Run[]): Promise<void> {
     if (needy.length === 0) return
     const { batchMax } = this.#parts.store.capabilities
-    await Promise.all(inBatches(this.#byToken(needy), batchMax).map((batch) => this.#send(batch)))
+    const sending: Promise<void>[] = []
+    for (const [termMs, groups] of this.#byTerm(this.#byToken(needy)))
+      for (const batch of inBatches(groups, batchMax)) sending.push(this.#send(batch, termMs))
+    await Promise.all(sending)
+  }
+
+  /** For how long each group is to be extended: our lease, or what the longest of it was promised for. */
+  #byTerm(groups: readonly (readonly Run[])[]): ReadonlyMap<number, readonly (readonly Run[])[]> {
+    const { clock, leaseMs } = this.#parts
+    const now = clock.monotonic()
+    const byTerm = new Map<number, (readonly Run[])[]>()
+    for (const group of groups) {
+      const neededMs = group.reduce((most, run) => Math.max(most, run.promisedUntil - now), 0)
+      // Rounded, so that those that end about together are extended together.
+      const termMs = neededMs < leaseMs ? leaseMs : (Math.floor(neededMs / TERM_MS) + 1) * TERM_MS
+      const same = byTerm.get(termMs)
+      if (same === undefined) byTerm.set(termMs, [group])
+      else same.push(group)
+    }
+    return byTerm
   }
 
   /** Never rejects. */
-  async #send(batch: readonly Run[]): Promise<void> {
+  async #send(batch: readonly Run[], termMs: number): Promise<void> {
     const { clock, leaseMs, onFailure, runs } = this.#parts
     const sentAt = clock.monotonic()
     for (const run of batch) this.#asked.add(run)
     try {
-      await this.#extend(batch)
+      await this.#extend(batch, termMs)
       // A late answer has used up much of what it grants, and a tick in between passed these over.
       if (runs().size > 0) this.#plan(Math.max(0, sentAt + leaseMs / 2 - clock.monotonic()))
     } catch (error) {
@@ -130,17 +155,17 @@ export class Keeper {
     }
   }
 
-  async #extend(runs: readonly Run[]): Promise<void> {
-    const { clock, leaseMs, onCancelling, onLost, store } = this.#parts
+  async #extend(runs: readonly Run[], termMs: number): Promise<void> {
+    const { clock, onCancelling, onLost, store } = this.#parts
     const sentAt = clock.monotonic()
     const results = await store.extend(
       runs.map(({ lease: { id, token, topic } }) => ({ id, token, topic })),
-      leaseMs,
+      termMs,
     )
     for (const [i, run] of runs.entries()) {
       if (!holdsLease(run.state)) continue
       if (results[i] === 'extended' || results[i] === 'cancelling') {
-        run.leaseEndsAt = leaseEnd(sentAt, leaseMs)
+        run.leaseEndsAt = leaseEnd(sentAt, termMs)
         if (results[i] === 'cancelling') onCancelling(run)
       }
       // One that is just being settled, or was completed in a transaction, is gone because of that, most likely; the

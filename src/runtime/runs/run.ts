@@ -55,6 +55,8 @@ export class Run {
   readonly startsAt: number
   /** Monotonic; never later than the store thinks. */
   leaseEndsAt: number
+  /** Monotonic; until when it was promised to somebody elsewhere, who counts on it also when this process is dead. */
+  promisedUntil = 0
   /** Monotonic; when the time of its state is over, Infinity for never. */
   deadlineAt = Infinity
   /** Monotonic; undefined until the handler is called. */

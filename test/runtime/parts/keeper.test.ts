@@ -17,9 +17,11 @@ const FAIL: Answer = () => Promise.reject(new Error('away'))
 function makeKeeper({ batchMax = 100, isStarted = true } = {}) {
   const clock = new VirtualClock()
   const calls: { at: number; ids: string[] }[] = []
+  const terms: number[] = []
   const scene = { answer: EXTEND, isOwn: (run: Run): boolean => run.lease.topic === 't' }
   class Spy extends StoreWrapper {
-    override extend(refs: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    override extend(refs: readonly LeaseRef[], termMs: number): Promise<ExtendResult[]> {
+      terms.push(termMs)
       calls.push({ at: clock.monotonic(), ids: refs.map(({ id }) => id) })
       return scene.answer(refs)
     }
@@ -49,7 +51,7 @@ function makeKeeper({ batchMax = 100, isStarted = true } = {}) {
     keeper.watch()
     return run
   }
-  return { calls, clock, heard, hold, keeper, runs, scene }
+  return { calls, clock, heard, hold, keeper, runs, scene, terms }
 }
 
 describe('keeper', () => {
@@ -61,6 +63,21 @@ describe('keeper', () => {
       3_000, 6_000, 9_000, 12_000, 15_000, 18_000, 21_000, 24_000, 27_000,
     ])
     expect(run.leaseEndsAt).toBe(27_000 + LEASE_MS - 1)
+  })
+
+  it('what was promised to somebody elsewhere for longer is extended to that moment, and left alone until it is near', async () => {
+    const { calls, clock, hold, keeper, terms } = makeKeeper()
+    const long = hold('long')
+    long.promisedUntil = clock.monotonic() + 61_000
+    hold('usual')
+    await keeper.renew(long)
+    expect({ calls, terms }).toEqual({ calls: [{ at: 0, ids: ['long'] }], terms: [65_000] })
+    expect(long.leaseEndsAt).toBeGreaterThanOrEqual(long.promisedUntil)
+    await clock.advance(54_000)
+    expect(calls.slice(1).every(({ ids }) => ids.join() === 'usual')).toBe(true)
+    await clock.advance(9_000)
+    expect(new Set(terms)).toEqual(new Set([65_000, LEASE_MS]))
+    expect(calls.at(-1)?.ids).toEqual(['long', 'usual'])
   })
 
   it('sleeps while there is nothing to watch over', async () => {

@@ -1,9 +1,11 @@
 /**
- * Who claims. An owner is one started queue; its row says in which process it runs, and facts about it for people. Rows
+ * Who claims. An owner is one started queue; its row says in which process it runs, and facts about it for people. Whoever
+ * speaks for workers elsewhere has no process there: its death proves nothing about them, and their leases end by themselves. Rows
  * of owners that are gone, or were last seen, more than an hour ago leave when the next new one comes, unless they still
  * hold leases.
  */
 import type { OwnedLease, OwnedPage, WorkerRecord, WorkersReply } from '../../contract/store.ts'
+import { speaksForOthers } from '../../../core/owner.ts'
 import { OWN_PROCESS } from '../process-identity.ts'
 import { parseCursor } from './cursor.ts'
 import type { Scene, View } from './scene.ts'
@@ -44,15 +46,15 @@ export function ownerNumber({ db, queue }: View, name: string): number | undefin
 }
 
 export function internOwner({ db, queue, now }: Scene, name: string, facts?: string): number {
+  const process = speaksForOthers(name) ? '' : OWN_PROCESS
   const known = db.get<KnownOwner>(OWNER, queue, name)
   if (known === undefined) {
     db.run(FORGET, queue, now - KEPT_MS)
-    const row = db.get<{ owner: number }>(NEW_OWNER, queue, name, OWN_PROCESS, facts ?? '', now, now)
+    const row = db.get<{ owner: number }>(NEW_OWNER, queue, name, process, facts ?? '', now, now)
     return row?.owner ?? 0
   }
-  const isStale =
-    now - known.last_seen_at > SEEN_MS || known.gone_at !== null || known.process !== OWN_PROCESS
-  if (facts !== undefined || isStale) db.run(SEEN, facts ?? null, OWN_PROCESS, now, known.owner)
+  const isStale = now - known.last_seen_at > SEEN_MS || known.gone_at !== null || known.process !== process
+  if (facts !== undefined || isStale) db.run(SEEN, facts ?? null, process, now, known.owner)
   return known.owner
 }
 
