@@ -5,11 +5,13 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
+import { generate } from './generate.mjs'
 
 const PAGES = 'src/doors/http/dashboard'
 const BUILT = 'dist/doors/http/dashboard'
 
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
+generate()
 rmSync('dist', { recursive: true, force: true })
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
 await buildPages()

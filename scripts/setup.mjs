@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { generate } from './generate.mjs'
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -71,8 +72,9 @@ export function installSurroundings() {
   installPackage('test/packages/surroundings', 'what users run punctual with')
 }
 
-/** Builds dist/ when a source is newer than it. */
+/** Builds dist/ when a source is newer than it. Sources that are made of others are there afterwards in any case. */
 export function buildIfStale() {
+  generate()
   const built = join(ROOT, 'dist', 'index.js')
   if (existsSync(built) && statSync(built).mtimeMs > newest(join(ROOT, 'src'))) return
   say('building')

@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { generate } from './generate.mjs'
 
 const SEEDS_PER_MUTANT = 1_000
 const MUTANT_PATIENCE_MS = 180_000
@@ -85,6 +86,7 @@ async function runMutants(words) {
 }
 
 const args = process.argv.slice(2)
+generate()
 if (args[0] === '--mutants') process.exitCode = await runMutants(args.slice(1))
 else process.exitCode = (await run(build('.'), args, { stdio: 'inherit' })).code ?? 1
 rmSync(WORK, { recursive: true, force: true })

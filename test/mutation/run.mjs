@@ -69,6 +69,7 @@ function copyTree() {
   }
   for (const modules of ['node_modules', 'test/mutation/node_modules'])
     symlinkSync(join(ROOT, modules), join(tree, modules), 'dir')
+  execFileSync(process.execPath, [join(tree, 'scripts/generate.mjs')])
   cpSync(join(ROOT, 'dist'), join(tree, 'dist'), { recursive: true })
   return tree
 }

@@ -16,7 +16,7 @@ import { statementsIn } from './statements.mjs'
 export const LANGUAGES = {
   lua: {
     folder: 'src/store/redis/scripts',
-    embed: 'scripts/embed-lua.mjs',
+    embed: 'scripts/generate/lua.mjs',
     files: /\.lua$/,
     mistakes: LUA_MISTAKES,
     engine: 'redis',
@@ -24,7 +24,7 @@ export const LANGUAGES = {
   },
   postgres: {
     folder: 'src/store/postgres/sql',
-    embed: 'scripts/embed-sql.mjs',
+    embed: 'scripts/generate/sql.mjs',
     files: /^(?!tables).*\.sql$/,
     mistakes: SQL_MISTAKES,
     engine: 'postgres',

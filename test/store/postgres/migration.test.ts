@@ -6,7 +6,6 @@ import { openPostgresStore } from '../../../src/store/postgres/open.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { postgres } from '../../../src/store/postgres/engine.ts'
-import { generate } from '../../../scripts/embed-sql.mjs'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PostgresServer, queryAt } from './server.ts'
@@ -29,14 +28,6 @@ function storeIn(schema: string, more = '', url = server.url, log: string[] = []
   onTestFinished(() => store.close())
   return store
 }
-
-it('the embedded statements are those of the .sql files: node scripts/embed-sql.mjs', () => {
-  const embedded = readFileSync(
-    new URL('../../../src/store/postgres/sql/generated.ts', import.meta.url),
-    'utf8',
-  )
-  expect(embedded).toBe(generate())
-})
 
 function refusal(text: string): object {
   return {
