@@ -23,7 +23,15 @@ const MAY_USE: Record<string, readonly string[]> = {
   'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
   'store/thread': ['core', 'clock.ts', 'random.ts'],
   'store/link': ['core', 'clock.ts', 'random.ts'],
-  'store/sql': ['store/contract', 'store/shared', 'core', 'clock.ts', 'random.ts'],
+  'store/sql': [
+    'store/contract',
+    'store/engine.ts',
+    'store/link',
+    'store/shared',
+    'core',
+    'clock.ts',
+    'random.ts',
+  ],
   'store/shared': ['store/contract', 'core', 'clock.ts'],
   'store/partitioned': ['store/contract', 'store/shared', 'core'],
   ...Object.fromEntries(

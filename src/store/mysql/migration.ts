@@ -5,7 +5,7 @@
 import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { MysqlConnection, type MysqlTarget, type SendFlight } from './link/connection.ts'
-import { errorNumber, FAILURES, isMissing } from './link/refusals.ts'
+import { errorNumber, REFUSALS } from './link/refusals.ts'
 import { numberOrNull, sql, type Statement } from './sql/statement.ts'
 import { MIGRATION_TABLE, TABLES } from './sql/tables.ts'
 
@@ -27,7 +27,7 @@ export async function readSchema(send: SendFlight): Promise<TablesState | undefi
     const version = numberOrNull(rows[0]?.['version'])
     return version === null ? undefined : { version, oldest: Number(rows[0]?.['oldest'] ?? version) }
   } catch (error) {
-    if (isMissing(error)) return undefined
+    if (REFUSALS.isMissing(error)) return undefined
     throw error
   }
 }
@@ -104,7 +104,7 @@ export async function migrate(options: MysqlMigration): Promise<number | undefin
         { cause: error },
       )
     }
-    throw FAILURES.toError(error, server)
+    throw REFUSALS.toError(error, server)
   } finally {
     connection.destroy()
   }

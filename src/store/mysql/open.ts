@@ -1,7 +1,8 @@
 /** A store on MySQL or MariaDB from a URL. Nothing is connected before `open()`. */
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { parseMysqlUrl, readTimeouts, type MysqlSettings } from './address/url.ts'
+import { parseMysqlUrl, type MysqlSettings } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { MysqlStore } from './store.ts'
 
 /** Settings given here win over those in the URL. */

@@ -4,10 +4,11 @@ import { UnavailableError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { systemRandom } from '../../random.ts'
 import type { DoneMigration } from '../engine.ts'
-import { parseMysqlUrl, readTimeouts } from './address/url.ts'
+import { parseMysqlUrl } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { MysqlConnection } from './link/connection.ts'
 import { MysqlLink } from './link/mysql-link.ts'
-import { FAILURES, toPunctualError } from './link/refusals.ts'
+import { REFUSALS } from './link/refusals.ts'
 import { migrate, readSchema, SCHEMA_VERSION } from './migration.ts'
 
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
@@ -21,7 +22,7 @@ export async function probe(url: string): Promise<void> {
   try {
     await connection.open()
   } catch (error) {
-    const reason = toPunctualError(error, server)
+    const reason = REFUSALS.toError(error, server)
     if (reason.code === 'STORE_CLIENT_MISSING') throw reason
     if (CERTAIN.test((error as NodeJS.ErrnoException).code ?? ''))
       throw new UnavailableError('STORE_UNAVAILABLE', `${reason.message} Does MySQL or MariaDB run there?`, {
@@ -47,7 +48,7 @@ export async function isMigrated(url: string): Promise<boolean> {
   try {
     return (await link.call(readSchema)) !== undefined
   } catch (error) {
-    throw FAILURES.toError(error, server)
+    throw REFUSALS.toError(error, server)
   } finally {
     link.close()
   }

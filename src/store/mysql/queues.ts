@@ -1,8 +1,9 @@
 /** The names of the queues in a database. */
 import type { QueueList, QueuesContext } from '../engine.ts'
-import { parseMysqlUrl, readTimeouts } from './address/url.ts'
+import { parseMysqlUrl } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { MysqlLink } from './link/mysql-link.ts'
-import { FAILURES, isMissing } from './link/refusals.ts'
+import { REFUSALS } from './link/refusals.ts'
 import { sql, textOf, type SqlRow } from './sql/statement.ts'
 
 const NAMES_MAX = 10_000
@@ -24,8 +25,8 @@ export async function listQueues(url: string, context: QueuesContext): Promise<Q
     return { names: names.slice(0, NAMES_MAX), isComplete: rows.length <= NAMES_MAX }
   } catch (error) {
     // Nothing was ever stored there.
-    if (isMissing(error)) return { names: [], isComplete: true }
-    throw FAILURES.toError(error, server)
+    if (REFUSALS.isMissing(error)) return { names: [], isComplete: true }
+    throw REFUSALS.toError(error, server)
   } finally {
     link.close()
   }

@@ -1,6 +1,6 @@
 /**
- * Transactions of our own: a few flights of statements, of which the last one commits. A deadlock, a lock that was not to be
- * had or an id that came meanwhile rolls it back whole, and it begins again, a few times.
+ * Transactions of our own: a few flights of statements, of which the last one commits. A deadlock, a lock that did not come
+ * in time, or an id that came meanwhile rolls it back whole, and it begins again (`sql/repeating`).
  *
  *   work ──send──► start transaction; select … for update      what is decided here, in between, is decided under locks
  *        ──commit► delete …; insert …; commit
@@ -9,11 +9,11 @@ import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
 import type { SendFlight } from './link/connection.ts'
 import type { MysqlLink } from './link/mysql-link.ts'
-import { FAILURES, isRepeatable } from './link/refusals.ts'
+import { repeating } from '../sql/repeating.ts'
+import { REFUSALS } from './link/refusals.ts'
 import { sql, type SqlRow, type Statement } from './sql/statement.ts'
 
-const TRIES = 8
-const PAUSE_MS = 20
+const TRIES_MAX = 8
 
 export type Rows = readonly SqlRow[]
 
@@ -58,17 +58,9 @@ export class Transactions {
     return this.#repeat((send) => send(statements))
   }
 
-  async #repeat<R>(work: (send: SendFlight) => Promise<R>): Promise<R> {
-    const { clock, random, server } = this.#options
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return (await this.#link.call(work)) as R
-      } catch (error) {
-        if (!isRepeatable(error)) throw error
-        if (tries === TRIES) throw FAILURES.toError(error, server)
-      }
-      await new Promise<void>((resolve) => clock.schedule(PAUSE_MS * tries * random.next(), resolve))
-    }
+  #repeat<R>(work: (send: SendFlight) => Promise<R>): Promise<R> {
+    const how = { ...this.#options, refusals: REFUSALS, triesMax: TRIES_MAX }
+    return repeating(async () => (await this.#link.call(work)) as R, how)
   }
 }
 

@@ -1,15 +1,15 @@
 /**
- * Calls of the SQL functions. A call is one statement, one round trip and one transaction. A deadlock, a conflict or a
- * lock that was not to be had rolled it back whole, so it is sent again, a few times.
+ * Calls of the SQL functions. A call is one statement, one round trip and one transaction; `sql/repeating` sends it again
+ * where it was rolled back.
  */
 import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
-import { FAILURES, isMissing, isRepeatable } from './link/refusals.ts'
+import { repeating } from '../sql/repeating.ts'
+import { REFUSALS } from './link/refusals.ts'
 import type { PgQuery } from './link/client.ts'
 import type { PostgresLink } from './link/postgres-link.ts'
 
-const TRIES = 6
-const PAUSE_MS = 20
+const TRIES_MAX = 6
 
 export type CallsOptions = {
   readonly schema: string
@@ -31,18 +31,10 @@ export class FunctionCalls {
   }
 
   /** All rows that a function answers with. `columns`: what to select of them. */
-  async run<Row>(name: string, values: readonly unknown[], columns = '*'): Promise<readonly Row[]> {
+  run<Row>(name: string, values: readonly unknown[], columns = '*'): Promise<readonly Row[]> {
     const query = { ...this.#query(name, values.length, columns), values }
-    const { clock, random, server } = this.#options
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return (await this.#link.call(query)) as readonly Row[]
-      } catch (error) {
-        if (!isRepeatable(error) || tries === TRIES)
-          throw isRepeatable(error) || isMissing(error) ? FAILURES.toError(error, server) : error
-      }
-      await new Promise<void>((resolve) => clock.schedule(PAUSE_MS * tries * random.next(), resolve))
-    }
+    const how = { ...this.#options, refusals: REFUSALS, triesMax: TRIES_MAX }
+    return repeating(async () => (await this.#link.call(query)) as readonly Row[], how)
   }
 
   /** The one row of a function that answers with one. */

@@ -7,7 +7,7 @@
 import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { PostgresConnection, type ConnectionTarget } from './link/connection.ts'
-import { FAILURES, isMissing, sqlState } from './link/refusals.ts'
+import { REFUSALS, sqlState } from './link/refusals.ts'
 import type { PgQuery } from './link/client.ts'
 import { FUNCTIONS, TABLES } from './sql/generated.ts'
 
@@ -37,7 +37,7 @@ export async function readSchema(
       ? undefined
       : { version: row.version, oldest: row.oldest ?? row.version }
   } catch (error) {
-    if (isMissing(error)) return undefined
+    if (REFUSALS.isMissing(error)) return undefined
     throw error
   }
 }
@@ -130,7 +130,7 @@ export async function migrate(options: MigrationOptions): Promise<number | undef
         { cause: error },
       )
     }
-    throw FAILURES.toError(error, server)
+    throw REFUSALS.toError(error, server)
   } finally {
     connection.destroy()
   }

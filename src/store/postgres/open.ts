@@ -1,7 +1,8 @@
 /** A PostgreSQL store from a URL. Nothing is connected before `open()`. */
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { parsePostgresUrl, readTimeouts, type PostgresSettings } from './address/url.ts'
+import { parsePostgresUrl, type PostgresSettings } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { PostgresStore } from './store.ts'
 
 export const SCHEMA_DEFAULT = 'punctual'

@@ -4,10 +4,11 @@ import { UnavailableError, describe } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import { systemRandom } from '../../random.ts'
 import type { DoneMigration } from '../engine.ts'
-import { parsePostgresUrl, readTimeouts } from './address/url.ts'
+import { parsePostgresUrl } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { PostgresConnection } from './link/connection.ts'
 import { PostgresLink } from './link/postgres-link.ts'
-import { FAILURES, toPunctualError } from './link/refusals.ts'
+import { REFUSALS } from './link/refusals.ts'
 import { migrate, migrationText, readSchema, SCHEMA_VERSION } from './migration.ts'
 import { SCHEMA_DEFAULT } from './open.ts'
 
@@ -22,7 +23,7 @@ export async function probe(url: string): Promise<void> {
   try {
     await connection.open()
   } catch (error) {
-    const reason = toPunctualError(error, server)
+    const reason = REFUSALS.toError(error, server)
     if (reason.code === 'STORE_CLIENT_MISSING') throw reason
     if (CERTAIN.test((error as NodeJS.ErrnoException).code ?? ''))
       throw new UnavailableError('STORE_UNAVAILABLE', `${reason.message} Does PostgreSQL run there?`, {
@@ -48,7 +49,7 @@ export async function isMigrated(url: string): Promise<boolean> {
   try {
     return (await readSchema(settings.schema ?? SCHEMA_DEFAULT, (query) => link.call(query))) !== undefined
   } catch (error) {
-    throw FAILURES.toError(error, server)
+    throw REFUSALS.toError(error, server)
   } finally {
     link.close()
   }

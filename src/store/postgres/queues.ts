@@ -1,8 +1,9 @@
 /** The names of the queues in a schema. */
 import type { QueueList, QueuesContext } from '../engine.ts'
-import { parsePostgresUrl, readTimeouts } from './address/url.ts'
+import { parsePostgresUrl } from './address/url.ts'
+import { readTimeouts } from '../shared/url-options.ts'
 import { PostgresLink } from './link/postgres-link.ts'
-import { FAILURES, isMissing } from './link/refusals.ts'
+import { REFUSALS } from './link/refusals.ts'
 import { SCHEMA_DEFAULT } from './open.ts'
 
 const NAMES_MAX = 10_000
@@ -23,8 +24,8 @@ export async function listQueues(url: string, context: QueuesContext): Promise<Q
     return { names: rows.slice(0, NAMES_MAX).map(({ name }) => name), isComplete: rows.length <= NAMES_MAX }
   } catch (error) {
     // Nothing was ever stored there.
-    if (isMissing(error)) return { names: [], isComplete: true }
-    throw FAILURES.toError(error, server)
+    if (REFUSALS.isMissing(error)) return { names: [], isComplete: true }
+    throw REFUSALS.toError(error, server)
   } finally {
     link.close()
   }

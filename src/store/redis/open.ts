@@ -16,7 +16,8 @@ import { examine } from './doctor/doctor.ts'
 import { clientName, serverRoute } from './route.ts'
 import { QueueKeys, tagOf } from './scripts/keys.ts'
 import { RedisStore } from './store.ts'
-import { readTimeouts, type RedisSettings, type Timeouts } from './address/options.ts'
+import { type RedisSettings } from './address/options.ts'
+import { readTimeouts, type Timeouts } from '../shared/url-options.ts'
 import { describeAddress, parseRedisUrl } from './address/url.ts'
 
 type RedisTarget = {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parsePostgresUrl, readTimeouts } from '../../../src/store/postgres/address/url.ts'
+import { parsePostgresUrl } from '../../../src/store/postgres/address/url.ts'
+import { readTimeouts } from '../../../src/store/shared/url-options.ts'
 import { Punctual } from '../../../src/index.ts'
 
 describe('PostgreSQL URLs', () => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
-import { readTimeouts } from '../../../src/store/redis/address/options.ts'
+import { readTimeouts } from '../../../src/store/shared/url-options.ts'
 import { describeAddress, parseRedisUrl } from '../../../src/store/redis/address/url.ts'
 
 describe('a Redis URL', () => {

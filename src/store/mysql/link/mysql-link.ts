@@ -2,7 +2,7 @@
 import { StoreLink, type StoreLinkOptions } from '../../link/link.ts'
 import type { MysqlAddress } from '../address/url.ts'
 import { MysqlConnection, type MysqlTarget, type SessionWork } from './connection.ts'
-import { FAILURES } from './refusals.ts'
+import { REFUSALS } from './refusals.ts'
 
 export type MysqlLinkOptions = Omit<
   StoreLinkOptions<SessionWork, MysqlConnection>,
@@ -16,7 +16,7 @@ export class MysqlLink extends StoreLink<SessionWork, MysqlConnection> {
     const target: MysqlTarget = { address, connectTimeoutMs: options.connectTimeoutMs }
     super({
       ...options,
-      failures: FAILURES,
+      failures: REFUSALS,
       connect: (_name, lost) => new MysqlConnection(target, lost),
     })
   }

@@ -13,16 +13,22 @@
  *   sslmode, sslrootcert, sslcert, sslkey, host, user, password, application_name: as `pg` reads them
  */
 import { UsageError, describe, urlWithoutPasswords } from '../../../core/errors.ts'
-import { parseDuration, type Duration } from '../../../core/input/duration.ts'
+import {
+  TIMEOUT_OPTIONS,
+  invalidOption,
+  readDurations,
+  readMigrate,
+  readWord,
+  refuseUnknown,
+  type TimeoutSettings,
+} from '../../shared/url-options.ts'
 
-export type PostgresSettings = {
+export type PostgresSettings = TimeoutSettings & {
   readonly schema?: string
   readonly migrate?: boolean
   readonly pooler?: 'transaction'
   readonly listen?: string
   readonly durability?: 'primary' | 'replicated'
-  readonly connectTimeout?: Duration
-  readonly callTimeout?: Duration
   /** Tests only: epoch ms to use instead of the server's clock. */
   readonly now?: () => number
 }
@@ -35,10 +41,7 @@ export type PostgresUrl = {
   readonly settings: PostgresSettings
 }
 
-const TIMEOUT_RANGE = { min: 50, max: 600_000 }
-const TIMEOUT_MS = 5000
-const DURATIONS = ['connectTimeout', 'callTimeout'] as const
-const OURS = ['schema', 'migrate', 'pooler', 'listen', 'durability', ...DURATIONS] as const
+const OURS = ['schema', 'migrate', 'pooler', 'listen', 'durability', ...TIMEOUT_OPTIONS] as const
 const PASSED_ON = [
   'sslmode',
   'sslrootcert',
@@ -59,7 +62,7 @@ export function parsePostgresUrl(text: string): PostgresUrl {
   const [, scheme, login, hosts = '', path = '', query = ''] = PARTS.exec(text) ?? []
   if (scheme === undefined) throw invalidUrl(text)
   const parameters = new URLSearchParams(query)
-  refuseUnknown(parameters)
+  refuseUnknown(parameters, [...OURS, ...PASSED_ON])
   const settings = readSettings(parameters)
   for (const name of OURS) parameters.delete(name)
   const rest = parameters.size === 0 ? '' : `?${parameters.toString()}`
@@ -69,64 +72,21 @@ export function parsePostgresUrl(text: string): PostgresUrl {
   return { urls, server: `postgres://${hosts === '' ? 'localhost' : hosts}${path}`, settings }
 }
 
-export function readTimeouts({ connectTimeout, callTimeout }: PostgresSettings): {
-  readonly connectTimeoutMs: number
-  readonly callTimeoutMs: number
-} {
-  return {
-    connectTimeoutMs: parseDuration(connectTimeout ?? TIMEOUT_MS, 'connectTimeout', TIMEOUT_RANGE),
-    callTimeoutMs: parseDuration(callTimeout ?? TIMEOUT_MS, 'callTimeout', TIMEOUT_RANGE),
-  }
-}
-
 function readSettings(query: URLSearchParams): PostgresSettings {
-  const settings: Record<string, unknown> = {}
-  for (const name of DURATIONS) {
-    const text = query.get(name)
-    if (text !== null)
-      settings[name] = parseDuration(/^\d+$/.test(text) ? Number(text) : text, name, TIMEOUT_RANGE)
-  }
-  const schema = query.get('schema')
-  if (schema !== null) settings['schema'] = checked('schema', schema, SCHEMA, 'letters, digits and _')
-  const migrate = query.get('migrate')
-  if (migrate !== null)
-    settings['migrate'] = checked('migrate', migrate, /^(true|false)$/, 'true or false') === 'true'
-  const pooler = query.get('pooler')
-  if (pooler !== null) settings['pooler'] = checked('pooler', pooler, /^transaction$/, 'transaction')
-  const durability = query.get('durability')
-  if (durability !== null)
-    settings['durability'] = checked(
-      'durability',
-      durability,
-      /^(primary|replicated)$/,
-      'primary or replicated',
-    )
+  const schema = query.get('schema') ?? undefined
+  if (schema !== undefined && !SCHEMA.test(schema))
+    throw invalidOption('schema', schema, 'letters, digits and _')
+  const pooler = readWord(query, 'pooler', ['transaction'])
+  const durability = readWord(query, 'durability', ['primary', 'replicated'])
   const listen = query.get('listen')
-  if (listen !== null) {
-    parsePostgresUrl(listen)
-    settings['listen'] = listen
-  }
-  return settings
-}
-
-function checked(name: string, value: string, pattern: RegExp, allowed: string): string {
-  if (pattern.test(value)) return value
-  throw new UsageError(
-    'OPTION_INVALID',
-    `${name} in the store URL is ${describe(value)}; allowed: ${allowed}.`,
-    { value },
-  )
-}
-
-function refuseUnknown(query: URLSearchParams): void {
-  const known: readonly string[] = [...OURS, ...PASSED_ON]
-  for (const name of query.keys()) {
-    if (known.includes(name)) continue
-    throw new UsageError(
-      'OPTION_UNKNOWN',
-      `the store URL has the option ${describe(name)}; allowed here: ${known.join(', ')}.`,
-      { value: name },
-    )
+  if (listen !== null) parsePostgresUrl(listen)
+  return {
+    ...readDurations(query, TIMEOUT_OPTIONS),
+    ...readMigrate(query),
+    ...(schema === undefined ? {} : { schema }),
+    ...(pooler === undefined ? {} : { pooler }),
+    ...(durability === undefined ? {} : { durability }),
+    ...(listen === null ? {} : { listen }),
   }
 }
 

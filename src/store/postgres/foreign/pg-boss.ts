@@ -19,9 +19,10 @@ import {
   type ForeignRest,
   type ForeignSchedule,
 } from '../../engine.ts'
-import { parsePostgresUrl, readTimeouts } from '../address/url.ts'
+import { parsePostgresUrl } from '../address/url.ts'
+import { readTimeouts } from '../../shared/url-options.ts'
 import { PostgresConnection } from '../link/connection.ts'
-import { toPunctualError } from '../link/refusals.ts'
+import { REFUSALS } from '../link/refusals.ts'
 import { jobOf, scheduleOf, type BossJob, type BossSchedule } from './pg-boss-rows.ts'
 
 const PAGE = 200
@@ -50,7 +51,7 @@ export async function openPgBoss(url: string, where: ForeignPlace): Promise<Fore
     return queue
   } catch (error) {
     connection.destroy()
-    throw toPunctualError(error, server)
+    throw REFUSALS.toError(error, server)
   }
 }
 
@@ -205,7 +206,7 @@ class PgBossQueue implements ForeignQueue {
           `${this.#server}: the user of --postgres lacks a right on the schema ${this.#where.prefix}: usage, select on its tables, and with --cancel update on its table job (${(error as Error).message}).`,
           { cause: error },
         )
-      throw toPunctualError(error, this.#server)
+      throw REFUSALS.toError(error, this.#server)
     }
   }
 }

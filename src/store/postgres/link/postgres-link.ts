@@ -2,7 +2,7 @@
 import { StoreLink, type StoreLinkOptions } from '../../link/link.ts'
 import type { PgNotification, PgQuery } from './client.ts'
 import { PostgresConnection, type ConnectionTarget } from './connection.ts'
-import { FAILURES } from './refusals.ts'
+import { REFUSALS } from './refusals.ts'
 
 type Given = Omit<StoreLinkOptions<PgQuery, PostgresConnection>, 'failures' | 'connect'>
 
@@ -16,7 +16,7 @@ export class PostgresLink extends StoreLink<PgQuery, PostgresConnection> {
     const target: ConnectionTarget = { urls, connectTimeoutMs: options.connectTimeoutMs }
     super({
       ...options,
-      failures: FAILURES,
+      failures: REFUSALS,
       connect: (name, lost) => new PostgresConnection(target, name, lost, heard),
     })
   }

@@ -9,8 +9,14 @@
  *   sentinelUsername, sentinelPassword   for the sentinels, where they ask for it (only with Sentinel)
  *   partitions       how many partitions the queue has (only with a cluster)                16
  */
-import { UsageError, describe } from '../../../core/errors.ts'
-import { parseDuration, type Duration } from '../../../core/input/duration.ts'
+import type { Duration } from '../../../core/input/duration.ts'
+import {
+  TIMEOUT_OPTIONS,
+  numberOrText,
+  readDurations,
+  refuseUnknown,
+  type TimeoutSettings,
+} from '../../shared/url-options.ts'
 
 export type TlsFiles = {
   readonly ca?: string
@@ -19,9 +25,7 @@ export type TlsFiles = {
   readonly servername?: string
 }
 
-export type RedisSettings = {
-  readonly connectTimeout?: Duration
-  readonly callTimeout?: Duration
+export type RedisSettings = TimeoutSettings & {
   readonly durability?: string
   readonly replicas?: number
   readonly replicationTimeout?: Duration
@@ -29,36 +33,22 @@ export type RedisSettings = {
   readonly now?: () => number
 }
 
-export type Timeouts = { readonly connectTimeoutMs: number; readonly callTimeoutMs: number }
-
 type Scheme = { readonly isTls: boolean; readonly isSentinel: boolean; readonly isCluster: boolean }
 
-const TIMEOUT_MS = 5000
-const TIMEOUT_RANGE = { min: 50, max: 600_000 }
-const DURATION_OPTIONS = ['connectTimeout', 'callTimeout', 'replicationTimeout'] as const
+const DURATION_OPTIONS = [...TIMEOUT_OPTIONS, 'replicationTimeout'] as const
 const TLS_OPTIONS = { tlsCa: 'ca', tlsCert: 'cert', tlsKey: 'key', tlsServername: 'servername' } as const
 const SENTINEL_OPTIONS = ['sentinelUsername', 'sentinelPassword'] as const
 const CLUSTER_OPTIONS = ['partitions'] as const
 
-export function readTimeouts(settings: RedisSettings): Timeouts {
-  return {
-    connectTimeoutMs: parseDuration(settings.connectTimeout ?? TIMEOUT_MS, 'connectTimeout', TIMEOUT_RANGE),
-    callTimeoutMs: parseDuration(settings.callTimeout ?? TIMEOUT_MS, 'callTimeout', TIMEOUT_RANGE),
-  }
-}
-
 export function readOptions(query: URLSearchParams, scheme: Scheme): RedisSettings {
-  refuseUnknown(query, scheme)
-  const settings: Record<string, number | string> = {}
-  for (const name of DURATION_OPTIONS) {
-    const text = query.get(name)
-    if (text !== null) settings[name] = parseDuration(asNumber(text), name, TIMEOUT_RANGE)
-  }
+  refuseUnknown(query, knownOptions(scheme), hintFor)
   const durability = query.get('durability')
-  if (durability !== null) settings['durability'] = durability
   const replicas = query.get('replicas')
-  if (replicas !== null) settings['replicas'] = asNumber(replicas) as number
-  return settings
+  return {
+    ...readDurations(query, DURATION_OPTIONS),
+    ...(durability === null ? {} : { durability }),
+    ...(replicas === null ? {} : { replicas: numberOrText(replicas) as number }),
+  }
 }
 
 export function readTls(query: URLSearchParams, { isTls }: Scheme): { readonly tls?: TlsFiles } {
@@ -71,8 +61,8 @@ export function readTls(query: URLSearchParams, { isTls }: Scheme): { readonly t
   return { tls: files }
 }
 
-function refuseUnknown(query: URLSearchParams, { isTls, isSentinel, isCluster }: Scheme): void {
-  const known: readonly string[] = [
+function knownOptions({ isTls, isSentinel, isCluster }: Scheme): readonly string[] {
+  return [
     ...DURATION_OPTIONS,
     'durability',
     'replicas',
@@ -80,14 +70,6 @@ function refuseUnknown(query: URLSearchParams, { isTls, isSentinel, isCluster }:
     ...(isSentinel ? SENTINEL_OPTIONS : []),
     ...(isCluster ? CLUSTER_OPTIONS : []),
   ]
-  for (const name of query.keys()) {
-    if (known.includes(name)) continue
-    throw new UsageError(
-      'OPTION_UNKNOWN',
-      `the store URL has the option ${describe(name)}${hintFor(name)}; allowed here: ${known.join(', ')}.`,
-      { value: name },
-    )
-  }
 }
 
 function hintFor(name: string): string {
@@ -95,8 +77,4 @@ function hintFor(name: string): string {
   if ((SENTINEL_OPTIONS as readonly string[]).includes(name)) return ' (it belongs to redis+sentinel://)'
   if ((CLUSTER_OPTIONS as readonly string[]).includes(name)) return ' (it belongs to redis+cluster://)'
   return ''
-}
-
-function asNumber(text: string): number | string {
-  return /^\d+$/.test(text) ? Number(text) : text
 }

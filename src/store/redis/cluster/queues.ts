@@ -2,7 +2,7 @@
 import { clientName } from '../route.ts'
 import type { QueueList, QueuesContext } from '../../engine.ts'
 import { describeCluster, parseClusterUrl } from '../address/cluster-url.ts'
-import { readTimeouts } from '../address/options.ts'
+import { readTimeouts } from '../../shared/url-options.ts'
 import { scanNames } from '../queues.ts'
 import { LAYOUT_PATTERN, queueOfLayout } from './layout.ts'
 import { ClusterRouter } from './router.ts'
