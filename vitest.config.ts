@@ -22,6 +22,7 @@ export default defineConfig({
   plugins: [builtThreads],
   test: {
     globalSetup: ['test/build.ts', 'test/shared-servers.ts'],
+    setupFiles: ['test/setup.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
     // Most of a test's time is waiting for servers and processes: three at once keep two cores busy.
     maxWorkers: 3,

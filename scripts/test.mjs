@@ -2,6 +2,7 @@
 //   npm test                      what proves the product
 //   npm run test:all              that, and after it the files called *.long.test.ts
 //   npm test -- test/core         some files (skips the checks)
+//   npm test -- --times           also says where the time went: by folder, file and test, and on what
 //   npm test -- --minutes 90      ends what is not over by then, as failed; default: 60
 // In CI (CI=true) a skipped test is a failure, and a file that fails is run once more, alone: scripts/testing/run.mjs.
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -19,9 +20,11 @@ import {
   run,
 } from './setup.mjs'
 import { runStages } from './testing/run.mjs'
+import { costsOf, printTimes } from './testing/times.mjs'
 
 const words = process.argv.slice(2)
 const isAll = take('--all')
+const showsTimes = take('--times')
 // A small project of its own with the runner's own tests: nothing is installed, built or checked for it.
 const elsewhere = takeValue('--root')
 const minutes = Number(takeValue('--minutes') ?? 60)
@@ -47,6 +50,7 @@ const stages = isWhole && elsewhere === undefined ? [FIRST, ...(isAll ? [REST] :
 const outcome = await runStages({ root, stages, isCi, capMs: minutes * 60_000 })
 const { passed, failures, failedOnce, skipped, broken } = outcome
 
+if (showsTimes) printTimes(outcome.files)
 for (const { name } of skipped) console.log(`skipped: ${name.trim()}`)
 // Where everything can be installed, a skip hides a broken set-up.
 const isSkipAFailure = isCi && skipped.length > 0 && isWhole
@@ -58,7 +62,7 @@ for (const { file, test, message } of failedOnce)
 if (failedOnce.length > 0) console.log(`${failedOnce.length} failed once, passed alone`)
 
 const failed = failures.length + broken.length + (isSkipAFailure ? skipped.length : 0)
-keep({ passed, failed, failures, failedOnce, skipped, broken })
+keep({ passed, failed, failures, failedOnce, skipped, broken, costs: costsOf(outcome.files) })
 console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`)
 process.exit(failed === 0 ? 0 : 1)
 

@@ -36,10 +36,12 @@ export default class Recorder {
         state: module.state(),
         testsMs: duration,
         importsMs: collectDuration + setupDuration + prepareDuration + environmentSetupDuration,
+        costs: module.meta().costs,
         errors: module.errors().map(messageOf),
         tests: [...module.children.allTests()].map((test) => {
           const { state, errors = [] } = test.result()
-          return { name: test.fullName, state, message: errors.map(messageOf)[0] }
+          const ms = test.diagnostic()?.duration ?? 0
+          return { name: test.fullName, state, ms, message: errors.map(messageOf)[0] }
         }),
         suiteErrors: [...module.children.allSuites()].flatMap((suite) => suite.errors().map(messageOf)),
       },

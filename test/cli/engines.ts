@@ -1,7 +1,7 @@
 /** The engines that every command is tried on. */
 import { execFileSync } from 'node:child_process'
 import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
-import { PostgresServer, VERSIONS } from '../store/postgres/server.ts'
+import { PostgresDatabase, VERSIONS } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type Engine = {
@@ -31,15 +31,15 @@ export function redisEngine(): Engine {
 }
 
 export function postgresEngine(): Engine {
-  let server: Promise<PostgresServer> | undefined
+  let database: Promise<PostgresDatabase> | undefined
   return {
     name: 'postgres',
     isMissing: VERSIONS.length === 0,
     store: async () => {
-      server ??= PostgresServer.start()
-      return (await server).url
+      database ??= PostgresDatabase.make()
+      return (await database).url
     },
-    stop: async () => (await server)?.stop(),
+    stop: async () => undefined,
   }
 }
 

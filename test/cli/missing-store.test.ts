@@ -1,9 +1,9 @@
 /** A misspelt --store is an error: a command that only looks, or changes what is there, makes no store of it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { freshDatabase, isMysqlThere, queryAt as queryMysqlAt } from '../store/mysql/server.ts'
-import { queryAt, startOrUse, VERSIONS } from '../store/postgres/server.ts'
+import { PostgresDatabase, queryAt, VERSIONS } from '../store/postgres/server.ts'
 import { makePlace } from './punctual.ts'
 
 const LOOKING: readonly (readonly string[])[] = [
@@ -19,11 +19,8 @@ const LOOKING: readonly (readonly string[])[] = [
 ]
 
 describe.skipIf(VERSIONS.length === 0)('on PostgreSQL', () => {
-  const server = VERSIONS.length === 0 ? undefined : startOrUse()
-  afterAll(async () => (await server)?.stop())
-
   it('a schema that is not there is named, with what makes it, and stays away', async () => {
-    const { url = '' } = (await server) ?? {}
+    const { url } = await PostgresDatabase.make()
     const shell = await makePlace(`${url}?schema=nope`)
     for (const words of LOOKING) {
       const { code, stdout, stderr } = await shell.run(words)
@@ -42,7 +39,7 @@ describe.skipIf(VERSIONS.length === 0)('on PostgreSQL', () => {
   })
 
   it('an older one is migrated by whoever looks, as before', async () => {
-    const { url = '' } = (await server) ?? {}
+    const { url } = await PostgresDatabase.make()
     const shell = await makePlace(`${url}?schema=older`)
     await shell.run(['migrate'])
     await queryAt(url, 'delete from older.migration where version > 1')

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { gate } from '../runtime/world.ts'
 import { freshDatabase, isMysqlThere, queryAt as queryMysqlAt } from '../store/mysql/server.ts'
-import { queryAt, startOrUse, VERSIONS } from '../store/postgres/server.ts'
+import { PostgresDatabase, queryAt, VERSIONS } from '../store/postgres/server.ts'
 import { redisEngine } from './engines.ts'
 import { makePlace, type Place } from './punctual.ts'
 
@@ -109,7 +109,7 @@ describe('move --dry-run', () => {
   })
 
   it.skipIf(VERSIONS.length === 0)('makes no schema, and asks for no right to make one', async () => {
-    const server = await startOrUse()
+    const server = await PostgresDatabase.make()
     const role = `looker_${process.pid}`
     try {
       await queryAt(server.url, `create role ${role} login`)
@@ -122,7 +122,6 @@ describe('move --dry-run', () => {
       expect(await queryAt(server.url, `select 1 from pg_namespace where nspname = 'looked'`)).toEqual([])
     } finally {
       await queryAt(server.url, `drop role if exists ${role}`)
-      await server.stop()
     }
   })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
-import { PostgresServer } from '../store/postgres/server.ts'
+import { PostgresDatabase } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type SharedEngine = {
@@ -23,11 +23,7 @@ export const SHARED_ENGINES: readonly SharedEngine[] = [
   },
   {
     name: 'postgres',
-    open: async () => {
-      const server = await PostgresServer.start()
-      onTestFinished(() => server.stop())
-      return server.url
-    },
+    open: async () => (await PostgresDatabase.make()).url,
   },
   ...(isMysqlThere ? [{ name: 'mysql', open: freshDatabase } as const] : []),
   {

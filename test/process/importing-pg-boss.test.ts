@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   sendPgBoss,
   workPgBoss,
@@ -18,21 +18,14 @@ import { readSchedule } from '../../src/queue/importing/occurrence.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
 import { makePlace } from '../cli/punctual.ts'
-import { PostgresServer, queryAt } from '../store/postgres/server.ts'
+import { PostgresDatabase, queryAt } from '../store/postgres/server.ts'
 import { until } from '../store/redis/until.ts'
 
 const GUIDES = join(import.meta.dirname, '../../docs/guides')
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
-})
-afterAll(() => server?.stop())
-
-/** A database of its own, so that both versions find the schema that they know. */
-async function database(name: string): Promise<string> {
-  await server.query(`create database ${name}`)
-  return server.url.replace(/postgres$/, name)
+/** Of its own, so that both versions find the schema that they know. */
+async function database(): Promise<string> {
+  return (await PostgresDatabase.make()).url
 }
 
 function open(url: string): Punctual {
@@ -53,7 +46,7 @@ async function statementOfGuide(peer = 'pg-boss'): Promise<string> {
 
 describe.each([10, 12] as const)('the statement of the guide, pg-boss %i', (version) => {
   it('hands jobs over that wait, with their ids and moments, and nothing else', async () => {
-    const url = await database(`states_${version}`)
+    const url = await database()
     const queue = open(url)
     await queue.stats()
     const ids = await writePgBoss(version, url)
@@ -84,7 +77,7 @@ describe.each([10, 12] as const)('the statement of the guide, pg-boss %i', (vers
   })
 
   it('P2: loses nothing that is committed while it runs', async () => {
-    const url = await database(`stream_${version}`)
+    const url = await database()
     const queue = open(url)
     await queue.stats()
     const producers = new AbortController()
@@ -101,7 +94,7 @@ describe.each([10, 12] as const)('the statement of the guide, pg-boss %i', (vers
 
 describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version) => {
   it('carries ids, moments, attempts, waits, priorities, failures and schedules over, and names the rest', async () => {
-    const url = await database(`import_${version}`)
+    const url = await database()
     const ids = await writePgBoss(version, url)
     const place = await makePlace()
     const look = (): Promise<unknown> => queryAt(url, 'select * from pgboss.job order by id')
@@ -202,7 +195,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
   })
 
   it('P2: with --cancel, beside producers and workers of pg-boss, each job runs once: here or there', async () => {
-    const url = await database(`taking_${version}`)
+    const url = await database()
     const queue = open(url)
     const ran: string[] = []
     queue.handle('stream', ({ id }) => void ran.push(id))
@@ -228,7 +221,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
   })
 
   it('killed in the middle, the same call brings and cancels the rest', async () => {
-    const url = await database(`killed_${version}`)
+    const url = await database()
     const queue = open(url)
     const count = 2_000
     await writeManyPgBoss(version, url, count)
@@ -247,7 +240,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
 
 describe('the statement of the guide, Graphile Worker', () => {
   it('hands jobs over that wait, and nothing else', async () => {
-    const url = await database('graphile')
+    const url = await database()
     const queue = open(url)
     await queue.stats()
     const { now, later, laterAt, failed } = await writeGraphile(url)
@@ -270,7 +263,7 @@ describe('the statement of the guide, Graphile Worker', () => {
 describe('a wrong call', () => {
   it('is refused with what to do', async () => {
     const place = await makePlace()
-    const url = await database('nothing')
+    const url = await database()
     const call = (...more: string[]): Promise<unknown> => place.run(['import', ...more])
     expect(await call('pg-boss', '--postgres', url)).toMatchObject({
       stderr: expect.stringContaining('there is no pg-boss in the schema pgboss; name its schema') as string,
@@ -293,7 +286,7 @@ describe('a wrong call', () => {
 
 describe('rights', () => {
   it('those that the guide names are enough, and one that is missing is told', async () => {
-    const url = await database('rights')
+    const url = await database()
     await writePgBoss(12, url)
     const tables = ['version', 'job', 'queue', 'schedule'].map((table) => `pgboss.${table}`).join(', ')
     await queryAt(url, 'create role reader login; grant usage on schema pgboss to reader')

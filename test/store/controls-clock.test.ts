@@ -8,7 +8,7 @@ import { limit, pause, rate } from '../../src/testing/conformance/control-stand.
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
 import { isMysqlThere, sharedUrl } from './mysql/server.ts'
 import { storeAt as storeAtMysql } from './mysql/stores.ts'
-import { PostgresServer } from './postgres/server.ts'
+import { PostgresDatabase } from './postgres/server.ts'
 import { storeAt as storeAtPostgres } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
@@ -17,18 +17,17 @@ const HOUR_MS = 3_600_000
 const START = Date.UTC(2030, 0, 1)
 
 let server: RedisServer
-let postgres: PostgresServer
+let postgres: PostgresDatabase
 let temporary: TemporaryDirectory
 const opened: Store[] = []
 beforeAll(async () => {
   server = await RedisServer.start()
-  postgres = await PostgresServer.start({ settings: ['fsync = off'] })
+  postgres = await PostgresDatabase.make()
   temporary = await temporaryDirectory()
 })
 afterAll(async () => {
   for (const store of opened) await store.close()
   await server?.stop()
-  await postgres?.stop()
   await temporary?.remove()
 })
 

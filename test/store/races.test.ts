@@ -22,7 +22,7 @@ import { limit, rate } from '../../src/testing/conformance/control-stand.ts'
 import { openStore, temporaryDirectory } from './file/bench.ts'
 import { isMysqlThere, sharedUrl } from './mysql/server.ts'
 import { storeAt as mysqlAt } from './mysql/stores.ts'
-import { PostgresServer } from './postgres/server.ts'
+import { PostgresDatabase } from './postgres/server.ts'
 import { storeAt as postgresAt } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
@@ -34,11 +34,10 @@ const ROUNDS = Number(process.env['PUNCTUAL_RACE_ROUNDS'] ?? 60)
 const SOON_MS = 5_000
 
 let server: RedisServer
-let postgres: PostgresServer
+let postgres: PostgresDatabase
 let mysqlUrl = ''
 afterAll(async () => {
   await server?.stop()
-  await postgres?.stop()
 })
 
 type Pair = readonly [Store, Store]
@@ -70,7 +69,7 @@ const ENGINES: readonly Subject[] = [
   [
     'postgres',
     async () => {
-      postgres = await PostgresServer.start()
+      postgres = await PostgresDatabase.make()
     },
     async () => {
       const queue = freshQueue()

@@ -27,18 +27,17 @@ import { MemoryStore } from '../../src/store/memory/store.ts'
 import { makeStore, temporaryDirectory, type TemporaryDirectory } from './file/bench.ts'
 import { isMysqlThere, sharedUrl } from './mysql/server.ts'
 import { storeAt as mysqlAt } from './mysql/stores.ts'
-import { PostgresServer } from './postgres/server.ts'
+import { PostgresDatabase } from './postgres/server.ts'
 import { storeAt as postgresAt } from './postgres/stores.ts'
 import { RedisServer } from './redis/server.ts'
 import { freshQueue, storeAt } from './redis/stores.ts'
 
 let server: RedisServer
-let postgres: PostgresServer
+let postgres: PostgresDatabase
 let mysqlUrl = ''
 let place: TemporaryDirectory
 afterAll(async () => {
   await server?.stop()
-  await postgres?.stop()
   await place?.remove()
 })
 
@@ -78,7 +77,7 @@ const ENGINES: readonly Subject[] = [
     'postgres',
     Math.ceil(RUNS / 3),
     async () => {
-      postgres = await PostgresServer.start()
+      postgres = await PostgresDatabase.make()
     },
     (now) => postgresAt(postgres.url, freshQueue(), { now }),
   ],

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual, Snooze, type PunctualOptions } from '../../src/index.ts'
 import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
-import { PostgresServer, VERSIONS } from '../store/postgres/server.ts'
+import { PostgresDatabase, VERSIONS } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 import { makeStand, QUEUE } from '../doors/http/stand.ts'
 
@@ -32,11 +32,8 @@ function makeQueue(options: PunctualOptions = { store: 'memory:' }): Punctual {
 }
 
 const redis = RedisServer.start()
-const postgres = VERSIONS.length === 0 ? undefined : PostgresServer.start()
-afterAll(async () => {
-  await (await redis).stop()
-  await (await postgres)?.stop()
-})
+const postgres = VERSIONS.length === 0 ? undefined : PostgresDatabase.make()
+afterAll(async () => (await redis).stop())
 
 async function directory(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'punctual-tracing-'))

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import amqplib from 'amqplib'
+import { startingServer } from '../../costs.ts'
 import { freePort } from '../../store/redis/server.ts'
 import { until } from '../../store/redis/until.ts'
 
@@ -91,13 +92,15 @@ export class RabbitServer {
     this.#options = options
   }
 
-  static async start(options: NodeOptions = {}): Promise<RabbitServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'punctual-rabbit-'))
-    const ports = [await freePort(), await freePort(), await freePort()] as const
-    const server = new RabbitServer(directory, ports, options.epmd ?? (await Epmd.start()), options)
-    await server.#prepare()
-    await server.resume()
-    return server
+  static start(options: NodeOptions = {}): Promise<RabbitServer> {
+    return startingServer(async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'punctual-rabbit-'))
+      const ports = [await freePort(), await freePort(), await freePort()] as const
+      const server = new RabbitServer(directory, ports, options.epmd ?? (await Epmd.start()), options)
+      await server.#prepare()
+      await server.resume()
+      return server
+    })
   }
 
   get url(): string {

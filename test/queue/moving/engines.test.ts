@@ -13,7 +13,7 @@ import type { Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/index.ts'
 import { claimDue, message, retry } from '../../../src/testing/conformance/stand.ts'
 import { freshDatabase, isMysqlThere } from '../../store/mysql/server.ts'
-import { PostgresServer } from '../../store/postgres/server.ts'
+import { PostgresDatabase } from '../../store/postgres/server.ts'
 import { RedisCluster } from '../../store/redis/cluster/servers.ts'
 import { RedisServer } from '../../store/redis/server.ts'
 import { controlsOf, fill, HOUR_MS, idsIn, see } from './content.ts'
@@ -26,11 +26,10 @@ const ends: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'punctual-moving-'))
   const redis = await RedisServer.start()
-  const postgres = await PostgresServer.start()
+  const postgres = await PostgresDatabase.make()
   const cluster = await RedisCluster.start()
   ends.push(
     () => redis.stop(),
-    () => postgres.stop(),
     () => cluster.stop(),
     () => rm(directory, { recursive: true, force: true }),
   )

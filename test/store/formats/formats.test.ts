@@ -13,7 +13,7 @@ import { SCHEMA_VERSION as MYSQL_VERSION } from '../../../src/store/mysql/migrat
 import { SCHEMA_VERSION } from '../../../src/store/postgres/migration.ts'
 import { takeCensus } from '../../../src/testing/index.ts'
 import { connectionTo, freshDatabase, isMysqlThere } from '../mysql/server.ts'
-import { PostgresServer } from '../postgres/server.ts'
+import { PostgresDatabase } from '../postgres/server.ts'
 import { RedisServer } from '../redis/server.ts'
 
 const LATER = Date.UTC(2099, 0, 1)
@@ -95,11 +95,10 @@ describe('files', () => {
 })
 
 describe('PostgreSQL', () => {
-  let server: PostgresServer
+  let server: PostgresDatabase
   beforeAll(async () => {
-    server = await PostgresServer.start()
+    server = await PostgresDatabase.make()
   })
-  afterAll(() => server?.stop())
 
   async function lay(name: string): Promise<void> {
     await server.query('drop schema if exists punctual cascade')

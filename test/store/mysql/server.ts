@@ -1,17 +1,17 @@
 /**
- * MariaDB servers for tests. One is shared by all files of a run: the first that asks starts it, and the run's teardown
- * (`test/shared-servers.ts`) ends it by its process id. Tests that kill or configure a server start one of their own. A URL in
- * PUNCTUAL_TEST_MYSQL is used instead by tests that need no server of their own: it may as well be a MySQL.
+ * MariaDB servers for tests. One is shared by all files of a run (`test/shared-servers.ts`); tests that kill or configure a server
+ * start one of their own. A URL in PUNCTUAL_TEST_MYSQL is used instead by tests that need no server of their own: it may as well be a MySQL.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, mkdir, mkdtemp, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createConnection, type Connection } from 'mariadb'
 import { POSTGRES_USER as NOBODY } from '../../../scripts/postgres-binaries.mjs'
+import { startingServer } from '../../costs.ts'
+import { shared } from '../../shared-servers.ts'
 import { freePort } from '../redis/server.ts'
 import { until } from '../redis/until.ts'
 
@@ -28,7 +28,7 @@ export type MysqlServerOptions = {
   readonly settings?: readonly string[]
   /** Where it keeps everything; else a scratch folder. */
   readonly directory?: string
-  /** Its process does not end with ours: `stopShared` ends it. */
+  /** Its process does not end with ours: the run ends it. */
   readonly isShared?: boolean
 }
 
@@ -44,23 +44,25 @@ export class MysqlServer {
     this.#options = options
   }
 
-  static async start(options: MysqlServerOptions = {}): Promise<MysqlServer> {
-    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-mysql-')))
-    const { uid, gid } = NOBODY
-    if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
-    const server = new MysqlServer(directory, await freePort(), options)
-    const args = [
-      '--no-defaults',
-      `--datadir=${join(directory, 'data')}`,
-      '--skip-test-db',
-      '--skip-name-resolve',
-    ]
-    const small = ['--auth-root-authentication-method=normal', '--innodb-log-file-size=8M']
-    const surroundings = { ...NOBODY, cwd: directory, env: environment(directory) }
-    await promisify(execFile)('mariadb-install-db', [...args, ...small], surroundings)
-    await server.resume()
-    await queryAt(server.urlOf('mysql'), `create database ${DATABASE}`)
-    return server
+  static start(options: MysqlServerOptions = {}): Promise<MysqlServer> {
+    return startingServer(async () => {
+      const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-mysql-')))
+      const { uid, gid } = NOBODY
+      if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
+      const server = new MysqlServer(directory, await freePort(), options)
+      const args = [
+        '--no-defaults',
+        `--datadir=${join(directory, 'data')}`,
+        '--skip-test-db',
+        '--skip-name-resolve',
+      ]
+      const small = ['--auth-root-authentication-method=normal', '--innodb-log-file-size=8M']
+      const surroundings = { ...NOBODY, cwd: directory, env: environment(directory) }
+      await promisify(execFile)('mariadb-install-db', [...args, ...small], surroundings)
+      await server.resume()
+      await queryAt(server.urlOf('mysql'), `create database ${DATABASE}`)
+      return server
+    })
   }
 
   get url(): string {
@@ -168,35 +170,21 @@ export async function connectionTo(url: string): Promise<Connection> {
 /** The URL of the server that was given, or of the one that this run shares. */
 export async function sharedUrl(): Promise<string> {
   if (GIVEN_URL !== undefined) return GIVEN_URL
-  const place = process.env['PUNCTUAL_SHARED_SERVERS'] ?? tmpdir()
-  const told = join(place, 'mysql.json')
-  try {
-    await mkdir(join(place, 'mysql-begun')) // The first one makes it.
-  } catch {
-    await until('the shared MariaDB is there', () => existsSync(told))
-    return (JSON.parse(await readFile(told, 'utf8')) as { url: string }).url
-  }
-  const server = await MysqlServer.start({ isShared: true }).catch(async (error: unknown) => {
-    await rmdir(join(place, 'mysql-begun')) // The next one may try.
-    throw error
+  return shared('mysql', async () => {
+    const { url, pid, directory } = await MysqlServer.start({ isShared: true })
+    return { url, pid, directory, signal: 'SIGKILL' }
   })
-  await writeFile(
-    `${told}.new`,
-    JSON.stringify({ url: server.url, pid: server.pid, directory: server.directory }),
-  )
-  await rename(`${told}.new`, told)
-  return server.url
 }
 
 let databases = 0
 
 /** A database of its own on the shared server, without tables. */
 export async function freshDatabase(): Promise<string> {
-  const shared = await sharedUrl()
+  const server = await sharedUrl()
   databases += 1
   const name = `punctual_${process.pid}_${databases}`
-  await queryAt(shared, `create database ${name}`)
-  const url = new URL(shared)
+  await queryAt(server, `create database ${name}`)
+  const url = new URL(server)
   url.pathname = `/${name}`
   return url.href
 }

@@ -1,5 +1,5 @@
 /** All times are the server's: a process whose own clock is wrong, or is set, changes nothing. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock, type Clock } from '../../../src/clock.ts'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open.ts'
@@ -13,16 +13,15 @@ import {
   idsOf,
   message,
 } from '../../../src/testing/conformance/stand.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { context, freshQueue, storeAt } from './stores.ts'
 
 const HOUR_MS = 3_600_000
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
 })
-afterAll(() => server?.stop())
 
 async function open(store: Store): Promise<Store> {
   onTestFinished(() => store.close())

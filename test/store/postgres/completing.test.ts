@@ -1,16 +1,15 @@
 /** P4, P15 on PostgreSQL, through pg. */
 import pg from 'pg'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { beforeAll, onTestFinished } from 'vitest'
 import { completing } from '../sql/completing.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
   await server.query('create table effects (id text not null)')
 })
-afterAll(() => server?.stop())
 
 completing({
   isMissing: false,

@@ -2,22 +2,28 @@
  * The whole contract on the newest PostgreSQL that is here. Where there is another, the oldest has it behind PgBouncer
  * (`pgbouncer.long.test.ts`), or here where that is missing.
  */
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { beforeAll, describe, it } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
 import { conformance } from '../../../src/testing/conformance/index.ts'
 import { isPgBouncerThere } from './pgbouncer.ts'
-import { GIVEN_URL, VERSIONS, startOrUse } from './server.ts'
+import { GIVEN_URL, PostgresDatabase, PostgresServer, VERSIONS } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
-const own = isPgBouncerThere ? [VERSIONS[0]] : [...new Set([VERSIONS[0], VERSIONS.at(-1)])]
-const versions = GIVEN_URL === undefined ? own : [undefined]
+const newest = VERSIONS[0]
+const older = VERSIONS.slice(1).slice(-1)
+const versions = [newest, ...(isPgBouncerThere || GIVEN_URL !== undefined ? [] : older)]
 
 describe.each(versions)('PostgreSQL %s', (version) => {
-  let server: Awaited<ReturnType<typeof startOrUse>>
+  let url: string
   beforeAll(async () => {
-    server = await startOrUse(version)
+    if (version === undefined || version === newest) {
+      url = (await PostgresDatabase.make()).url
+      return undefined
+    }
+    const server = await PostgresServer.start({ version, settings: ['fsync = off'] })
+    url = server.url
+    return () => server.stop()
   })
-  afterAll(() => server?.stop())
 
   conformance(
     'postgres',
@@ -25,7 +31,7 @@ describe.each(versions)('PostgreSQL %s', (version) => {
       const queue = freshQueue()
       let now = Date.UTC(2030, 0, 1)
       const open = async (): Promise<Store> => {
-        const store = storeAt(server.url, queue, { now: () => now })
+        const store = storeAt(url, queue, { now: () => now })
         await store.open()
         stores.push(store)
         return store
@@ -42,6 +48,6 @@ describe.each(versions)('PostgreSQL %s', (version) => {
         },
       }
     },
-    { describe, it },
+    { describe, it: it.concurrent },
   )
 })

@@ -3,16 +3,15 @@
  *
  *   PUNCTUAL_FUZZ_RUNS=500 npx vitest run test/store/postgres/corruption.test.ts      many more
  */
-import { afterAll, beforeAll } from 'vitest'
+import { beforeAll } from 'vitest'
 import { COLUMNS, corruption } from '../sql/corruption.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
 })
-afterAll(() => server?.stop())
 
 const SMALL = ['-32768', '-1', '7', '32767']
 const TEXTS = ["''", "'{'", "'null'", "'5'", "E'\\x01x'", `'{"retry":5,"ttlMs":"x"}'`]

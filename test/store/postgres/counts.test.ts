@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, onTestFinished, test } from 'vitest'
+import { beforeAll, onTestFinished, test } from 'vitest'
 import { expectTrueCounts } from '../sql/counts.ts'
 import { expectEstimates } from '../sql/long-forecast.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { storeAt } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
 })
-afterAll(() => server?.stop())
 
 test('counts: folded or not, whatever happened, and whoever folds at the same time', async () => {
   const store = storeAt(server.url, 'counts')
@@ -24,8 +23,7 @@ test('counts: folded or not, whatever happened, and whoever folds at the same ti
 })
 
 test('a forecast of a very long queue is an estimate', async () => {
-  const own = await PostgresServer.start({ settings: ['fsync = off'] })
-  onTestFinished(() => own.stop())
+  const own = await PostgresDatabase.make()
   const store = storeAt(own.url, 'long')
   onTestFinished(() => store.close())
   await store.open()

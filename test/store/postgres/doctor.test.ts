@@ -6,20 +6,19 @@ import { examine, type ExamineOptions } from '../../../src/store/postgres/doctor
 import { SCHEMA_VERSION } from '../../../src/store/postgres/migration.ts'
 import { message } from '../../../src/testing/conformance/stand.ts'
 import { until } from '../redis/until.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { storeAt } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 let store: Store
 beforeAll(async () => {
-  server = await PostgresServer.start()
+  server = await PostgresDatabase.make()
   store = storeAt(server.url)
   await store.open()
   await store.put([message('a')])
 })
 afterAll(async () => {
   await store?.close()
-  await server?.stop()
 })
 
 type Put = Readonly<Record<string, unknown>>

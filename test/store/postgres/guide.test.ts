@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { compileFunction } from 'node:vm'
 import { transformSync } from 'esbuild'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
 import { until } from '../redis/until.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue } from './stores.ts'
 
 const GUIDE = join(import.meta.dirname, '../../../docs/guides/transactions.md')
@@ -15,15 +15,14 @@ const ORDERS = 60
 /** Whose row cannot be changed. */
 const REFUSED = 7
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
   await server.query('create table orders (id int primary key, status text)')
   await server.query(`create function refuse() returns trigger language plpgsql as $$
     begin if new.id = ${REFUSED} then raise exception 'refused'; end if; return new; end $$`)
   await server.query('create trigger refuse before update on orders for each row execute function refuse()')
 })
-afterAll(() => server?.stop())
 
 /** The blocks that have these words, one after the other, without imports: what those would bring is given. */
 async function runBlocks(given: Record<string, unknown>, words: readonly string[]): Promise<unknown> {

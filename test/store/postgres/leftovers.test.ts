@@ -1,11 +1,10 @@
-import { onTestFinished, test } from 'vitest'
+import { test } from 'vitest'
 import { expectLeftoversGoneAt } from '../sql/leftovers.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { storeAt } from './stores.ts'
 
 test('remembered ids and workers whose time is over leave, of their own queue only', async () => {
-  const server = await PostgresServer.start()
-  onTestFinished(() => server.stop())
+  const server = await PostgresDatabase.make()
   await expectLeftoversGoneAt({
     storeAt: (queue, now) => storeAt(server.url, queue, { now }),
     query: (text) => server.query(text),

@@ -4,17 +4,17 @@ import type { Store } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { LEASE_MS, ack, claimDue, message, release } from '../../../src/testing/conformance/stand.ts'
 import { settle } from '../settle.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue, storeAt } from './stores.ts'
 
 const ROUNDS = Number(process.env['PUNCTUAL_RACE_ROUNDS'] ?? 40)
 const ids = Array.from({ length: 30 }, (_, i) => `m${i}`)
 
-let server: PostgresServer
+let server: PostgresDatabase
 let a: Store
 let b: Store
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
   const queue = freshQueue()
   ;[a, b] = [storeAt(server.url, queue), storeAt(server.url, queue)]
   await Promise.all([a.open(), b.open()])
@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await a?.close()
   await b?.close()
-  await server?.stop()
 })
 
 it('P4: what was settled is settled, though its lease was extended at the same moment', async () => {

@@ -1,16 +1,15 @@
 /** Every client that docs/guides/transactions.md names, on a real server: both writes commit, or neither does. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { CLIENTS } from '../../packages/recipes/clients.mjs'
 import { Punctual } from '../../../src/index.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start({ settings: ['fsync = off'] })
+  server = await PostgresDatabase.make()
   await server.query('create table orders (id int)')
 })
-afterAll(() => server?.stop())
 
 async function orders(): Promise<number> {
   return Number((await server.query('select count(*)::int as n from orders'))[0]?.['n'])

@@ -1,6 +1,7 @@
 /**
- * PostgreSQL servers of our own for tests: each on a free port, in a directory of its own, ended by its process id. A URL
- * in PUNCTUAL_TEST_POSTGRES is used instead by tests that need no server of their own.
+ * PostgreSQL for tests: databases on a server that all files of a run share (`test/shared-servers.ts`), or on the one that
+ * PUNCTUAL_TEST_POSTGRES names. Tests that kill or configure a server start one of their own, on a free port and in a directory of
+ * its own, ended by its process id.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,6 +10,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { startingServer } from '../../costs.ts'
+import { shared } from '../../shared-servers.ts'
 import { freePort } from '../redis/server.ts'
 import { until } from '../redis/until.ts'
 import { POSTGRES_USER, findBinaries } from '../../../scripts/postgres-binaries.mjs'
@@ -33,39 +36,45 @@ export type PostgresServerOptions = {
   readonly settings?: readonly string[]
   /** One that is there and empty; else a fresh one. */
   readonly directory?: string
+  /** Its process does not end with ours: the run ends it. */
+  readonly isShared?: boolean
 }
 
 export class PostgresServer {
   readonly directory: string
   readonly port: number
   readonly #binaries: Binaries
+  readonly #isShared: boolean
   #process: ChildProcess | undefined
 
-  private constructor(directory: string, port: number, binaries: Binaries) {
+  private constructor(directory: string, port: number, binaries: Binaries, isShared: boolean) {
     this.directory = directory
     this.port = port
     this.#binaries = binaries
+    this.#isShared = isShared
   }
 
-  static async start({
-    version,
-    settings = [],
-    directory,
-  }: PostgresServerOptions = {}): Promise<PostgresServer> {
-    const server = await PostgresServer.make(version, directory)
-    const initdb = join(server.#binaries.directory, 'initdb')
-    const args = ['-D', join(server.directory, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8']
-    await promisify(execFile)(initdb, [...args, '--locale=C', '--no-sync', '--no-instructions'], {
-      ...POSTGRES_USER,
-      cwd: server.directory,
+  static start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+    return startingServer(async () => {
+      const server = await PostgresServer.make(options)
+      const initdb = join(server.#binaries.directory, 'initdb')
+      const args = ['-D', join(server.directory, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8']
+      await promisify(execFile)(initdb, [...args, '--locale=C', '--no-sync', '--no-instructions'], {
+        ...POSTGRES_USER,
+        cwd: server.directory,
+      })
+      await server.configure(options.settings ?? [])
+      await server.resume()
+      return server
     })
-    await server.configure(settings)
-    await server.resume()
-    return server
   }
 
   /** A directory and a port, without files in it. */
-  static async make(version?: number, given?: string): Promise<PostgresServer> {
+  static async make({
+    version,
+    directory: given,
+    isShared = false,
+  }: PostgresServerOptions): Promise<PostgresServer> {
     const binaries = BINARIES.find((one) => version === undefined || one.version === version)
     if (binaries === undefined)
       throw new Error(
@@ -74,12 +83,12 @@ export class PostgresServer {
     const directory = given ?? (await mkdtemp(join(tmpdir(), 'punctual-postgres-')))
     const { uid, gid } = POSTGRES_USER
     if (uid !== undefined && gid !== undefined) await chown(directory, uid, gid)
-    return new PostgresServer(directory, await freePort(), binaries)
+    return new PostgresServer(directory, await freePort(), binaries, isShared)
   }
 
   /** Another server that follows this one, which is stopped for a moment: its files are copied. */
   async makeStandby(name: string): Promise<PostgresServer> {
-    const standby = await PostgresServer.make(this.version)
+    const standby = await PostgresServer.make({ version: this.version })
     await this.end('SIGINT')
     const data = join(standby.directory, 'data')
     await cp(join(this.directory, 'data'), data, { recursive: true, preserveTimestamps: true })
@@ -145,8 +154,10 @@ export class PostgresServer {
       ...POSTGRES_USER,
       cwd: this.directory,
       stdio: 'ignore',
+      detached: this.#isShared,
     })
     child.once('error', () => undefined)
+    if (this.#isShared) child.unref()
     this.#process = child
   }
 
@@ -195,10 +206,37 @@ export async function queryAt(
   }
 }
 
-/** The server that was given, or one of our own. */
-export async function startOrUse(version?: number): Promise<{ url: string; stop: () => Promise<void> }> {
-  if (GIVEN_URL !== undefined && version === undefined) return { url: GIVEN_URL, stop: async () => undefined }
-  const settings = ['fsync = off'] // What a crash of the machine leaves is not asked here.
-  const server = await PostgresServer.start({ settings, ...(version === undefined ? {} : { version }) })
-  return { url: server.url, stop: () => server.stop() }
+/** The URL of the server that was given, or of the one that this run shares. */
+async function sharedUrl(): Promise<string> {
+  if (GIVEN_URL !== undefined) return GIVEN_URL
+  return shared('postgres', async () => {
+    const settings = ['max_connections = 500']
+    const { url, pid, directory } = await PostgresServer.start({ settings, isShared: true })
+    return { url, pid, directory, signal: 'SIGQUIT' }
+  })
+}
+
+let databases = 0
+
+/** A database of its own on the shared server, without tables. */
+export class PostgresDatabase {
+  readonly url: string
+
+  private constructor(url: string) {
+    this.url = url
+  }
+
+  static async make(): Promise<PostgresDatabase> {
+    const server = await sharedUrl()
+    databases += 1
+    const name = `test_${process.pid}_${databases}`
+    await queryAt(server, `create database ${name}`)
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    return new PostgresDatabase(url.href)
+  }
+
+  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]> {
+    return queryAt(this.url, text, values)
+  }
 }

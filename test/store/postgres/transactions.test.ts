@@ -1,19 +1,18 @@
 /** Messages that belong to a transaction of the user's own: with its commit, or not at all. */
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { Punctual } from '../../../src/index.ts'
 import { until } from '../redis/until.ts'
 import { expectManyKinds } from '../sql/many-kinds.ts'
-import { PostgresServer } from './server.ts'
+import { PostgresDatabase } from './server.ts'
 import { freshQueue } from './stores.ts'
 
-let server: PostgresServer
+let server: PostgresDatabase
 beforeAll(async () => {
-  server = await PostgresServer.start()
+  server = await PostgresDatabase.make()
   await server.query('create table orders (id int primary key)')
 })
-afterAll(() => server?.stop())
 
 function open(queue = freshQueue()): Punctual {
   const made = new Punctual({ store: server.url, queue, logger: false })

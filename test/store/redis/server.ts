@@ -9,6 +9,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient, type RedisClientOptions } from 'redis'
+import { startingServer } from '../../costs.ts'
 import { until } from './until.ts'
 
 export type ServerOptions = {
@@ -34,11 +35,13 @@ export class RedisServer {
     this.#options = options
   }
 
-  static async start(options: ServerOptions = {}): Promise<RedisServer> {
-    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-redis-')))
-    const server = new RedisServer(directory, await freePort(), options)
-    await server.resume()
-    return server
+  static start(options: ServerOptions = {}): Promise<RedisServer> {
+    return startingServer(async () => {
+      const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'punctual-redis-')))
+      const server = new RedisServer(directory, await freePort(), options)
+      await server.resume()
+      return server
+    })
   }
 
   get url(): string {

@@ -1,0 +1,4 @@
+/** Before each test file. */
+import { measureFile } from './costs.ts'
+
+measureFile()
