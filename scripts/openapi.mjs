@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openApi } from '../dist/doors/http/table/openapi.js'
-import { ROUTES } from '../dist/doors/http/table/table.js'
+import { ROUTE_GROUPS } from '../dist/doors/http/table/table.js'
 
 writeFileSync(
   join(import.meta.dirname, '..', 'docs', 'openapi.json'),
-  `${JSON.stringify(openApi(ROUTES), undefined, 2)}\n`,
+  `${JSON.stringify(openApi(ROUTE_GROUPS), undefined, 2)}\n`,
 )

@@ -27,6 +27,7 @@ export const ERROR_CODES = {
   PAYLOAD_UNSERIALISABLE: 'a payload that JSON cannot carry',
   PAYLOAD_TOO_LARGE: 'a payload larger than payloadLimit',
   PAYLOAD_MISMATCH: 'a payload that its topic’s schema refuses',
+  ENCODING_INVALID: 'bytes that are not UTF-8, where a text is expected',
   BATCH_TOO_LARGE: 'more entries in one call than its maximum',
   CURSOR_INVALID: 'a cursor that did not come from list()',
   FILTER_INVALID: 'a filter that names neither ids nor a state, topic or tag, or mixes both',

@@ -1,5 +1,5 @@
 /** What several commands take as the value of an option, checked before anything is opened. */
-import { describe } from '../../core/errors.ts'
+import { describe, UsageError } from '../../core/errors.ts'
 import { parseDuration } from '../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
 import type { Duration, IfExpired, MessageState, When } from '../../index.ts'
@@ -51,6 +51,12 @@ type LatePolicy = { ttl?: Duration; ifExpired?: IfExpired; spread?: Duration }
 
 /** A payload as a word of the command line. */
 export function parsePayload(text: string | undefined): unknown {
+  // Node has made U+FFFD of the bytes of an argument that are not UTF-8.
+  if (text?.includes('\ufffd') === true)
+    throw new UsageError(
+      'ENCODING_INVALID',
+      'the payload has bytes that are not UTF-8, or U+FFFD, which looks the same in an argument; write U+FFFD as \\ufffd, or send the payload through standard input with "-".',
+    )
   if (text === undefined) return undefined
   try {
     return JSON.parse(text) as unknown

@@ -6,6 +6,7 @@ import type { Access } from './access/access.ts'
 import type { Places } from './access/places.ts'
 import type { Signer } from './access/signing.ts'
 import type { Audit } from './access/audit.ts'
+import type { Confirmations } from './bulk/confirmations.ts'
 import type { ServedQueues } from './served.ts'
 
 export type ServerLimits = {
@@ -27,6 +28,7 @@ export type ServerParts = {
   readonly queues: ServedQueues
   readonly access: Access
   readonly signer: Signer
+  readonly confirmations: Confirmations
   readonly audit: Audit
   /** Of live events. */
   readonly listeners: Places

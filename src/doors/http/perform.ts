@@ -22,6 +22,8 @@ export type Performing = {
   readonly rates: CallRates
   /** Origins whose pages may call. */
   readonly cors: ReadonlySet<string>
+  /** Headers that they may send: those that routes declare. */
+  readonly corsHeaders: string
 }
 
 /** Calls `respond` exactly once, perhaps before it returns. */
@@ -45,7 +47,12 @@ export function perform(parts: Performing, request: HttpRequest, respond: (reply
 function withCors(parts: Performing, request: HttpRequest, reply: HttpReply): HttpReply {
   const origin = allowedOrigin(parts, request)
   if (origin === undefined) return reply
-  return { ...reply, headers: { ...reply.headers, 'access-control-allow-origin': origin, vary: 'origin' } }
+  return { ...reply, headers: { ...reply.headers, ...CORS, 'access-control-allow-origin': origin } }
+}
+
+const CORS = {
+  vary: 'origin',
+  'access-control-expose-headers': 'punctual-now, etag, link, location, retry-after',
 }
 
 function answer(parts: Performing, request: HttpRequest): HttpReply | Promise<HttpReply> {
@@ -135,7 +142,7 @@ function preflight(parts: Performing, request: HttpRequest): HttpReply {
     status: 204,
     headers: {
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-      'access-control-allow-headers': 'authorization, content-type, idempotency-key, if-none-match',
+      'access-control-allow-headers': parts.corsHeaders,
       'access-control-max-age': '600',
     },
   }

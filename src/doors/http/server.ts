@@ -11,8 +11,10 @@ import { Access, type AccessMode } from './access/access.ts'
 import { HostCheck, isLoopbackAddress } from './access/hosts.ts'
 import { Places } from './access/places.ts'
 import { CallRates } from './access/rates.ts'
+import { Sessions } from './access/sessions.ts'
 import { Signer } from './access/signing.ts'
 import { Audit } from './access/audit.ts'
+import { Confirmations } from './bulk/confirmations.ts'
 import { parseServeOptions, type InnerOptions, type ServeOptions, type ServeSettings } from './options.ts'
 import type { ServerParts } from './parts.ts'
 import { perform } from './perform.ts'
@@ -50,7 +52,7 @@ export class HttpServer {
   readonly fetch: FetchHandler
   readonly #settings: ServeSettings
   readonly #server: Omit<ServerParts, 'access'>
-  readonly #signer: Signer
+  readonly #sessions: Sessions
   readonly #stopping = new AbortController()
   readonly #answered = Array.from({ length: 6 }, () => 0)
   /** Requests that are not answered yet, and who wants to know when there are none. */
@@ -63,7 +65,8 @@ export class HttpServer {
     const settings = parseServeOptions(options)
     const { clock, random, logger, basePath } = settings
     this.#settings = settings
-    this.#signer = new Signer(settings.secret, random)
+    const signer = new Signer(settings.secret, random)
+    this.#sessions = new Sessions({ signer, clock, random, basePath })
     const audit = new Audit(clock, logger)
     const queues = new ServedQueues(clock, settings.queues, inner.source)
     this.#server = {
@@ -75,7 +78,8 @@ export class HttpServer {
       storeName: inner.storeName ?? '',
       limits: { envelopeBytes: 4 * 1024, batchBytes: 8 * 1024 * 1024, batchEntries: 1_000 },
       queues,
-      signer: this.#signer,
+      signer,
+      confirmations: new Confirmations(signer, clock),
       audit,
       listeners: new Places(1_000),
       parked: new Places(1_000, 1_000),
@@ -158,7 +162,7 @@ export class HttpServer {
   }
 
   #answerer(where: 'mounted' | 'listening'): Answerer {
-    const { access, tokens, allowedHosts, cors, rate, clock, basePath } = this.#settings
+    const { access, tokens, allowedHosts, cors, rate, clock } = this.#settings
     const mode: AccessMode =
       access !== undefined
         ? { kind: 'host', check: access }
@@ -166,12 +170,19 @@ export class HttpServer {
           ? { kind: 'tokens', tokens }
           : { kind: where === 'listening' ? 'open' : 'closed' }
     const performing = {
-      server: { ...this.#server, access: new Access(mode, { signer: this.#signer, clock, basePath }) },
+      server: { ...this.#server, access: new Access(mode, clock, this.#sessions) },
       router: new Router([...ROUTES, ...PAGE_ROUTES]),
       // A host application has looked at it already.
       hosts: new HostCheck(allowedHosts, where === 'mounted' || mode.kind !== 'open'),
-      rates: new CallRates(clock, rate),
+      rates: new CallRates(clock, { burst: rate, intervalMs: 1_000 / rate }),
       cors: new Set(cors),
+      corsHeaders: [
+        'authorization',
+        'content-type',
+        ...new Set(ROUTES.flatMap(({ headers = {} }) => Object.keys(headers))),
+      ]
+        .join(', ')
+        .toLowerCase(),
     }
     return (request, respond) => {
       if (this.#stopping.signal.aborted && !mayStillCall(request)) return respond(STOPPING)

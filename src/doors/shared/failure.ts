@@ -48,6 +48,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   PAYLOAD_UNSERIALISABLE: [usage, 400],
   PAYLOAD_TOO_LARGE: [usage, 413],
   PAYLOAD_MISMATCH: [usage, 422],
+  ENCODING_INVALID: [usage, 400],
   BATCH_TOO_LARGE: [usage, 413],
   CURSOR_INVALID: [usage, 400],
   FILTER_INVALID: [usage, 400],

@@ -2,10 +2,12 @@
  * Many messages from JSON lines: one value per line, empty lines skipped, stored in batches, so that input of any length
  * takes little memory. A line that is wrong is named by its number, with what was stored before it.
  */
-import { createInterface } from 'node:readline'
+import { constants } from 'node:buffer'
 import type { Readable } from 'node:stream'
+import { decodeText } from '../../core/encoding/utf8.ts'
 import { PunctualError, type ProduceEntry, type Punctual } from '../../index.ts'
 import { CallError, FailedError } from './failure.ts'
+import { isBlank, linesIn } from './lines.ts'
 import { parseMomentText } from './moment.ts'
 
 export type ImportedEntry = ProduceEntry<string, unknown>
@@ -79,31 +81,33 @@ export function parseEntry({ number, value }: JsonLine): ImportedEntry {
   return { ...value, at: parseMomentText(value.at, `"at" of line ${number}`) } as ImportedEntry
 }
 
-async function* readJsonLines(input: Readable): AsyncGenerator<JsonLine> {
-  let failure: Error | undefined
-  input.once('error', (error) => {
-    failure = error
-  })
-  let number = 0
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Infinity })) {
-      number += 1
-      if (text.trim() !== '') yield { number, value: parseLine(text, number) }
-    }
-  } catch (error) {
-    if (error !== failure) throw error
-  }
-  // When the source fails, some versions of Node end the lines quietly and others throw: both are a failure here.
-  if (failure === undefined) return
-  throw new FailedError(`the input cannot be read after line ${number}: ${failure.message}.`, {
-    cause: failure,
-  })
+/** A line of a file may be as long as a text can be. */
+const LINE_LIMIT = {
+  lineBytesMax: constants.MAX_STRING_LENGTH,
+  tooLong: () => new FailedError('a line is too long.'),
 }
 
-function parseLine(text: string, number: number): unknown {
+async function* readJsonLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<JsonLine> {
+  let number = 0
+  const lines = linesIn(input, LINE_LIMIT)
+  for (;;) {
+    const { done, value } = await lines.next().catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new FailedError(`the input cannot be read after line ${number}: ${why}.`, { cause })
+    })
+    if (done === true) return
+    for (const bytes of value) {
+      number += 1
+      if (!isBlank(bytes)) yield { number, value: parseLine(bytes, number) }
+    }
+  }
+}
+
+function parseLine(bytes: Uint8Array, number: number): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(decodeText(bytes, `line ${number}`)) as unknown
   } catch (error) {
+    if (error instanceof PunctualError) throw new FailedError(error.message, { cause: error })
     throw new FailedError(
       `line ${number} is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
     )

@@ -164,7 +164,7 @@ describe('tokens', () => {
 
   it('as many at once as in a second, then one by one, each token for itself', async () => {
     const clock = new VirtualClock()
-    const rates = new CallRates(clock, 5)
+    const rates = new CallRates(clock, { burst: 5, intervalMs: 200 })
     const taken = (name: string, tries: number): number =>
       Array.from({ length: tries }, () => rates.take(name)).filter((waitMs) => waitMs === 0).length
     expect(taken('a', 20)).toBe(5)
@@ -211,13 +211,22 @@ describe('who is answered', () => {
   })
 
   it('pages of an allowed origin, and of no other', async () => {
-    const { call } = await makeStand({ cors: ['https://ops.example'] })
+    const { base, call } = await makeStand({ cors: ['https://ops.example'] })
     const from = async (origin: string): Promise<string | null> =>
       (await call('GET', '/v1/queues', undefined, { headers: { origin } })).headers.get(
         'access-control-allow-origin',
       )
     expect(await from('https://ops.example')).toBe('https://ops.example')
     expect(await from('https://evil.example')).toBeNull()
+    const asked = await fetch(`${base}${QUEUE}/messages/a`, {
+      method: 'OPTIONS',
+      headers: { origin: 'https://ops.example' },
+    })
+    const allowed = asked.headers.get('access-control-allow-headers')?.split(', ')
+    expect(allowed).toEqual(
+      expect.arrayContaining(['idempotency-key', 'punctual-topic', 'punctual-if-exists']),
+    )
+    expect(asked.headers.get('access-control-expose-headers')).toContain('punctual-now')
   })
 
   it('errors of our own tell nothing of the inside, and the log does', async () => {

@@ -9,10 +9,15 @@ export async function listen(
   { base }: Stand,
   lastId?: string,
   onEvent: (event: LiveEvent) => void = () => undefined,
+  who: { readonly token?: string; readonly cookie?: string } = {},
 ): Promise<LiveEvent[]> {
   const over = new AbortController()
   onTestFinished(() => over.abort())
-  const headers: Record<string, string> = lastId === undefined ? {} : { 'last-event-id': lastId }
+  const headers: Record<string, string> = {
+    ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
+    ...(who.token === undefined ? {} : { authorization: `Bearer ${who.token}` }),
+    ...(who.cookie === undefined ? {} : { cookie: who.cookie }),
+  }
   const response = await fetch(`${base}${QUEUE}/events`, { signal: over.signal, headers })
   expect(response.headers.get('content-type')).toBe('text/event-stream')
   const events: LiveEvent[] = []

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { HttpServer } from '../../../src/doors/http/server.ts'
 import { makeStand, QUEUE } from './stand.ts'
 
 const MESSAGES = `${QUEUE}/messages`
@@ -141,4 +142,79 @@ describe('batch', () => {
     const many = Array.from({ length: 1_001 }, () => ({ topic: 't' }))
     expect(await call('POST', BATCH, many)).toMatchObject({ status: 413 })
   })
+})
+
+describe('bytes that are not UTF-8', () => {
+  const BAD = Buffer.from([0x22, 0xff, 0xfe, 0x22])
+  const bad = (before: string, after: string): Buffer =>
+    Buffer.concat([Buffer.from(before), BAD, Buffer.from(after)])
+  const JSON_TYPE = { 'content-type': 'application/json' }
+
+  it.each([
+    ['in a message', 'POST', MESSAGES, JSON_TYPE, bad('{"topic":"t","payload":', '}')],
+    ['in a payload alone', 'PUT', `${MESSAGES}/a`, { ...JSON_TYPE, 'punctual-topic': 't' }, BAD],
+    ['in an array', 'POST', `${MESSAGES}:batch`, JSON_TYPE, bad('[{"topic":"t","payload":', '}]')],
+    ['in a header', 'PUT', `${MESSAGES}/a`, { ...JSON_TYPE, 'punctual-topic': 't%FF' }, Buffer.from('1')],
+    [
+      'in a header, not encoded',
+      'PUT',
+      `${MESSAGES}/a`,
+      { ...JSON_TYPE, 'punctual-topic': 'caf\u00e9' },
+      Buffer.from('1'),
+    ],
+    [
+      'in a key',
+      'POST',
+      MESSAGES,
+      { ...JSON_TYPE, 'idempotency-key': 'caf\u00e9' },
+      Buffer.from('{"topic":"t"}'),
+    ],
+    ['in a query', 'GET', `${MESSAGES}?topic=%FF`, {}, undefined],
+  ])(
+    '%s are refused, and nothing is stored; through either shell',
+    async (_, method, path, headers, body) => {
+      const { base, queue } = await makeStand()
+      const asked = { method, headers, ...(body === undefined ? {} : { body: new Uint8Array(body) }) }
+      const answers = [
+        await fetch(base + path, asked),
+        await new HttpServer({ queues: [queue], access: () => ['read', 'produce'], logger: false }).fetch(
+          new Request(base + path, asked),
+        ),
+      ]
+      for (const answer of answers) {
+        expect(answer.status).toBe(400)
+        expect(await answer.json()).toMatchObject({ code: 'ENCODING_INVALID', effect: 'none' })
+      }
+      expect((await queue.stats()).counts).toMatchObject({ delayed: 0, ready: 0 })
+    },
+  )
+
+  it('in a JSON line keep no other line from being stored', async () => {
+    const { base, queue } = await makeStand()
+    const body = Buffer.concat([
+      bad('{"topic":"t","id":"a","payload":', '}\n'),
+      Buffer.from('{"topic":"t","id":"b","payload":"\u00fc"}\n'),
+    ])
+    const answer = await fetch(`${base}${MESSAGES}:batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: new Uint8Array(body),
+    })
+    const lines = (await answer.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object)
+    expect(lines).toMatchObject([{ line: 1, code: 'ENCODING_INVALID' }, { line: 2, id: 'b' }, { stored: 1 }])
+    expect(await queue.get('b')).toMatchObject({ payload: '\u00fc' })
+  })
+})
+
+it('an Idempotency-Key beside an id is refused, not ignored', async () => {
+  const { call, queue } = await makeStand()
+  const headers = { 'idempotency-key': 'key' }
+  expect(await call('POST', MESSAGES, { topic: 't', id: 'id', delay: '1h' }, { headers })).toMatchObject({
+    status: 400,
+    json: { code: 'CALL_INVALID' },
+  })
+  expect((await queue.stats()).counts.delayed).toBe(0)
 })

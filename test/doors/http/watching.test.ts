@@ -78,8 +78,8 @@ async function costOf(inner: Store, viewerCount: number, sent = () => Promise.re
   await Promise.all(viewers.map((viewer) => viewer.open()))
   /** The reading rests, has told everybody, and what they asked then is answered. */
   const atRest = async (second: number): Promise<void> => {
-    // Each listener has a timer for its comments, and the reading has one while it rests.
-    const timers = LISTENERS + viewerCount + 1
+    // Each listener has a timer for its comments; the reading has one while it rests, and so has the look whether the server closes.
+    const timers = LISTENERS + viewerCount + 2
     const beats = viewers.map(() => Math.floor(second / BEAT_S))
     await expect.poll(() => clock.pendingTimers, PATIENT).toBe(timers)
     await expect.poll(() => viewers.map((viewer) => viewer.beats), PATIENT).toEqual(beats)

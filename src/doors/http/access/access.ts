@@ -11,7 +11,9 @@ import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { Admission } from '../table/route.ts'
 import { ANYBODY, LOCAL, type Caller, type Scope } from './caller.ts'
-import type { Signer } from './signing.ts'
+import { OpenCalls, type OpenCall } from './open-calls.ts'
+import { CallRates } from './rates.ts'
+import type { Sessions } from './sessions.ts'
 import { hashToken, type Tokens } from './tokens.ts'
 
 /** What the host application says of a request: its scopes, or a caller with more; undefined: nobody. */
@@ -23,23 +25,22 @@ export type AccessMode =
   | { readonly kind: 'tokens'; readonly tokens: () => Tokens }
   | { readonly kind: 'open' | 'closed' }
 
-const SESSION_MS = 12 * 3_600_000
-const COOKIE = 'punctual_session'
+/** Wrong tokens from one address: so many at once, then one in so much time. The right one is let in all the same. */
+const GUESSES = { burst: 10, intervalMs: 6_000, namesMax: 10_000 }
 
 export class Access {
   readonly #mode: AccessMode
-  readonly #signer: Signer
   readonly #clock: Clock
-  readonly #basePath: string
+  readonly #sessions: Sessions
+  readonly #openCalls: OpenCalls
+  readonly #guesses: CallRates
 
-  constructor(
-    mode: AccessMode,
-    { signer, clock, basePath }: { signer: Signer; clock: Clock; basePath: string },
-  ) {
+  constructor(mode: AccessMode, clock: Clock, sessions: Sessions) {
     this.#mode = mode
-    this.#signer = signer
     this.#clock = clock
-    this.#basePath = basePath
+    this.#sessions = sessions
+    this.#openCalls = new OpenCalls(clock)
+    this.#guesses = new CallRates(clock, GUESSES)
   }
 
   get isOpen(): boolean {
@@ -51,6 +52,18 @@ export class Access {
     if (needed === 'none') return ANYBODY
     const found = this.#identify(request)
     return found instanceof Promise ? found.then((who) => admitted(who, needed)) : admitted(found, needed)
+  }
+
+  /** For a call that stays open longer than the look at who made it. */
+  openCall(request: HttpRequest, who: Caller): OpenCall {
+    const mode = this.#mode
+    if (mode.kind !== 'tokens') return NEVER_OVER
+    const find = this.#finder(request)
+    const before = JSON.stringify(who)
+    return this.#openCalls.open(() => {
+      const found = find(mode.tokens())
+      return found !== who && JSON.stringify(found) !== before
+    })
   }
 
   #identify(request: HttpRequest): Caller | undefined | Promise<Caller | undefined> {
@@ -73,34 +86,43 @@ export class Access {
   }
 
   #byToken(request: HttpRequest, tokens: Tokens): Caller | undefined {
-    const now = this.#clock.now()
+    const found = this.#finder(request)(tokens)
+    if (found === undefined && bearerOf(request) !== undefined) this.#slowDown(request.address)
+    return found
+  }
+
+  /** Who the request comes from, as the tokens are then: what it shows is read once. */
+  #finder(request: HttpRequest): (tokens: Tokens) => Caller | undefined {
     const token = bearerOf(request)
-    if (token !== undefined) return tokens.find(token, now)
-    const cookie = cookieOf(request.header('cookie'))
-    const session = cookie === undefined ? undefined : this.#signer.read('session', cookie)
-    return isSession(session) && session.until > now ? tokens.findHash(session.hash, now) : undefined
+    if (token !== undefined) return (tokens) => tokens.find(token, this.#clock.now())
+    const session = this.#sessions.of(request)
+    if (session === undefined) return () => undefined
+    return (tokens) =>
+      this.#sessions.isOver(session) ? undefined : tokens.findHash(session.hash, this.#clock.now())
+  }
+
+  #slowDown(address: string): void {
+    const waitMs = this.#guesses.take(address)
+    if (waitMs === 0) return
+    throw new HttpRefusal('RATE_LIMITED', 'too many wrong tokens from this address; check the token.', {
+      'retry-after': String(Math.ceil(waitMs / 1_000)),
+    })
   }
 
   /** The header that begins a session: of the token that the request carries. */
   beginSession(request: HttpRequest): string | undefined {
     const token = bearerOf(request)
     if (this.#mode.kind !== 'tokens' || token === undefined) return undefined
-    const until = Math.floor(this.#clock.now()) + SESSION_MS
-    const value = this.#signer.sign('session', { hash: hashToken(token), until })
-    return this.#cookie(request, value, SESSION_MS / 1_000)
+    return this.#sessions.begin(request, hashToken(token))
   }
 
   endSession(request: HttpRequest): string {
-    return this.#cookie(request, '', 0)
-  }
-
-  #cookie(request: HttpRequest, value: string, seconds: number): string {
-    // Behind a proxy that ends TLS the browser must not send it in the clear.
-    const isSecure = request.header('x-forwarded-proto') === 'https'
-    const path = this.#basePath === '' ? '/' : this.#basePath
-    return `${COOKIE}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+    return this.#sessions.end(request)
   }
 }
+
+/** Who may call does not change there, or is the host application's business. */
+const NEVER_OVER: OpenCall = { isOver: () => false, whenOver: () => () => undefined }
 
 async function askHost(check: AccessCheck, request: HttpRequest): Promise<Caller | undefined> {
   const answer = await check(request.original)
@@ -114,35 +136,25 @@ function admitted(who: Caller | undefined, needed: Exclude<Admission, 'none'>): 
 }
 
 function unauthorized(): HttpRefusal {
-  return new HttpRefusal('UNAUTHORIZED', 'this needs a token: send "Authorization: Bearer TOKEN".', {
-    'www-authenticate': 'Bearer',
-  })
+  return new HttpRefusal('UNAUTHORIZED', 'this needs a token: send "Authorization: Bearer TOKEN".', CHALLENGE)
 }
+
+/** The end of a call whose token went away or changed while it was open. */
+export function tokenGone(): HttpRefusal {
+  return new HttpRefusal(
+    'UNAUTHORIZED',
+    'the token of this call was taken back, changed or has expired; call again with one that is good.',
+    CHALLENGE,
+  )
+}
+
+const CHALLENGE = { 'www-authenticate': 'Bearer' }
 
 const BEARER = /^Bearer +([\x21-\x7e]+) *$/i
 
 function bearerOf(request: HttpRequest): string | undefined {
   const header = request.header('authorization')
   return header === undefined ? undefined : BEARER.exec(header)?.[1]
-}
-
-function cookieOf(header: string | undefined): string | undefined {
-  for (const pair of header?.split(';') ?? []) {
-    const [name, value] = pair.trim().split('=', 2)
-    if (name === COOKIE && value !== undefined && value !== '') return value
-  }
-  return undefined
-}
-
-function isSession(value: unknown): value is { hash: string; until: number } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'hash' in value &&
-    typeof value.hash === 'string' &&
-    'until' in value &&
-    typeof value.until === 'number'
-  )
 }
 
 function isScopes(answer: AccessAnswer): answer is readonly Scope[] {

@@ -34,3 +34,8 @@ export function mayUseQueue({ queues }: Caller, queue: string): boolean {
 export function mayUseTopic({ topicPrefix }: Caller, topic: string): boolean {
   return topicPrefix === undefined || topic.startsWith(topicPrefix)
 }
+
+/** Payloads, and whatever tells of them. */
+export function mayRead({ scopes }: Caller): boolean {
+  return scopes.includes('read')
+}

@@ -1,27 +1,39 @@
-/** How many calls one token may make: so many a second, and as many at once after a quiet time (GCRA). */
+/** How many calls one name may make: so many at once, and then one in so much time (GCRA). */
 import type { Clock } from '../../../clock.ts'
 
-/** Names are those of tokens, which the operator made: there are few of them. */
+export type CallRate = {
+  readonly burst: number
+  readonly intervalMs: number
+  /** Names that strangers choose have a limit: the one that was heard of longest ago is forgotten. */
+  readonly namesMax?: number
+}
+
 export class CallRates {
   readonly #clock: Clock
-  readonly #intervalMs: number
-  readonly #burstMs: number
+  readonly #rate: CallRate
   /** By name: when its bucket is full again, monotonic. */
   readonly #fullAt = new Map<string, number>()
 
-  constructor(clock: Clock, perSecond: number) {
+  constructor(clock: Clock, rate: CallRate) {
     this.#clock = clock
-    this.#intervalMs = 1_000 / perSecond
-    this.#burstMs = 1_000
+    this.#rate = rate
   }
 
   /** 0: it may. Else how many ms to wait. */
   take(name: string): number {
+    const { burst, intervalMs, namesMax = Infinity } = this.#rate
     const now = this.#clock.monotonic()
     const fullAt = Math.max(this.#fullAt.get(name) ?? 0, now)
-    const waitMs = fullAt + this.#intervalMs - now - this.#burstMs
+    const waitMs = fullAt + intervalMs - now - burst * intervalMs
     if (waitMs > 0) return waitMs
-    this.#fullAt.set(name, fullAt + this.#intervalMs)
+    if (namesMax < Infinity) this.#fullAt.delete(name) // So that it stands last.
+    this.#fullAt.set(name, fullAt + intervalMs)
+    if (this.#fullAt.size > namesMax) this.#forgetFirst()
     return 0
+  }
+
+  #forgetFirst(): void {
+    const [first] = this.#fullAt.keys()
+    if (first !== undefined) this.#fullAt.delete(first)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tokens in a file, as `punctual token` keeps them. A server looks every two seconds whether the file has changed, so that
- * a token can be added or taken back while it runs. A file that cannot be read then leaves the tokens as they were.
+ * Tokens in a file, as `punctual token` keeps them. A server that is called looks twice a second whether the file has
+ * changed, so that a token can be added or taken back while it runs. A file that cannot be read then leaves the tokens as they were.
  */
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { Clock } from '../../../clock.ts'
@@ -9,7 +9,7 @@ import { checkRecord } from '../../../core/input/checks.ts'
 import type { Logger } from '../../../core/log.ts'
 import { parseTokenRecord, type TokenRecord } from './tokens.ts'
 
-const LOOK_MS = 2_000
+const LOOK_MS = 400
 /** Nobody but the owner may read it: the names and scopes are not for everybody. */
 const MODE = 0o600
 

@@ -14,10 +14,14 @@ export function checkTopics(who: Caller, topics: readonly (string | undefined)[]
   )
 }
 
-/** The same for a message that is named by its id. One that is not there is none of anybody's. */
-export async function checkTopicOf({ who, served }: HttpCall, id: string): Promise<void> {
-  if (who.topicPrefix === undefined) return
+/**
+ * The same for a message that is named by its id. One that is not there is none of anybody's. Answers its topic, where it had
+ * to look: for a token that is bound to no prefix there is nothing to check.
+ */
+export async function checkTopicOf({ who, served }: HttpCall, id: string): Promise<string | undefined> {
+  if (who.topicPrefix === undefined) return undefined
   const store = await served.open()
   const [found] = (await store.inspect({ ids: [id] })).items
   if (found !== undefined) checkTopics(who, [found.topic])
+  return found?.topic
 }

@@ -138,6 +138,7 @@ export class BulkJobs {
     server.audit.tell(who, {
       action: `bulk ${asked.action}`,
       queue: this.#served.name,
+      topic: asked.filter.topic,
       about: JSON.stringify(asked.filter),
       result: working.job.state,
       count: working.job.done,

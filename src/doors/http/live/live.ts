@@ -159,6 +159,6 @@ function withoutNow(text: string): string {
 }
 
 /** JSON has no line breaks, so that one line is enough. */
-function formatEvent(event: string, data: unknown, id?: string): string {
+export function formatEvent(event: string, data: unknown, id?: string): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 }

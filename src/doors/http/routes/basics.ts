@@ -12,6 +12,7 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/healthz',
+    operation: 'getHealth',
     scope: 'none',
     summary: 'whether the process lives',
     answers: { 200: object({ status: literal('alive') }) },
@@ -20,6 +21,7 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/readyz',
+    operation: 'getReadiness',
     scope: 'none',
     summary: 'whether the store answers; 503 while it does not',
     answers: { 200: object({ status: literal('ready') }) },
@@ -32,6 +34,7 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/session',
+    operation: 'getSession',
     scope: 'any',
     summary: 'who I am, and what I may do',
     answers: { 200: SESSION },
@@ -40,9 +43,11 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/session',
+    operation: 'beginSession',
     scope: 'any',
     summary: 'make a cookie of a token, for a browser; good for 12 hours',
     body: object({}),
+    answerHeaders: ['Set-Cookie'],
     answers: { 200: SESSION },
     handle: (call) => {
       const cookie = call.server.access.beginSession(call.request)
@@ -52,8 +57,10 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: '/v1/session',
+    operation: 'endSession',
     scope: 'none',
-    summary: 'take the cookie back',
+    summary: 'end the session of a browser, wherever its cookie was copied to',
+    answerHeaders: ['Set-Cookie'],
     answers: { 204: 'nothing' },
     handle: ({ request, server }): HttpReply => ({
       ...NO_CONTENT,
@@ -63,6 +70,7 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/server',
+    operation: 'getServer',
     scope: 'read',
     summary: 'what this server is',
     answers: {
@@ -98,6 +106,7 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues',
+    operation: 'listQueues',
     scope: 'read',
     summary: 'the queues that this server serves',
     answers: { 200: object({ queues: list(object({ name: text() })), isComplete: flag() }) },
@@ -109,14 +118,13 @@ export const BASIC_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/audit',
+    operation: 'listAudit',
     scope: 'read',
     summary: 'who did what, newest first',
     query: { limit: optional(whole({ min: 1, max: 1_000 })) },
     answers: { 200: object({ items: list(AUDIT_ENTRY) }) },
-    handle: ({ query, server, who }) => {
-      const items = server.audit.last(query.limit ?? AUDIT_DEFAULT)
-      return json(200, { items: items.filter(({ queue }) => mayUseQueue(who, queue)) })
-    },
+    handle: ({ query, server, who }) =>
+      json(200, { items: server.audit.last(who, query.limit ?? AUDIT_DEFAULT) }),
   }),
 ]
 

@@ -6,11 +6,13 @@
 import { UsageError } from '../../../core/errors.ts'
 import { PunctualError } from '../../../index.ts'
 import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
+import { decodeText } from '../../../core/encoding/utf8.ts'
 import { CallError } from '../../shared/failure.ts'
+import { isBlank, linesIn } from '../../shared/lines.ts'
+import { tokenGone } from '../access/access.ts'
 import { checkTopicOf, checkTopics } from '../access/topics.ts'
 import { either, list, object, whole, type Checked } from '../schema/schema.ts'
 import { defineRoute, json, type HttpCall, type HttpReply, type ReplyStream } from '../table/route.ts'
-import { linesIn } from '../wire/lines.ts'
 import { HttpRefusal, PROBLEM, PROBLEM_FIELDS, problemOf, type Problem } from '../wire/problem.ts'
 import { isJsonType, parseJson } from '../wire/request.ts'
 import { originOf } from './produce.ts'
@@ -30,6 +32,7 @@ export const BATCH_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/messages:batch',
+    operation: 'produceMessages',
     scope: 'produce',
     summary:
       'many messages at once: an array, all checked before any is stored; or JSON lines, each stored and answered for itself',
@@ -117,10 +120,14 @@ class LineBatch {
   }
 
   async run(): Promise<void> {
-    const { request, served, server } = this.#call
+    const { request, served, server, who } = this.#call
+    const token = server.access.openCall(request, who)
     try {
       const lineBytesMax = served.payloadLimit + server.limits.envelopeBytes
-      for await (const lines of linesIn(request.chunks(), lineBytesMax)) {
+      const tooLong = (): HttpRefusal =>
+        new HttpRefusal('BODY_TOO_LARGE', `a line has more than ${lineBytesMax} bytes.`)
+      for await (const lines of linesIn(request.chunks(), { lineBytesMax, tooLong })) {
+        if (token.isOver()) throw tokenGone()
         await this.#store(lines)
         if (server.stopping.aborted)
           throw new HttpRefusal('STOPPING', 'the server stops; send the rest again.')
@@ -138,11 +145,11 @@ class LineBatch {
   }
 
   /** Lines that came together go to the store together. Rejects when that did not answer. */
-  async #store(lines: readonly string[]): Promise<void> {
+  async #store(lines: readonly Uint8Array[]): Promise<void> {
     const found: { readonly line: number; readonly draft: BatchDraft | Problem }[] = []
-    for (const text of lines) {
+    for (const bytes of lines) {
       this.#lines += 1
-      if (text.trim() !== '') found.push({ line: this.#lines, draft: await this.#check(text) })
+      if (!isBlank(bytes)) found.push({ line: this.#lines, draft: await this.#check(bytes) })
     }
     const drafts = found.flatMap(({ draft }) => (isDraft(draft) ? [draft] : []))
     const results = await this.#produce(drafts)
@@ -154,9 +161,9 @@ class LineBatch {
     this.#told = this.#lines
   }
 
-  async #check(text: string): Promise<BatchDraft | Problem> {
+  async #check(bytes: Uint8Array): Promise<BatchDraft | Problem> {
     try {
-      return await draftOf(this.#call, parseJson(text), '')
+      return await draftOf(this.#call, parseJson(decodeText(bytes, 'the line')), '')
     } catch (error) {
       return problemOf(error)
     }

@@ -3,7 +3,11 @@ import { MINUTE_MS } from '../../../core/metrics/figures.ts'
 import { PAGES_KEPT_MS, shareAnswer } from '../answers.ts'
 import { BULK, BULK_ACTIONS, BULK_FILTER, checkBulk, fingerprintOf, type AskedBulk } from '../bulk/asked.ts'
 import { readDeadGroups } from '../bulk/dead-groups.ts'
-import { countMatches, sampleMatches, type MatchCount } from '../bulk/preview.ts'
+import type { Confirmed } from '../bulk/confirmations.ts'
+import { countMatches, sampleMatches } from '../bulk/preview.ts'
+import type { StoredMessage } from '../../../index.ts'
+import type { Served } from '../served.ts'
+import { mayRead } from '../access/caller.ts'
 import { pageText } from '../wire/message-json.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
@@ -49,16 +53,20 @@ export const BULK_ROUTES = [
   defineRoute({
     method: 'POST',
     path: ALL,
+    operation: 'changeMany',
     scope: 'operate',
     summary: 'change all that fit a filter: a dry run, then the same call with its confirmation',
     body: BULK,
     answers: { 200: BULK_PREVIEW, 202: BULK_JOB },
+    answerHeaders: ['Location'],
     refusals: ['CONFIRM_INVALID', 'JOBS_TOO_MANY'],
     isAudited: true,
     topics: 'checked',
     handle: async (call) => {
       const { body, who } = call
       checkBulk(body, call.server.clock.now())
+      if (body.filter.text !== undefined && !mayRead(who))
+        throw new HttpRefusal('FORBIDDEN', 'text asks about payloads, which needs the scope "read".')
       checkTopics(who, [body.filter.ids === undefined ? body.filter.topic : undefined])
       return body.dryRun === true ? preview(call, body) : begin(call, body)
     },
@@ -66,6 +74,7 @@ export const BULK_ROUTES = [
   defineRoute({
     method: 'GET',
     path: ALL,
+    operation: 'listBulkJobs',
     scope: 'read',
     summary: 'the last bulk jobs of this server, newest first',
     answers: { 200: object({ items: list(BULK_JOB) }) },
@@ -74,6 +83,7 @@ export const BULK_ROUTES = [
   defineRoute({
     method: 'GET',
     path: `${ALL}/{id}`,
+    operation: 'getBulkJob',
     scope: 'read',
     summary: 'how far a bulk job is',
     answers: { 200: BULK_JOB },
@@ -83,6 +93,7 @@ export const BULK_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: `${ALL}/{id}`,
+    operation: 'stopBulkJob',
     scope: 'operate',
     summary: 'stop a bulk job after the step that is under way; what is done stays done',
     answers: { 200: BULK_JOB },
@@ -90,13 +101,20 @@ export const BULK_ROUTES = [
     isAudited: true,
     handle: ({ params, served, server, who }) => {
       const job = served.jobs.stop(params.id ?? '')
-      server.audit.tell(who, { action: 'stop bulk', queue: served.name, about: job.id, result: 'stopping' })
+      server.audit.tell(who, {
+        action: 'stop bulk',
+        queue: served.name,
+        topic: job.filter.topic,
+        about: job.id,
+        result: 'stopping',
+      })
       return json(200, job)
     },
   }),
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/dead',
+    operation: 'listDeadGroups',
     scope: 'read',
     summary: 'dead messages by topic, reason and error; at most 20,000 are looked at, the cursor goes on',
     query: { topic: optional(text()), cursor: optional(text()) },
@@ -133,34 +151,43 @@ export const BULK_ROUTES = [
 ]
 
 async function preview(call: HttpCall, asked: AskedBulk): Promise<HttpReply> {
-  const { served, server } = call
+  const { served, server, who } = call
   const [count, sample] = await Promise.all([
     countMatches(server, served, asked),
     sampleMatches(server, served, asked),
   ])
   const expiresAt = Math.floor(server.clock.now()) + CONFIRM_MS
-  const confirm = server.signer.sign('confirm', [served.name, fingerprintOf(asked), count, expiresAt])
+  const confirm = server.confirmations.make(who, aboutOf(served, asked), { ...count, expiresAt })
   const rest = JSON.stringify({ confirm, expiresAt }).slice(1)
   const { matches, isAtLeast } = count
   const about = JSON.stringify({ matches, isAtLeast }).slice(0, -1)
-  return { status: 200, text: `${about},"sample":${pageText(sample, 'preview')},${rest}` }
+  const items = mayRead(who) ? pageText(sample, 'preview') : pageText(sample.map(withoutContents), 'none')
+  return { status: 200, text: `${about},"sample":${items},${rest}` }
+}
+
+/** What it is, without what was said in it, about it, or by its handler. */
+function withoutContents({ successor: _successor, result: _result, ...about }: StoredMessage): StoredMessage {
+  return { ...about, error: '' }
 }
 
 function begin(call: HttpCall, asked: AskedBulk): HttpReply {
   const { served, server, who } = call
   const confirmed = readConfirm(call, asked)
   const job = served.jobs.begin(server, who, asked, confirmed)
+  server.confirmations.use(asked.confirm ?? '', confirmed)
   const path = `${server.basePath}${served.path}/bulk/${job.id}`
   return json(202, job, { location: path })
 }
 
-function readConfirm({ served, server }: HttpCall, asked: AskedBulk): MatchCount {
-  const signed = asked.confirm === undefined ? undefined : server.signer.read('confirm', asked.confirm)
-  const [queue, fingerprint, count, expiresAt] = (signed ?? []) as [string?, string?, MatchCount?, number?]
-  const isOurs = queue === served.name && fingerprint === fingerprintOf(asked) && count !== undefined
-  if (isOurs && (expiresAt ?? 0) > server.clock.now()) return count
+function aboutOf({ name }: Served, asked: AskedBulk): string {
+  return `${name} ${fingerprintOf(asked)}`
+}
+
+function readConfirm({ served, server, who }: HttpCall, asked: AskedBulk): Confirmed {
+  const confirmed = server.confirmations.read(who, aboutOf(served, asked), asked.confirm ?? '')
+  if (confirmed !== undefined) return confirmed
   throw new HttpRefusal(
     'CONFIRM_INVALID',
-    'this needs the confirmation of a dry run of the same call, not older than five minutes: send it with "dryRun": true first.',
+    'this needs the confirmation of a dry run of the same call by the same caller, not used yet and not older than five minutes: send it with "dryRun": true first.',
   )
 }

@@ -17,6 +17,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: QUEUE_PAUSE,
+    operation: 'pauseQueue',
     scope: 'operate',
     summary: 'no message of the queue starts, until somebody resumes it or until then',
     body: PAUSE,
@@ -30,6 +31,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: QUEUE_PAUSE,
+    operation: 'resumeQueue',
     scope: 'operate',
     summary: 'end the pause of the whole queue; with over, what waits starts spread over that time',
     query: RESUME,
@@ -43,6 +45,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: TOPIC_PAUSE,
+    operation: 'pauseTopic',
     scope: 'operate',
     summary: 'no message of the topic starts, until somebody resumes it or until then',
     body: PAUSE,
@@ -57,6 +60,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: TOPIC_PAUSE,
+    operation: 'resumeTopic',
     scope: 'operate',
     summary: 'end the pause of a topic; with over, what waits starts spread over that time',
     query: RESUME,
@@ -71,6 +75,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: TOPIC_LIMIT,
+    operation: 'limitTopic',
     scope: 'operate',
     summary: 'how fast messages of a topic may start, and how many may run, over all processes',
     body: object({
@@ -89,6 +94,7 @@ export const CONTROL_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: TOPIC_LIMIT,
+    operation: 'unlimitTopic',
     scope: 'operate',
     summary: 'take the limit of a topic back',
     answers: { 200: CONTROLS },
@@ -111,7 +117,7 @@ function topicOf({ params, who }: HttpCall): string {
 async function controls(call: HttpCall, action: string, result: string): Promise<HttpReply> {
   const { params, served, server, who } = call
   const about = params.topic ?? 'the whole queue'
-  server.audit.tell(who, { action, queue: served.name, about, result })
+  server.audit.tell(who, { action, queue: served.name, topic: params.topic, about, result })
   const topics = params.topic === undefined ? [] : [params.topic]
   const { controls: found } = await served.queue.stats({ topics })
   return json(200, { controls: found })

@@ -4,7 +4,9 @@ import { parseDuration } from '../../../core/input/duration.ts'
 import type { ExtendResult } from '../../../index.ts'
 import type { RemoteAnswer, RemoteTask } from '../../../queue/remote.ts'
 import { CallError } from '../../shared/failure.ts'
+import { tokenGone } from '../access/access.ts'
 import { mayUseTopic } from '../access/caller.ts'
+import type { LeaseAsk } from '../leases/desk.ts'
 import { endingOf, SETTLED_LEASE, type SettledLease } from '../leases/endings.ts'
 import { makeHandle, readHandle } from '../leases/handles.ts'
 import { WORKER_CONTROLS, type WorkerControl } from '../leases/remote-workers.ts'
@@ -69,6 +71,7 @@ export const LEASE_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/leases',
+    operation: 'leaseMessages',
     scope: 'work',
     summary: 'wait for messages that are due, and lease them; 204 when none came in time',
     body: LEASE_ASK,
@@ -80,6 +83,7 @@ export const LEASE_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/leases:extend',
+    operation: 'extendLeases',
     scope: 'work',
     summary: 'more time for leases; "cancelling" and "lost" say to stop working on it',
     body: object({
@@ -103,6 +107,7 @@ export const LEASE_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/leases:settle',
+    operation: 'settleLeases',
     scope: 'work',
     summary: 'how attempts ended; each is answered for itself, and "lost" is an answer, not an error',
     body: object({
@@ -126,6 +131,7 @@ export const LEASE_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/remote-workers',
+    operation: 'listRemoteWorkers',
     scope: 'read',
     summary: 'workers that lease over HTTP from this server, last seen first',
     answers: { 200: object({ items: list(REMOTE_WORKER) }) },
@@ -134,6 +140,7 @@ export const LEASE_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: '/v1/queues/{queue}/remote-workers/{name}/control',
+    operation: 'controlRemoteWorker',
     scope: 'operate',
     summary: 'tell a worker to take no more (quiet), to end (stop), or to go on',
     body: object({ control: CONTROL_WORD }),
@@ -142,7 +149,13 @@ export const LEASE_ROUTES = [
     handle: ({ body, params, served, server, who }) => {
       const name = params.name ?? ''
       const worker = served.remoteWorkers.tell(name, body.control)
-      server.audit.tell(who, { action: 'worker', queue: served.name, about: name, result: body.control })
+      server.audit.tell(who, {
+        action: 'worker',
+        queue: served.name,
+        topic: undefined,
+        about: name,
+        result: body.control,
+      })
       return json(200, worker)
     },
   }),
@@ -161,13 +174,22 @@ async function lease(call: HttpCall<unknown, LeaseBody>): Promise<HttpReply> {
       'PARKED_TOO_MANY',
       `${server.parked.taken} calls wait already; ask for more at once.`,
     )
+  const token = server.access.openCall(request, who)
+  const stopLooking: (() => void)[] = []
+  const whenGone = (tell: () => void): void => {
+    request.whenGone(tell)
+    stopLooking.push(token.whenOver(tell))
+  }
   try {
     const control = controlOf(call, body.worker)
-    if (control !== 'go') return await refrain(call, control, waitMs)
-    const whenGone = (tell: () => void): void => request.whenGone(tell)
-    const tasks = await served.desk.lease({ topics, limit, leaseMs, waitMs, whenGone })
-    return leaseReply(call, tasks, leaseMs)
+    if (control === 'quiet') await refrain(call, waitMs, whenGone)
+    const tasks =
+      control === 'go' ? await served.desk.lease({ topics, limit, leaseMs, waitMs, whenGone }) : []
+    if (!token.isOver()) return leaseReply(call, tasks, leaseMs)
+    served.desk.giveBack(tasks)
+    throw tokenGone()
   } finally {
+    for (const stop of stopLooking) stop()
     giveBackPlace()
   }
 }
@@ -178,17 +200,10 @@ function topicsOf({ topics }: LeaseBody, limit: number): ReadonlyMap<string, num
 }
 
 /** A worker that is told to be quiet is told so after its wait: it would ask again at once. */
-async function refrain(
-  { request, server }: HttpCall,
-  control: WorkerControl,
-  waitMs: number,
-): Promise<HttpReply> {
-  if (control === 'quiet') {
-    const gone = new AbortController()
-    request.whenGone(() => gone.abort())
-    await sleep(server.clock, waitMs, AbortSignal.any([gone.signal, server.stopping]))
-  }
-  return json(200, { leases: [], control })
+async function refrain({ server }: HttpCall, waitMs: number, whenGone: LeaseAsk['whenGone']): Promise<void> {
+  const gone = new AbortController()
+  whenGone(() => gone.abort())
+  await sleep(server.clock, waitMs, AbortSignal.any([gone.signal, server.stopping]))
 }
 
 function leaseReply(call: HttpCall, tasks: readonly RemoteTask[], leaseMs: number): HttpReply {

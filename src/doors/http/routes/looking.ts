@@ -35,6 +35,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/stats',
+    operation: 'getStats',
     scope: 'read',
     summary: 'counts, topics, what is overdue, what ended lately',
     query: { topics: optional(list(text(), { max: 1_000 })) },
@@ -50,6 +51,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/topics/{topic}',
+    operation: 'getTopic',
     scope: 'read',
     summary: 'one topic in numbers',
     answers: {
@@ -89,6 +91,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/forecast',
+    operation: 'getForecast',
     scope: 'read',
     summary: 'how many messages come due when',
     query: {
@@ -132,6 +135,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/figures',
+    operation: 'getFigures',
     scope: 'read',
     summary: 'what ended when, and how late it had started; the last 48 hours',
     query: {
@@ -186,6 +190,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/workers',
+    operation: 'listWorkers',
     scope: 'read',
     summary: 'who works on this queue',
     answers: { 200: object({ workers: list(WORKER), missing: MISSING }), 304: 'nothing' },
@@ -198,6 +203,7 @@ export const LOOKING_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/doctor',
+    operation: 'examineQueue',
     scope: 'read',
     summary: 'what an operator should know, worst first',
     answers: {

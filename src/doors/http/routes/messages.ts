@@ -27,6 +27,7 @@ export const MESSAGE_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/v1/queues/{queue}/messages',
+    operation: 'listMessages',
     scope: 'read',
     summary: 'one page of messages; it may be short, even empty, while a cursor says that there is more',
     query: {
@@ -37,6 +38,7 @@ export const MESSAGE_ROUTES = [
       payload: optional(oneOf(...PAYLOAD_MODES)),
     },
     answers: { 200: MESSAGE_PAGE },
+    answerHeaders: ['Link'],
     topics: 'checked',
     handle: async (call) => {
       const { query, served, server, who } = call
@@ -59,6 +61,7 @@ export const MESSAGE_ROUTES = [
   defineRoute({
     method: 'GET',
     path: ONE,
+    operation: 'getMessage',
     scope: 'read',
     summary: 'a message, its payload exactly as stored, and its policy',
     answers: { 200: MESSAGE_DETAIL, 304: 'nothing' },
@@ -76,6 +79,7 @@ export const MESSAGE_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: ONE,
+    operation: 'cancelMessage',
     scope: 'operate',
     summary: 'cancel a message that has not started; with running=true, also one that runs',
     query: { running: optional(flag()) },
@@ -86,14 +90,15 @@ export const MESSAGE_ROUTES = [
     handle: async (call) => {
       const { served, query } = call
       const id = idOf(call)
-      await checkTopicOf(call, id)
+      const topic = await checkTopicOf(call, id)
       const result = await served.queue.cancel(id, { running: query.running === true })
-      return changed(call, 'cancel', result)
+      return changed(call, { action: 'cancel', topic, result })
     },
   }),
   defineRoute({
     method: 'PATCH',
     path: ONE,
+    operation: 'rescheduleMessage',
     scope: 'operate',
     summary: 'move a message that has not started to another moment',
     body: object({ delay: optional(duration()), at: optional(moment()), spread: optional(duration()) }),
@@ -108,14 +113,16 @@ export const MESSAGE_ROUTES = [
           'If-Match is not supported: checked before the change it would be a race.',
         )
       const id = idOf(call)
-      await checkTopicOf(call, id)
+      const topic = await checkTopicOf(call, id)
       const when = call.body as Parameters<typeof call.served.queue.reschedule>[1]
-      return changed(call, 'reschedule', await call.served.queue.reschedule(id, when))
+      const result = await call.served.queue.reschedule(id, when)
+      return changed(call, { action: 'reschedule', topic, result })
     },
   }),
   defineRoute({
     method: 'POST',
     path: `${ONE}/run-now`,
+    operation: 'runMessageNow',
     scope: 'operate',
     summary: 'make a message that waits due now',
     body: object({}),
@@ -125,13 +132,15 @@ export const MESSAGE_ROUTES = [
     topics: 'checked',
     handle: async (call) => {
       const id = idOf(call)
-      await checkTopicOf(call, id)
-      return changed(call, 'run now', await call.served.queue.reschedule(id, { delay: 0 }))
+      const topic = await checkTopicOf(call, id)
+      const result = await call.served.queue.reschedule(id, { delay: 0 })
+      return changed(call, { action: 'run now', topic, result })
     },
   }),
   defineRoute({
     method: 'POST',
     path: `${ONE}/revive`,
+    operation: 'reviveMessage',
     scope: 'operate',
     summary: 'start a dead message anew',
     body: object({}),
@@ -141,13 +150,15 @@ export const MESSAGE_ROUTES = [
     topics: 'checked',
     handle: async (call) => {
       const id = idOf(call)
-      await checkTopicOf(call, id)
-      return changed(call, 'revive', (await call.served.queue.revive([id])) === 1 ? 'revived' : 'missing')
+      const topic = await checkTopicOf(call, id)
+      const result = (await call.served.queue.revive([id])) === 1 ? 'revived' : 'missing'
+      return changed(call, { action: 'revive', topic, result })
     },
   }),
   defineRoute({
     method: 'GET',
     path: `${ONE}/why`,
+    operation: 'explainMessage',
     scope: 'read',
     summary: 'why a message has not started, or what became of it',
     answers: { 200: anything('facts by `kind`; newer versions may know more kinds') },
@@ -169,10 +180,13 @@ function missing(id: string): HttpRefusal {
 }
 
 /** The answer to a change of one message, and its line in the audit. */
-function changed(call: HttpCall, action: string, result: string): HttpReply {
-  const { params, server, served, who } = call
+function changed(
+  { params, server, served, who }: HttpCall,
+  done: { readonly action: string; readonly topic: string | undefined; readonly result: string },
+): HttpReply {
+  const { result } = done
   const id = params.id ?? ''
-  server.audit.tell(who, { action, queue: served.name, about: id, result })
+  server.audit.tell(who, { ...done, queue: served.name, about: id })
   if (result === 'missing') throw missing(id)
   if (result === 'running')
     throw new HttpRefusal('MESSAGE_RUNNING', `${JSON.stringify(id)} runs right now; it was left alone.`)

@@ -14,6 +14,7 @@ export const METRICS_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/metrics',
+    operation: 'getMetrics',
     scope: 'read',
     summary: 'figures for a monitoring system, in the text format of Prometheus',
     answers: { 200: 'text' },

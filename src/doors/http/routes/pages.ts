@@ -118,6 +118,7 @@ function welcome({ request, server }: HttpCall): HttpReply {
 /** Its state is in its address, which only its script reads. */
 const ABOUT = {
   method: 'GET',
+  operation: 'getPage',
   hasFreeQuery: true,
   scope: 'none',
   summary: 'the dashboard: its pages and their files',

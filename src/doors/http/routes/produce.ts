@@ -11,10 +11,10 @@ import { checkId } from '../../../core/message.ts'
 import { PunctualError } from '../../../index.ts'
 import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
 import { CallError } from '../../shared/failure.ts'
-import { isJsonType, parseJson, type HttpRequest } from '../wire/request.ts'
+import { asciiHeader, headerText, isJsonType, parseJson, type HttpRequest } from '../wire/request.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
-import { checkQuery, type Checked } from '../schema/schema.ts'
+import { checkQuery, literal, text as anyText, type Checked } from '../schema/schema.ts'
 import { checkTopicOf, checkTopics } from '../access/topics.ts'
 import { MESSAGE_FIELDS, PRODUCE, PRODUCED } from './shapes.ts'
 
@@ -27,30 +27,56 @@ type AskedMessage = { readonly body: ProduceBody; readonly text?: string }
 /** A day. */
 const REMEMBER_MS = 86_400_000
 
+const { retry: _retry, ...HEADER_FIELDS } = MESSAGE_FIELDS
+
+/** `ifExists` as `Punctual-If-Exists`. */
+function headerName(field: string): string {
+  return `Punctual-${field.replace(/^[a-z]|[A-Z]/g, (letter, at: number) => (at === 0 ? '' : '-') + letter.toUpperCase())}`
+}
+
+/** Everything about a message whose payload is the body. */
+const MESSAGE_HEADERS = {
+  'Punctual-Topic': anyText({ about: 'the body is the payload alone, kept byte by byte' }),
+  ...Object.fromEntries(Object.entries(HEADER_FIELDS).map(([name, shape]) => [headerName(name), shape])),
+  traceparent: anyText({ about: 'kept with the message: who works on it may link to it' }),
+  tracestate: anyText(),
+}
+
 export const PRODUCE_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/messages',
+    operation: 'produceMessage',
     scope: 'produce',
     summary: 'store a message until its moment',
+    headers: {
+      'Idempotency-Key': anyText({ about: 'becomes the id; not beside an id' }),
+      ...MESSAGE_HEADERS,
+    },
     body: PRODUCE,
     bodyKind: 'raw',
     answers: { 200: PRODUCED, 201: PRODUCED },
+    answerHeaders: ['Location'],
     topics: 'checked',
     handle: (call) =>
       produce(call, ({ id }) => {
-        const key = call.request.header('idempotency-key')
+        const key = asciiHeader(call.request, 'idempotency-key')
+        if (key !== undefined && id !== undefined)
+          throw new CallError('Idempotency-Key becomes the id, and the call has an id; give one of them.')
         return { id: id ?? key, isRemembered: key !== undefined, isNew: false }
       }),
   }),
   defineRoute({
     method: 'PUT',
     path: '/v1/queues/{queue}/messages/{id}',
+    operation: 'putMessage',
     scope: 'produce',
     summary: 'store a message under your own id; safe to repeat',
+    headers: { 'If-None-Match': literal('*'), ...MESSAGE_HEADERS },
     body: PRODUCE,
     bodyKind: 'raw',
     answers: { 200: PRODUCED, 201: PRODUCED },
+    answerHeaders: ['Location'],
     refusals: ['PRECONDITION_FAILED', 'IF_MATCH'],
     topics: 'checked',
     handle: (call) =>
@@ -76,7 +102,7 @@ async function produce(call: HttpCall, rulesFor: (body: ProduceBody) => IdRules)
   const { settings, payloadLimit } = served
   if (!isJsonType(request.header('content-type')))
     throw new HttpRefusal('MEDIA_TYPE', 'send the body as content-type: application/json.')
-  const topic = request.header('punctual-topic')
+  const topic = headerText(request, 'punctual-topic')
   const bytesMax = topic === undefined ? payloadLimit + server.limits.envelopeBytes : payloadLimit
   const sent = await request.readBody(bytesMax)
   const asked = topic === undefined ? parseMessage(sent) : parsePayload(request, topic, sent)
@@ -128,26 +154,15 @@ function parseMessage(sent: string): AskedMessage {
 
 function parsePayload(request: HttpRequest, topic: string, sent: string): AskedMessage {
   if (sent !== '') parseJson(sent) // Well-formed; kept as it is.
-  return { body: { ...optionsFromHeaders(request), topic: decodeHeader(topic) }, text: sent }
+  return { body: { ...optionsFromHeaders(request), topic }, text: sent }
 }
 
 /** `Punctual-If-Exists: replace`, and so on for every option but `retry`. */
 function optionsFromHeaders(request: HttpRequest): Partial<ProduceBody> {
   const given = new URLSearchParams()
   for (const name of Object.keys(HEADER_FIELDS)) {
-    const value = request.header(`punctual-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`)
-    if (value !== undefined) given.set(name, decodeHeader(value))
+    const value = headerText(request, headerName(name).toLowerCase())
+    if (value !== undefined) given.set(name, value)
   }
   return checkQuery(HEADER_FIELDS, given)
-}
-
-const { retry: _retry, ...HEADER_FIELDS } = MESSAGE_FIELDS
-
-/** Headers are ASCII: other characters come percent-encoded. */
-function decodeHeader(value: string): string {
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return value
-  }
 }

@@ -80,6 +80,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'GET',
     path: ALL,
+    operation: 'listSchedules',
     scope: 'read',
     summary: 'one page of schedules',
     query: { limit: optional(whole({ min: 1, max: 1_000 })), cursor: optional(text()) },
@@ -89,6 +90,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'GET',
     path: ONE,
+    operation: 'getSchedule',
     scope: 'read',
     summary: 'a schedule and its next occurrences',
     query: { next: optional(whole({ min: 1, max: NEXT_MAX })) },
@@ -108,6 +110,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: ONE,
+    operation: 'setSchedule',
     scope: 'operate',
     summary: 'make a schedule, or change it; the same again has no effect',
     body: SPEC,
@@ -121,6 +124,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: ONE,
+    operation: 'removeSchedule',
     scope: 'operate',
     summary: 'end a schedule; occurrences that wait are withdrawn',
     answers: { 200: resultOf('removed') },
@@ -132,6 +136,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'PUT',
     path: `${ONE}/pause`,
+    operation: 'pauseSchedule',
     scope: 'operate',
     summary: 'skip the occurrences of a schedule until it is resumed',
     body: object({}),
@@ -144,6 +149,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'DELETE',
     path: `${ONE}/pause`,
+    operation: 'resumeSchedule',
     scope: 'operate',
     summary: 'let a schedule fire again',
     answers: { 200: resultOf('resumed') },
@@ -155,6 +161,7 @@ export const SCHEDULE_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/v1/queues/{queue}/schedules:next',
+    operation: 'previewSchedule',
     scope: 'read',
     summary: 'when a schedule would fire, whether it exists or not',
     body: object({ spec: SPEC, count: optional(whole({ min: 1, max: NEXT_MAX })) }),
@@ -179,7 +186,7 @@ function missing(name: string): HttpRefusal {
 function told(call: HttpCall, action: string, result: string, status = 200): HttpReply {
   const { served, server, who } = call
   const name = nameOf(call)
-  server.audit.tell(who, { action, queue: served.name, about: name, result })
+  server.audit.tell(who, { action, queue: served.name, topic: undefined, about: name, result })
   if (result === 'missing') throw missing(name)
   return json(status, { result })
 }

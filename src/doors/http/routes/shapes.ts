@@ -234,6 +234,7 @@ export const AUDIT_ENTRY = named(
     who: text(),
     action: text(),
     queue: text(),
+    topic: optional(text()),
     about: text(),
     result: text(),
     count: optional(number()),

@@ -1,4 +1,5 @@
 /** The shell for hosts that speak `Request -> Response`: Hono, Next, Bun, Deno. */
+import { decodeText } from '../../../core/encoding/utf8.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { HttpReply } from '../table/route.ts'
@@ -24,6 +25,7 @@ function fromFetch(request: Request): HttpRequest {
     method: request.method,
     path: url.pathname,
     search: url.search.slice(1),
+    address: '',
     header: (name) => request.headers.get(name) ?? (name === 'host' ? url.host : undefined),
     readBody: (bytesMax) => readBody(request, bytesMax),
     chunks: () => (request.body ?? new Blob([]).stream()) as AsyncIterable<Uint8Array>,
@@ -47,7 +49,7 @@ async function readBody(request: Request, bytesMax: number): Promise<string> {
     if (bytes > bytesMax) throw tooLarge()
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return decodeText(Buffer.concat(chunks), 'the body')
 }
 
 function responseOf(reply: HttpReply, request: Request, now: number): Response {

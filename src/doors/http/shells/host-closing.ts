@@ -55,9 +55,10 @@ export function isHostClosing(request: IncomingMessage): boolean {
   return serverOf(request)?.listening === false
 }
 
-/** Node sets it on each connection that a server has accepted; what imitates a connection may have none. */
-function serverOf({ socket }: IncomingMessage): HostServer | undefined {
-  if (!('server' in socket)) return undefined
+/** Node sets it on each connection that a server has accepted; what imitates a connection may have none, or no connection. */
+function serverOf(request: IncomingMessage): HostServer | undefined {
+  const socket = request.socket as IncomingMessage['socket'] | null
+  if (socket === null || !('server' in socket)) return undefined
   const { server } = socket
   return typeof server === 'object' && server !== null && 'listening' in server
     ? (server as HostServer)

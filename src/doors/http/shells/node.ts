@@ -5,6 +5,7 @@
  * again.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { decodeText } from '../../../core/encoding/utf8.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import type { HttpRequest } from '../wire/request.ts'
 import type { HttpReply, ReplyStream } from '../table/route.ts'
@@ -29,6 +30,7 @@ class NodeRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly search: string
+  readonly address: string
   readonly original: unknown
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
@@ -40,6 +42,7 @@ class NodeRequest implements HttpRequest {
     this.method = request.method ?? 'GET'
     this.path = mark === -1 ? url : url.slice(0, mark)
     this.search = mark === -1 ? '' : url.slice(mark + 1)
+    this.address = request.socket.remoteAddress ?? ''
     this.original = request
     this.#request = request
     this.#response = response
@@ -56,7 +59,7 @@ class NodeRequest implements HttpRequest {
     if (request.readableDidRead || request.readableEnded)
       return Promise.resolve(alreadyRead(request, bytesMax))
     if (Number(request.headers['content-length'] ?? 0) > bytesMax) return Promise.reject(tooLarge(bytesMax))
-    return readStream(request, bytesMax)
+    return readStream(request, bytesMax).then((body) => decodeText(body, 'the body'))
   }
 
   chunks(): AsyncIterable<Uint8Array> {
@@ -75,7 +78,9 @@ class NodeRequest implements HttpRequest {
   }
 }
 
-function readStream(request: IncomingMessage, bytesMax: number): Promise<string> {
+const EMPTY = Buffer.alloc(0)
+
+function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Most bodies come in one piece.
     let body: Buffer | Buffer[] | undefined
@@ -91,7 +96,7 @@ function readStream(request: IncomingMessage, bytesMax: number): Promise<string>
     })
     request.on('end', () => {
       const whole = Array.isArray(body) ? Buffer.concat(body) : body
-      resolve(whole === undefined ? '' : whole.toString('utf8'))
+      resolve(whole ?? EMPTY)
     })
     // Without a listener for "error" a request that breaks off only closes.
     request.on('close', () => {

@@ -3,24 +3,30 @@ import { VERSION } from '../../../core/version.ts'
 import { HTTP_CODES, PROBLEM } from '../wire/problem.ts'
 import type { HttpRoute } from './route.ts'
 import { namedSchemas } from '../schema/named.ts'
-import type { JsonSchema } from '../schema/schema.ts'
+import { text, type JsonSchema } from '../schema/schema.ts'
 
 export type OpenApiDocument = {
   readonly openapi: string
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>
+    readonly headers: JsonSchema
     readonly securitySchemes: JsonSchema
   }
   readonly [part: string]: unknown
 }
 
-export function openApi(routes: readonly HttpRoute[], basePath = ''): OpenApiDocument {
+/** `groups`: the routes by what they are about. */
+export function openApi(
+  groups: Readonly<Record<string, readonly HttpRoute[]>>,
+  basePath = '',
+): OpenApiDocument {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const route of routes) {
-    const path = route.path.replace('*}', '}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
-  }
+  for (const [tag, routes] of Object.entries(groups))
+    for (const route of routes) {
+      const path = route.path.replace('*}', '}')
+      paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, tag) }
+    }
   return {
     openapi: '3.1.0',
     info: {
@@ -30,9 +36,11 @@ export function openApi(routes: readonly HttpRoute[], basePath = ''): OpenApiDoc
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: basePath === '' ? '/' : basePath }],
+    tags: Object.keys(groups).map((name) => ({ name })),
     paths,
     components: {
       schemas: namedSchemas(),
+      headers: ANSWER_HEADERS,
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'made by "punctual token"' },
         session: { type: 'apiKey', in: 'cookie', name: 'punctual_session' },
@@ -41,11 +49,13 @@ export function openApi(routes: readonly HttpRoute[], basePath = ''): OpenApiDoc
   }
 }
 
-function operationOf(route: HttpRoute): JsonSchema {
-  const { scope, summary, body } = route
+function operationOf(route: HttpRoute, tag: string): JsonSchema {
+  const { operation, scope, summary, body } = route
   const scopes = scope === 'any' ? [] : [scope]
-  const parameters = [...pathParameters(route), ...queryParameters(route)]
+  const parameters = [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)]
   return {
+    operationId: operation,
+    tags: [tag],
     summary,
     ...(scope === 'none' ? { security: [] } : { security: [{ token: scopes }, { session: scopes }] }),
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -79,14 +89,43 @@ function queryParameters({ query }: HttpRoute): readonly JsonSchema[] {
   }))
 }
 
+function headerParameters({ headers = {}, answers }: HttpRoute): readonly JsonSchema[] {
+  const all = { ...(answers[304] === undefined ? {} : { 'If-None-Match': TAG_KNOWN }), ...headers }
+  return Object.entries(all).map(([name, { json }]) => ({ name, in: 'header', schema: json }))
+}
+
+const TAG_KNOWN = text({ about: 'the ETag of an answer before: 304 when nothing changed' })
+
+/** What answers tell in headers. */
+const ANSWER_HEADERS = {
+  'Punctual-Now': describeHeader('the time of the server, in epoch milliseconds', 'integer'),
+  'Retry-After': describeHeader('with 429 and 503: when to call again, in seconds', 'integer'),
+  ETag: describeHeader('for If-None-Match'),
+  Location: describeHeader('where it is'),
+  Link: describeHeader('rel="next": the next page'),
+  'Set-Cookie': describeHeader('the session of a browser'),
+  'WWW-Authenticate': describeHeader('with 401'),
+} as const
+
+function describeHeader(description: string, type = 'string'): JsonSchema {
+  return { description, schema: { type } }
+}
+
+function headersNamed(names: readonly (keyof typeof ANSWER_HEADERS)[]): JsonSchema {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
 const TYPES = { text: 'text/plain', events: 'text/event-stream', bytes: 'application/octet-stream' } as const
 
 const LINES_TYPE = 'application/x-ndjson'
 
-function answersOf({ answers, summary, lines }: HttpRoute): JsonSchema {
+function answersOf({ answers, answerHeaders = [], summary, lines }: HttpRoute): JsonSchema {
+  const tag = answers[304] === undefined ? [] : (['ETag'] as const)
+  const headers = headersNamed(['Punctual-Now', ...tag, ...answerHeaders])
   return Object.fromEntries(
     Object.entries(answers).map(([status, shape]) => {
-      if (shape === 'nothing') return [status, { description: status === '304' ? 'not changed' : 'done' }]
+      if (shape === 'nothing')
+        return [status, { description: status === '304' ? 'not changed' : 'done', headers }]
       const content =
         typeof shape === 'string'
           ? { [TYPES[shape]]: { schema: { type: 'string' } } }
@@ -94,7 +133,7 @@ function answersOf({ answers, summary, lines }: HttpRoute): JsonSchema {
               'application/json': { schema: shape.json },
               ...(lines === undefined ? {} : { [LINES_TYPE]: { schema: lines.answered.json } }),
             }
-      return [status, { description: summary, content }]
+      return [status, { description: summary, headers, content }]
     }),
   )
 }
@@ -103,6 +142,7 @@ function problemAnswer({ refusals = [] }: HttpRoute): JsonSchema {
   const own = refusals.map((code) => `${HTTP_CODES[code][0]} ${code}`)
   return {
     description: own.length === 0 ? 'a problem' : `a problem; here also ${own.join(', ')}`,
+    headers: headersNamed(['Punctual-Now', 'Retry-After', 'WWW-Authenticate']),
     content: { 'application/problem+json': { schema: PROBLEM.json } },
   }
 }

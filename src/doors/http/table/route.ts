@@ -3,7 +3,7 @@
  * answers. Authority is checked by the table, never by a handler: a handler that forgets cannot open a door.
  */
 import type { Caller, Scope } from '../access/caller.ts'
-import type { HttpRequest } from '../wire/request.ts'
+import { fromPercent, type HttpRequest } from '../wire/request.ts'
 import type { HttpCode } from '../wire/problem.ts'
 import { checkQuery, type Checked, type ShapeFields, type ObjectOf, type Shape } from '../schema/schema.ts'
 import type { ServerParts } from '../parts.ts'
@@ -49,14 +49,23 @@ export type HttpCall<Query = unknown, Body = unknown> = {
 /** How the body is read before the handler is called. `raw`: the handler reads it by itself. */
 export type BodyKind = 'json' | 'raw' | 'none'
 
+/** With what each tells: see `table/openapi`. */
+export type AnswerHeader = 'Location' | 'Link' | 'Set-Cookie'
+
 type AnswerShapes = Readonly<Record<number, Shape | 'nothing' | 'text' | 'events' | 'bytes'>>
 
 export type RouteSpec<Q extends ShapeFields, B extends Shape> = {
   readonly method: HttpMethod
   /** Below the base path: `/v1/queues/{queue}/messages/{id}`; a last `{rest*}` takes all that follows. */
   readonly path: string
+  /** Its name in the OpenAPI document, which generated clients take over. */
+  readonly operation: string
   readonly scope: Admission
   readonly summary: string
+  /** Headers that it heeds, beside those of every call. */
+  readonly headers?: Readonly<Record<string, Shape>>
+  /** Headers of its answers, beside those of every answer. */
+  readonly answerHeaders?: readonly AnswerHeader[]
   readonly query?: Q
   readonly body?: B
   readonly bodyKind?: BodyKind
@@ -105,6 +114,8 @@ const NO_QUERY = {}
 export function readQuery({ query, hasFreeQuery }: HttpRoute, search: string): Record<string, unknown> {
   if (hasFreeQuery === true) return NO_QUERY
   if (search === '' && Object.keys(query).length === 0) return NO_QUERY
+  // URLSearchParams would make U+FFFD of bytes that are not UTF-8.
+  if (search.includes('%')) fromPercent(search, 'the query')
   return checkQuery(query, new URLSearchParams(search))
 }
 

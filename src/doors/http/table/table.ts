@@ -17,23 +17,23 @@ import { anything } from '../schema/schema.ts'
 const DOCUMENT_ROUTE = defineRoute({
   method: 'GET',
   path: '/openapi.json',
+  operation: 'getApiDescription',
   scope: 'none',
   summary: 'this API, as OpenAPI 3.1',
   answers: { 200: anything() },
-  handle: ({ server }) => ({ status: 200, text: JSON.stringify(openApi(ROUTES, server.basePath)) }),
+  handle: ({ server }) => ({ status: 200, text: JSON.stringify(openApi(ROUTE_GROUPS, server.basePath)) }),
 })
 
-export const ROUTES: readonly HttpRoute[] = [
-  ...PRODUCE_ROUTES,
-  ...BATCH_ROUTES,
-  ...MESSAGE_ROUTES,
-  ...BULK_ROUTES,
-  ...LOOKING_ROUTES,
-  ...CONTROL_ROUTES,
-  ...SCHEDULE_ROUTES,
-  ...LEASE_ROUTES,
-  ...LIVE_ROUTES,
-  ...METRICS_ROUTES,
-  ...BASIC_ROUTES,
-  DOCUMENT_ROUTE,
-]
+/** By what they are about, as the OpenAPI document groups them. */
+export const ROUTE_GROUPS: Readonly<Record<string, readonly HttpRoute[]>> = {
+  produce: [...PRODUCE_ROUTES, ...BATCH_ROUTES],
+  messages: MESSAGE_ROUTES,
+  bulk: BULK_ROUTES,
+  looking: [...LOOKING_ROUTES, ...LIVE_ROUTES, ...METRICS_ROUTES],
+  controls: CONTROL_ROUTES,
+  schedules: SCHEDULE_ROUTES,
+  workers: LEASE_ROUTES,
+  server: [...BASIC_ROUTES, DOCUMENT_ROUTE],
+}
+
+export const ROUTES: readonly HttpRoute[] = Object.values(ROUTE_GROUPS).flat()

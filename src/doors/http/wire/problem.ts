@@ -14,7 +14,7 @@ import { named } from '../schema/named.ts'
 /** Codes of this door: their status, and what they mean. */
 export const HTTP_CODES = {
   BODY_INVALID: [400, 'a body that is not JSON, or nested too deeply'],
-  UNAUTHORIZED: [401, 'no token, or one that is unknown or has expired'],
+  UNAUTHORIZED: [401, 'no token, or one that is unknown, has expired or was taken back'],
   FORBIDDEN: [403, 'a token without the scope, queue or topic that this call needs'],
   ORIGIN_REFUSED: [403, 'a call from a page of another site'],
   ROUTE_UNKNOWN: [404, 'a path that does not exist'],
@@ -24,13 +24,13 @@ export const HTTP_CODES = {
   JOB_MISSING: [404, 'no bulk job with this id'],
   METHOD_UNKNOWN: [405, 'a path that has no such method'],
   MESSAGE_RUNNING: [409, 'the message runs right now'],
-  CONFIRM_INVALID: [409, 'a confirmation that has expired, or belongs to another call'],
+  CONFIRM_INVALID: [409, 'a confirmation that has expired, was used, or belongs to another call or caller'],
   JOBS_TOO_MANY: [409, 'too many bulk jobs at once'],
   PRECONDITION_FAILED: [412, 'If-None-Match is *, and the message exists'],
   BODY_TOO_LARGE: [413, 'a body above the limit'],
   MEDIA_TYPE: [415, 'a body that is not application/json'],
   HOST_REFUSED: [421, 'a Host header that this server does not answer to'],
-  RATE_LIMITED: [429, 'too many calls with this token'],
+  RATE_LIMITED: [429, 'too many calls with this token, or wrong tokens from this address'],
   PARKED_TOO_MANY: [429, 'too many waiting calls at once'],
   IF_MATCH: [501, 'If-Match, which cannot be kept without a race'],
   STOPPING: [503, 'the server stops'],
@@ -52,12 +52,15 @@ export class HttpRefusal extends Error {
   }
 }
 
+/** Every code that a client may meet. A newer server may know more. */
+const ALL_CODES = [...Object.keys(HTTP_CODES), ...Object.keys(ANSWERS)] as ProblemCode[]
+
 export const PROBLEM_FIELDS = {
   type: text(),
   title: text(),
   status: whole({ min: 400, max: 599 }),
   detail: text(),
-  code: text(),
+  code: oneOf(...ALL_CODES),
   effect: optional(oneOf('none', 'unknown')),
 }
 export const PROBLEM = named('Problem', object(PROBLEM_FIELDS))

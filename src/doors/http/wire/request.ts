@@ -1,4 +1,5 @@
 /** A request as the handlers see it, whichever shell it came through. */
+import { UsageError } from '../../../core/errors.ts'
 import { HttpRefusal } from './problem.ts'
 
 export type HttpRequest = {
@@ -7,9 +8,11 @@ export type HttpRequest = {
   readonly path: string
   /** Without the question mark. */
   readonly search: string
+  /** Where it comes from, as the connection says; '' where that cannot be known. */
+  readonly address: string
   /** By a name in small letters. */
   header(name: string): string | undefined
-  /** Rejects with BODY_TOO_LARGE; the rest is then not read. */
+  /** Rejects with BODY_TOO_LARGE, the rest is then not read; or with ENCODING_INVALID. */
   readBody(bytesMax: number): Promise<string>
   /** The body piece by piece, instead of `readBody`; rejects when it ends half-way. */
   chunks(): AsyncIterable<Uint8Array>
@@ -17,6 +20,37 @@ export type HttpRequest = {
   whenGone(tell: () => void): void
   /** What the host application knows of it, for `access`. */
   readonly original: unknown
+}
+
+const PLAIN_HEADER = /^[\x20-\x7e\t]*$/
+
+/** The text in a header of ours, where characters beyond ASCII come percent-encoded. Throws ENCODING_INVALID. */
+export function headerText(request: HttpRequest, name: string): string | undefined {
+  const value = request.header(name)
+  return value === undefined ? undefined : fromPercent(value, `the header ${name}`)
+}
+
+/** The value of a header that is taken as it is. Node reads its bytes as Latin-1, which would store other characters. */
+export function asciiHeader(request: HttpRequest, name: string): string | undefined {
+  const value = request.header(name)
+  if (value === undefined || PLAIN_HEADER.test(value)) return value
+  throw new UsageError('ENCODING_INVALID', `the header ${name} has characters beyond ASCII.`, { value })
+}
+
+/** Text whose bytes beyond ASCII are percent-encoded UTF-8. */
+export function fromPercent(value: string, name: string): string {
+  try {
+    if (PLAIN_HEADER.test(value)) return value.includes('%') ? decodeURIComponent(value) : value
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(
+    'ENCODING_INVALID',
+    `${name} is not percent-encoded UTF-8: write é as %C3%A9, and % as %25.`,
+    {
+      value,
+    },
+  )
 }
 
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i

@@ -2,27 +2,27 @@
  * A body of any length, line by line. What is kept is one chunk and one unfinished line, which has a limit: a client that never
  * ends its line cannot fill the memory.
  */
-import { HttpRefusal } from './problem.ts'
-
 const LINE_FEED = 0x0a
 
-/** The lines that each chunk finishes, together. The last line needs no end. */
+export type LineLimit = { readonly lineBytesMax: number; readonly tooLong: () => Error }
+
+/** The lines that each chunk finishes, together, still as bytes. The last line needs no end. */
 export async function* linesIn(
   chunks: AsyncIterable<Uint8Array>,
-  lineBytesMax: number,
-): AsyncGenerator<readonly string[]> {
+  { lineBytesMax, tooLong }: LineLimit,
+): AsyncGenerator<readonly Uint8Array[]> {
   /** The beginning of a line that is not over: in pieces, because a long one comes in many. */
   let begun: Uint8Array[] = []
   let begunBytes = 0
-  const finish = (end: Uint8Array): string => {
-    if (begunBytes + end.length > lineBytesMax) throw tooLong(lineBytesMax)
+  const finish = (end: Uint8Array): Uint8Array => {
+    if (begunBytes + end.length > lineBytesMax) throw tooLong()
     const whole = begun.length === 0 ? end : Buffer.concat([...begun, end])
     begun = []
     begunBytes = 0
-    return Buffer.from(whole.buffer, whole.byteOffset, whole.length).toString('utf8')
+    return whole
   }
   for await (const chunk of chunks) {
-    const lines: string[] = []
+    const lines: Uint8Array[] = []
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
       lines.push(finish(chunk.subarray(from, at)))
@@ -32,11 +32,12 @@ export async function* linesIn(
     if (from === chunk.length) continue
     begun.push(chunk.subarray(from))
     begunBytes += chunk.length - from
-    if (begunBytes > lineBytesMax) throw tooLong(lineBytesMax)
+    if (begunBytes > lineBytesMax) throw tooLong()
   }
   if (begunBytes > 0) yield [finish(new Uint8Array())]
 }
 
-function tooLong(lineBytesMax: number): HttpRefusal {
-  return new HttpRefusal('BODY_TOO_LARGE', `a line has more than ${lineBytesMax} bytes.`)
+/** Nothing but white space of JSON. */
+export function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
