@@ -1,15 +1,10 @@
-/** Pauses and limits: read, changed here by the code that engines share, and written back unless somebody was faster. */
-import type { TopicControl } from '../../core/controls.ts'
-import type { ControlChange, ControlsReply } from '../contract/store.ts'
-import { changeControls, describeControls } from '../shared/controls.ts'
-import { controlsOf, type GatedClaim, type GateRow } from '../sql/gating.ts'
-import { toMs } from '../sql/micros.ts'
+/** Pauses and limits as rows: how they are read, written back, and moved by what a claim hands out. */
+import type { ControlsWrite } from '../sql/controlling.ts'
+import type { GatedClaim, GateRow } from '../sql/gating.ts'
 import { nowOf, readClock } from './sql/clock.ts'
 import { numberOrNull, sql, textOf, type Statement } from './sql/statement.ts'
 import type { Transactions } from './transactions.ts'
 import type { QueuePlace } from './verbs/writing.ts'
-
-export type ReadGate = GateRow
 
 /** What a claim must know where pauses and limits are: all of them, their revision, and how many run of each topic. */
 export async function readGate(
@@ -17,7 +12,7 @@ export async function readGate(
   { queue, at }: QueuePlace,
   topics: readonly string[],
   also: readonly Statement[] = [],
-): Promise<ReadGate> {
+): Promise<GateRow> {
   const running = sql`select topic, sum(running) as running from (
       select topic, running from punctual_total where queue = ${queue} and topic in (${topics})
       union all select topic, running from punctual_delta where queue = ${queue} and topic in (${topics})) s group by topic`
@@ -49,33 +44,11 @@ export async function readGate(
   }
 }
 
-export async function changeControl(
-  calls: Transactions,
-  where: QueuePlace,
-  change: ControlChange,
-): Promise<void> {
-  for (let isSet = false; !isSet;) {
-    const gate = await readGate(calls, where, [])
-    const controls = controlsOf(gate)
-    changeControls(controls, change, toMs(gate.now_at))
-    const gone = (gate.names ?? []).filter((name) => !controls.has(name))
-    isSet = await write(calls, where.queue, gate.revision, gone, [change.topic, controls.get(change.topic)])
-  }
-}
-
-export async function readControls(calls: Transactions, where: QueuePlace): Promise<ControlsReply> {
-  const gate = await readGate(calls, where, [])
-  const now = toMs(gate.now_at)
-  return { now, controls: describeControls(controlsOf(gate), now) }
-}
-
 /** False: they have another revision than the one that was read. */
-function write(
+export function writeControls(
   calls: Transactions,
   queue: number,
-  revision: number | null,
-  gone: readonly string[],
-  [topic, control]: readonly [string, TopicControl | undefined],
+  { revision, gone, changed }: ControlsWrite,
 ): Promise<boolean> {
   return calls.run(async (steps) => {
     // A new row waits for the revision of another who makes it at the same time.
@@ -87,7 +60,7 @@ function write(
     if (current !== (revision ?? -1)) return false
     await steps.commit(
       ...gone.map((name) => sql`delete from punctual_control where queue = ${queue} and topic = ${name}`),
-      ...(control === undefined ? [] : [setControl(queue, topic, JSON.stringify(control))]),
+      ...changed.map(([topic, control]) => setControl(queue, topic, control)),
       sql`update punctual_revision set revision = ${(revision ?? 0) + 1} where queue = ${queue}`,
     )
     return true
@@ -106,7 +79,7 @@ type Handed = {
 }
 
 /** The meters of limits after so many were handed out. Topics of our own do not count for the whole queue. */
-export function metersMoved(queue: number, gate: ReadGate, gated: GatedClaim, handed: Handed): Statement[] {
+export function metersMoved(queue: number, gate: GateRow, gated: GatedClaim, handed: Handed): Statement[] {
   const [names, rateAt, rateStep, overAt, overStep] = gated.meters as readonly [
     string[],
     ...(readonly (number | null)[])[],

@@ -2,10 +2,16 @@
 import type { Clock } from '../../clock.ts'
 import { fine, problem, warning } from '../contract/findings.ts'
 import type { Finding } from '../contract/store.ts'
-import { clockFinding } from '../sql/clock-finding.ts'
-import { DEAF_LOOK_MS, type Hearing } from '../sql/wakeups.ts'
+import {
+  DELTAS_MAX,
+  HELD_S_MAX,
+  clockFinding,
+  hearingFindings,
+  versionFindings,
+} from '../sql/server/findings.ts'
+import type { Hearing } from '../sql/wakeups/hearing.ts'
 import { isMariaDb } from './link/connection.ts'
-import { SCHEMA_VERSION } from './migration.ts'
+import { tablesAt } from './migration.ts'
 import { clockReading } from './sql/clock.ts'
 import { numberOrNull, sql, textOf, textOrNull, type SqlRow } from './sql/statement.ts'
 import type { Transactions } from './transactions.ts'
@@ -17,8 +23,6 @@ export type MysqlExamination = {
   readonly hearing: Hearing
 }
 
-const HELD_S = 300
-const DELTAS = 100_000
 const PACKET_MIN = 16 * 1024 * 1024
 const NEEDED = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 
@@ -49,10 +53,15 @@ export async function examine({ calls, clock, server, hearing }: MysqlExaminatio
       `${server}: ${isMariaDb(textOf(facts['version'])) ? 'MariaDB' : 'MySQL'} ${textOf(facts['version'])}`,
     ),
     ...aboutServer(facts),
+    ...versionFindings(numberOrNull(facts['schema_version']) ?? 0, tablesAt(server)),
     ...aboutSession(isolation),
     ...aboutGrants(grants),
     ...aboutRows(sizes, oldest),
-    ...aboutWakeUps(hearing),
+    ...hearingFindings(
+      hearing,
+      'sessions cannot be woken (no KILL QUERY for our own account arrives)',
+      'connect past a proxy that shares or hides sessions',
+    ),
     clockFinding(Number(facts['now_at']) / 1000 - heardAt),
   ]
 }
@@ -85,14 +94,6 @@ function aboutServer(facts: SqlRow): Finding[] {
       warning(
         `max_allowed_packet is ${String(facts['packet'])} bytes: batches of large messages are refused`,
         'set max_allowed_packet = 16M or more',
-      ),
-    )
-  const version = numberOrNull(facts['schema_version']) ?? 0
-  if (version !== SCHEMA_VERSION)
-    found.push(
-      warning(
-        `the tables have version ${version}, this version of punctual knows ${SCHEMA_VERSION}`,
-        version > SCHEMA_VERSION ? 'update punctual' : 'run punctual migrate',
       ),
     )
   if (!isMariaDb(textOf(facts['version'])))
@@ -138,7 +139,7 @@ function aboutRows(sizes: readonly SqlRow[], oldest: SqlRow | undefined): Findin
   const rowsIn = (name: string): number =>
     Number(sizes.find((row) => textOrNull(row['name']) === name)?.['n'] ?? 0)
   const age = Number(oldest?.['age_s'] ?? 0)
-  if (age > HELD_S)
+  if (age > HELD_S_MAX)
     found.push(
       warning(
         `a transaction (connection ${String(oldest?.['id'])}) is open for ${age} s and keeps old rows of the whole server`,
@@ -146,7 +147,7 @@ function aboutRows(sizes: readonly SqlRow[], oldest: SqlRow | undefined): Findin
       ),
     )
   found.push(fine(`about ${rowsIn('punctual_message')} messages`))
-  if (rowsIn('punctual_delta') > DELTAS)
+  if (rowsIn('punctual_delta') > DELTAS_MAX)
     found.push(
       warning(
         `about ${rowsIn('punctual_delta')} changes of counts are not added up`,
@@ -154,15 +155,4 @@ function aboutRows(sizes: readonly SqlRow[], oldest: SqlRow | undefined): Findin
       ),
     )
   return found
-}
-
-function aboutWakeUps(hearing: Hearing): Finding[] {
-  if (hearing === 'hears') return [fine('wake-ups arrive')]
-  if (hearing !== 'deaf') return []
-  return [
-    warning(
-      `sessions cannot be woken (no KILL QUERY for our own account arrives): messages due at once are up to ${DEAF_LOOK_MS} ms late`,
-      'connect past a proxy that shares or hides sessions',
-    ),
-  ]
 }

@@ -7,7 +7,7 @@
 import { cutBatches, type BatchLimits } from '../../core/turn.ts'
 import { sizeOfMessage } from '../contract/sizes.ts'
 import type { NewMessage, PutResult } from '../contract/store.ts'
-import type { Ring } from '../sql/bell.ts'
+import type { Ring } from '../sql/wakeups/bell.ts'
 import type { Transactions } from './transactions.ts'
 import { isPlain, putPlain, type QueuePlace } from './verbs/writing.ts'
 

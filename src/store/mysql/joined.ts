@@ -9,7 +9,7 @@
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
-import type { Ring } from '../sql/bell.ts'
+import type { Ring } from '../sql/wakeups/bell.ts'
 import { noTransaction, rowsOf } from '../sql/replies.ts'
 import { clockReading, nowOf } from './sql/clock.ts'
 import { sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'

@@ -6,14 +6,15 @@ import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { isStorable, nextAt } from '../shared/moments.ts'
-import type { Ring } from '../sql/bell.ts'
+import type { Ring } from '../sql/wakeups/bell.ts'
 import { extendInDoubt, type ExtendWord } from '../sql/extending.ts'
-import { GatedClaim } from '../sql/gating.ts'
+import { DueClaiming } from '../sql/claiming.ts'
+import type { GatedClaim, GateRow } from '../sql/gating.ts'
 import { toMicros, toMs } from '../sql/micros.ts'
 import { Presence } from '../sql/presence.ts'
 import { toLease } from '../sql/rows.ts'
 import { makeToken } from '../sql/tokens.ts'
-import { metersMoved, readGate, type ReadGate } from './controlling.ts'
+import { metersMoved, readGate } from './controlling.ts'
 import { KnownHeads, lookAgainAt } from './known-heads.ts'
 import { clockReading, nowOf, readClock } from './sql/clock.ts'
 import { sql, textOf, textOrNull, type SqlRow, type Statement } from './sql/statement.ts'
@@ -43,8 +44,7 @@ export type MysqlLeasingOptions = {
 export class MysqlLeasing {
   readonly #options: MysqlLeasingOptions
   readonly #presence = new Presence()
-  /** The queue has pauses or limits, as far as we know. */
-  #isControlled = false
+  readonly #due = new DueClaiming()
   readonly #known = new KnownHeads()
 
   constructor(options: MysqlLeasingOptions) {
@@ -161,9 +161,17 @@ export class MysqlLeasing {
     return isOwnLapsed ? { ...answer, isOwnLapsed } : answer
   }
 
-  /** Where nothing is paused or limited: what is due, after a look, or without one where something is due for sure. */
-  async #claimDue(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
-    if (this.#isControlled) return this.#claimGated(where, request)
+  #claimDue(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
+    const topics = request.wants.map(({ topic }) => topic)
+    return this.#due.claim<GateRow>(request, {
+      free: () => this.#claimFree(where, request),
+      readGate: () => readGate(this.#options.claims, where, topics, this.#seen(where, request)),
+      gated: (gate, gated) => this.#claimGated(where, request, gate, gated),
+    })
+  }
+
+  /** What is due, after a look, or without one where something is due for sure. Undefined: the queue has pauses or limits. */
+  async #claimFree(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply | undefined> {
     const { claims, context } = this.#options
     const token = makeToken(context.random)
     const lead = Number(toMicros(request.leadMs))
@@ -180,10 +188,7 @@ export class MysqlLeasing {
       known === undefined
         ? await this.#takeSeen(where, terms, seen)
         : await claims.run((steps) => takeAtOnce(steps, where, terms, known, seen))
-    if (taken === undefined) {
-      this.#isControlled = true
-      return this.#claimGated(where, request)
-    }
+    if (taken === undefined) return undefined
     if (taken.rows.length > 0) this.#options.wrote(undefined)
     const leases = taken.rows.map((row) => toLease(row, token, taken.now))
     const sleepsUntil = context.clock.monotonic() + msUntil(taken, request.leadMs)
@@ -224,34 +229,27 @@ export class MysqlLeasing {
     return Number(found[0]?.['is_controlled']) === 1 ? undefined : { now: nowOf(found), left: toHeads(found) }
   }
 
-  /** Under pauses and limits: good only for the controls that were read, else it begins again. */
-  async #claimGated(where: QueuePlace, request: contract.ClaimDue): Promise<contract.ClaimReply> {
+  /** Undefined: the controls have changed since they were read. */
+  async #claimGated(
+    where: QueuePlace,
+    request: contract.ClaimDue,
+    gate: GateRow,
+    gated: GatedClaim,
+  ): Promise<contract.ClaimReply | undefined> {
     const { claims, context } = this.#options
-    const topics = request.wants.map(({ topic }) => topic)
-    for (;;) {
-      const gate = await readGate(claims, where, topics, this.#seen(where, request))
-      if (gate.revision === null || gate.names === null) {
-        this.#isControlled = false
-        return this.#claimDue(where, request)
-      }
-      const gated = new GatedClaim(gate, request)
-      const token = makeToken(context.random)
-      const terms = claimTerms(request, token, {
-        limits: gated.limits,
-        leads: gated.leads.map(Number),
-        isLimited: gated.isLimited,
-        limitedAll: gated.limitedAll,
-      })
-      // The moment at which the limits were read: neither early nor charged twice.
-      const now = gate.now_at
-      const taken = await claims.run((steps) => takeGated(steps, where, terms, gate, gated))
-      if (taken === undefined) continue
-      if (taken.rows.length > 0) this.#options.wrote(undefined)
-      return gated.reply(
-        taken.rows.map((row) => toLease(row, token, now)),
-        firstOfEach(terms.topics, taken.left),
-      )
-    }
+    const token = makeToken(context.random)
+    const terms = claimTerms(request, token, {
+      limits: gated.limits,
+      leads: gated.leads.map(Number),
+      isLimited: gated.isLimited,
+      limitedAll: gated.limitedAll,
+    })
+    const taken = await claims.run((steps) => takeGated(steps, where, terms, gate, gated))
+    if (taken === undefined) return undefined
+    if (taken.rows.length > 0) this.#options.wrote(undefined)
+    // The moment at which the limits were read: neither early nor charged twice.
+    const leases = taken.rows.map((row) => toLease(row, token, gate.now_at))
+    return gated.reply(leases, firstOfEach(terms.topics, taken.left))
   }
 
   /** Notes that a worker claims, now and then. */
@@ -295,7 +293,7 @@ async function takeGated(
   steps: Steps,
   where: QueuePlace,
   terms: DueTerms,
-  gate: ReadGate,
+  gate: GateRow,
   gated: GatedClaim,
 ): Promise<Taken | undefined> {
   const { queue } = where

@@ -1,9 +1,9 @@
 /**
- * Brings the tables to the form that this version reads. Each statement commits by itself and may be repeated, so that one
- * that was cut off begins again; a lock of the server lets one process do it while the others wait.
+ * How the tables are migrated (`sql/server/migrating`), under a lock of the server. Each statement commits by itself and may be
+ * repeated, so that one that was cut off begins again.
  */
-import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
+import { mayNotMigrate, runMigration, type SchemaState, type SqlTables } from '../sql/server/migrating.ts'
 import { MysqlConnection, type MysqlTarget, type SendFlight } from './link/connection.ts'
 import { errorNumber, REFUSALS } from './link/refusals.ts'
 import { numberOrNull, sql, type Statement } from './sql/statement.ts'
@@ -16,10 +16,9 @@ const LOCK_S = 60
 const DENIED: readonly number[] = [1044, 1142, 1227]
 
 export type MysqlMigration = MysqlTarget & { readonly server: string; readonly logger: Logger }
-export type TablesState = { readonly version: number; readonly oldest: number }
 
 /** Undefined: nothing of ours is there. */
-export async function readSchema(send: SendFlight): Promise<TablesState | undefined> {
+export async function readSchema(send: SendFlight): Promise<SchemaState | undefined> {
   try {
     const [rows = []] = await send([
       sql`select max(version) as version, max(oldest) as oldest from punctual_migration`,
@@ -32,28 +31,16 @@ export async function readSchema(send: SendFlight): Promise<TablesState | undefi
   }
 }
 
-/** Throws for tables that this version cannot use; true when they have to be migrated first. */
-export function needsMigration(state: TablesState | undefined, server: string): boolean {
-  if (state === undefined || state.version < SCHEMA_VERSION) return true
-  if (state.oldest > SCHEMA_VERSION) {
-    throw new UsageError(
-      'STORE_TOO_NEW',
-      `${server}: the tables have version ${state.version}, and this version of punctual knows ${SCHEMA_VERSION}; update punctual.`,
-      { value: state.version },
-    )
+/** As `sql/server/migrating` tells it. */
+export function tablesAt(server: string): SqlTables {
+  return {
+    version: SCHEMA_VERSION,
+    server,
+    name: 'the tables',
+    absent: 'there are no tables of punctual',
+    changed: 'tables there',
+    owner: 'one who may',
   }
-  return false
-}
-
-/** Where `migrate=false` forbids it. `value`: the version that is there. */
-export function unmigrated(state: TablesState | undefined, server: string): UsageError {
-  const what =
-    state === undefined
-      ? 'there are no tables of punctual, and migrate=false makes none'
-      : `the tables have version ${state.version}, and this version of punctual needs ${SCHEMA_VERSION}`
-  return new UsageError('STORE_REFUSED', `${server}: ${what}; let one who may run "punctual migrate".`, {
-    value: state?.version ?? 0,
-  })
 }
 
 function migrationLock(seconds: number): Statement {
@@ -79,32 +66,24 @@ export function migrationText(from = 0): string {
 /** Resolves to the version that was there, 0 for none; undefined where nothing was to be done. */
 export async function migrate(options: MysqlMigration): Promise<number | undefined> {
   const { server, logger } = options
+  const tables = tablesAt(server)
   const connection = new MysqlConnection(options, () => undefined)
   try {
     await connection.open()
-    let before: number | undefined
-    await connection.send(async (send) => {
-      const [tried = []] = await send([migrationLock(0)])
-      if (Number(tried[0]?.['got']) !== 1) {
-        logger.warn(`${server}: waiting for another process that migrates the tables`)
-        await send([migrationLock(LOCK_S)])
+    const work = (send: SendFlight): Promise<number | undefined> => {
+      const steps = {
+        tryLock: async () => Number((await send([migrationLock(0)]))[0]?.[0]?.['got']) === 1,
+        waitForLock: () => send([migrationLock(LOCK_S)]),
+        readState: () => readSchema(send),
+        applyFrom: async (version: number) => {
+          for (const text of migrationSteps(version)) await send([{ text, values: [] }])
+        },
       }
-      const state = await readSchema(send)
-      if (!needsMigration(state, server)) return
-      if (state !== undefined) logger.info?.(`${server}: migrating the tables to ${SCHEMA_VERSION}`)
-      for (const text of migrationSteps(state?.version ?? 0)) await send([{ text, values: [] }])
-      before = state?.version ?? 0
-    })
-    return before
-  } catch (error) {
-    if (DENIED.includes(errorNumber(error))) {
-      throw new UsageError(
-        'STORE_REFUSED',
-        `${server}: this user may not create or change tables there; let one who may run "punctual migrate", or what "punctual migrate --print" shows.`,
-        { cause: error },
-      )
+      return runMigration(steps, tables, logger)
     }
-    throw REFUSALS.toError(error, server)
+    return (await connection.send(work)) as number | undefined
+  } catch (error) {
+    throw DENIED.includes(errorNumber(error)) ? mayNotMigrate(error, tables) : REFUSALS.toError(error, server)
   } finally {
     connection.destroy()
   }

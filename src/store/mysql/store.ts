@@ -12,11 +12,16 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { unsupported } from '../shared/unsupported.ts'
-import type { Ring } from '../sql/bell.ts'
+import type { Ring } from '../sql/wakeups/bell.ts'
+import { changeControl, controlsReply } from '../sql/controlling.ts'
+import type { GateRow } from '../sql/gating.ts'
+import { needsMigration, unmigrated, type SchemaState } from '../sql/server/migrating.ts'
 import { makeToken } from '../sql/tokens.ts'
-import { SqlWakeups } from '../sql/wakeups.ts'
+import { QueueNumber } from '../sql/queue-number.ts'
+import type { SqlUpkeep } from '../sql/upkeep.ts'
+import { SqlWakeups } from '../sql/wakeups/wakeups.ts'
 import type { MysqlAddress } from './address/url.ts'
-import { changeControl, readControls } from './controlling.ts'
+import { readGate, writeControls } from './controlling.ts'
 import { examine } from './doctor.ts'
 import { MysqlJoined } from './joined.ts'
 import { GatheredPuts } from './gathered-puts.ts'
@@ -24,10 +29,10 @@ import { MysqlLeasing } from './leasing.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { MysqlSleeper } from './link/sleeper.ts'
 import { MysqlLooking } from './looking.ts'
-import { migrate, needsMigration, readSchema, unmigrated, type TablesState } from './migration.ts'
+import { migrate, readSchema, tablesAt } from './migration.ts'
 import { sql } from './sql/statement.ts'
 import { Transactions, type Steps } from './transactions.ts'
-import { MysqlUpkeep } from './upkeep.ts'
+import { makeUpkeep } from './upkeep.ts'
 import { DEAD, WAITING } from './verbs/locked-row.ts'
 import { readIds, readPage, readRemembered } from './verbs/pages.ts'
 import { record } from './verbs/recording.ts'
@@ -81,10 +86,10 @@ export class MysqlStore implements contract.Store {
   readonly #leasing: MysqlLeasing
   readonly #looking: MysqlLooking
   readonly #wakeups: SqlWakeups
-  readonly #upkeep: MysqlUpkeep
+  readonly #upkeep: SqlUpkeep
   /** What to ring for when users' transactions are committed by us. */
   readonly #joinedRings = new WeakMap<object, Ring[]>()
-  #queueNumber: number | undefined
+  readonly #queue: QueueNumber
 
   constructor(context: StoreContext, options: MysqlStoreOptions) {
     this.#context = context
@@ -107,6 +112,10 @@ export class MysqlStore implements contract.Store {
     this.#links = [claims, settles, this.#writesLink]
     const calls = { server, clock, random }
     this.#writes = new Transactions(this.#writesLink, calls)
+    this.#queue = new QueueNumber(
+      () => this.#findQueue(),
+      async () => (await this.#findQueue()) ?? this.#makeQueue(),
+    )
     const wrote = (ring: Ring | undefined): void => this.#wrote(ring)
     const limits = { entriesMax: BATCH_MAX, bytesMax: BATCH_BYTES_MAX }
     this.#puts = new GatheredPuts({ calls: this.#writes, where: () => this.#place(), wrote, ...limits })
@@ -119,21 +128,10 @@ export class MysqlStore implements contract.Store {
       wrote,
     })
     this.#looking = new MysqlLooking({ calls: this.#writes, where, batchMax: BATCH_MAX })
-    this.#upkeep = new MysqlUpkeep({ clock, calls: this.#writes, where })
-    let sleeper: MysqlSleeper | undefined
+    this.#upkeep = makeUpkeep(clock, this.#writes, where)
+    const sleeping = { ...shared, name: `${name}:wakeups`, lock, others: this.#writesLink }
     this.#wakeups = new SqlWakeups({
-      listen: (heard) => {
-        sleeper = new MysqlSleeper({
-          ...shared,
-          name: `${name}:wakeups`,
-          queue: async () => (await this.#place()).queue,
-          lock,
-          others: this.#writesLink,
-          heard,
-        })
-        return sleeper
-      },
-      send: (ring) => sleeper?.ring(ring) ?? Promise.resolve(),
+      listen: (heard) => new MysqlSleeper({ ...sleeping, queue: () => this.#queue.own(), heard }),
       lower: () => this.#leasing.heard(),
     })
   }
@@ -141,9 +139,10 @@ export class MysqlStore implements contract.Store {
   /** Rejects when the server cannot be reached in time; it goes on trying, and may be called again. */
   async open(): Promise<void> {
     const { mayMigrate, server } = this.#options
-    const state = (await this.#writesLink.call(readSchema)) as TablesState | undefined
-    if (!needsMigration(state, server)) return
-    if (!mayMigrate) throw unmigrated(state, server)
+    const state = (await this.#writesLink.call(readSchema)) as SchemaState | undefined
+    const tables = tablesAt(server)
+    if (!needsMigration(state, tables)) return
+    if (!mayMigrate) throw unmigrated(state, tables)
     await migrate({ ...this.#options, logger: this.#context.logger })
   }
 
@@ -192,12 +191,14 @@ export class MysqlStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    await changeControl(this.#writes, await this.#place(), change)
+    const where = await this.#place()
+    const read = (): Promise<GateRow> => readGate(this.#writes, where, [])
+    await changeControl(read, (write) => writeControls(this.#writes, where.queue, write), change)
     this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
   }
 
   async controls(): Promise<contract.ControlsReply> {
-    return readControls(this.#writes, await this.#knownPlace())
+    return controlsReply(await readGate(this.#writes, await this.#knownPlace(), []))
   }
 
   async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
@@ -316,24 +317,30 @@ export class MysqlStore implements contract.Store {
     if (ring !== undefined) this.#wakeups.ring(ring)
   }
 
-  /** The number of our queue, which it gets with its first use. */
+  /** For writes: the queue is made with its first one. */
   async #place(): Promise<QueuePlace> {
-    const known = await this.#knownPlace()
-    if (known.queue !== 0) return known
-    // Ignored where another process was faster.
-    await this.#writes.flight(sql`insert ignore into punctual_queue (name) values (${this.#context.queue})`)
-    return this.#knownPlace()
+    return this.#at(await this.#queue.own())
   }
 
-  /** Its number is 0, which no message has, while nothing was ever written to it. */
   async #knownPlace(): Promise<QueuePlace> {
-    if (this.#queueNumber === undefined) {
-      const [rows = []] = await this.#writes.flight(
-        sql`select queue from punctual_queue where name = ${this.#context.queue}`,
-      )
-      if (rows[0] !== undefined) this.#queueNumber = Number(rows[0]['queue'])
-    }
+    return this.#at(await this.#queue.known())
+  }
+
+  #at(queue: number): QueuePlace {
     const { now } = this.#options
-    return { queue: this.#queueNumber ?? 0, at: now === undefined ? null : Math.round(now() * 1000) }
+    return { queue, at: now === undefined ? null : Math.round(now() * 1000) }
+  }
+
+  async #findQueue(): Promise<number | undefined> {
+    const [[row] = []] = await this.#writes.flight(
+      sql`select queue from punctual_queue where name = ${this.#context.queue}`,
+    )
+    return row === undefined ? undefined : Number(row['queue'])
+  }
+
+  async #makeQueue(): Promise<number> {
+    // Ignored where another process was faster.
+    await this.#writes.flight(sql`insert ignore into punctual_queue (name) values (${this.#context.queue})`)
+    return (await this.#findQueue()) ?? 0
   }
 }

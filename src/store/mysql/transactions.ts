@@ -1,6 +1,6 @@
 /**
  * Transactions of our own: a few flights of statements, of which the last one commits. A deadlock, a lock that did not come
- * in time, or an id that came meanwhile rolls it back whole, and it begins again (`sql/repeating`).
+ * in time, or an id that came meanwhile rolls it back whole, and it begins again (`sql/server/repeating`).
  *
  *   work ──send──► start transaction; select … for update      what is decided here, in between, is decided under locks
  *        ──commit► delete …; insert …; commit
@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
 import type { SendFlight } from './link/connection.ts'
 import type { MysqlLink } from './link/mysql-link.ts'
-import { repeating } from '../sql/repeating.ts'
+import { repeating } from '../sql/server/repeating.ts'
 import { REFUSALS } from './link/refusals.ts'
 import { sql, type SqlRow, type Statement } from './sql/statement.ts'
 

@@ -1,9 +1,9 @@
 /**
- * What a store does in the background after it wrote: it adds up the counts, so that the table of changes stays short, and
- * lets go what is kept no longer: remembered ids, workers that are gone, old figures. One process does it at a time, and a
- * failure harms nothing.
+ * What a store on MySQL does after it wrote (`sql/upkeep`): it adds up the counts, and lets go what is kept no longer:
+ * remembered ids, workers that are gone, old figures.
  */
-import type { Clock, Timer } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
+import { SqlUpkeep, foldAll } from '../sql/upkeep.ts'
 import { NOW, readClock } from './sql/clock.ts'
 import { joined, sql, textOf } from './sql/statement.ts'
 import type { Rows, Steps, Transactions } from './transactions.ts'
@@ -11,51 +11,15 @@ import { deleteRows } from './verbs/locked-row.ts'
 import { forgetWorkers } from './verbs/workers.ts'
 import type { QueuePlace } from './verbs/writing.ts'
 
-const AFTER_MS = 2_000
 const FOLD_ROWS = 2_000
 const FORGOTTEN_MAX = 500
 
-export type MysqlUpkeepOptions = {
-  readonly clock: Clock
-  readonly calls: Transactions
-  readonly where: () => Promise<QueuePlace>
-}
-
-export class MysqlUpkeep {
-  readonly #options: MysqlUpkeepOptions
-  #timer: Timer | undefined
-  #work: Promise<void> | undefined
-  #isClosed = false
-
-  constructor(options: MysqlUpkeepOptions) {
-    this.#options = options
-  }
-
-  wrote(): void {
-    if (this.#isClosed || this.#timer !== undefined || this.#work !== undefined) return
-    this.#timer = this.#options.clock.schedule(AFTER_MS, () => {
-      this.#timer = undefined
-      this.#work = this.#run().finally(() => (this.#work = undefined))
-    })
-    this.#timer.unref?.()
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#timer?.cancel()
-  }
-
-  async #run(): Promise<void> {
-    const { calls, where } = this.#options
-    try {
-      for (let folded = FOLD_ROWS; folded === FOLD_ROWS && !this.#isClosed;)
-        folded = await calls.run((steps) => fold(steps, FOLD_ROWS))
-      const place = await where()
-      if (!this.#isClosed) await calls.run((steps) => forget(steps, place))
-    } catch {
-      // The store's own calls tell that the server is away; this is tried again after the next write.
-    }
-  }
+export function makeUpkeep(clock: Clock, calls: Transactions, where: () => Promise<QueuePlace>): SqlUpkeep {
+  return new SqlUpkeep(clock, async (isClosed) => {
+    await foldAll(FOLD_ROWS, (size) => calls.run((steps) => fold(steps, size)), isClosed)
+    const place = await where()
+    if (!isClosed()) await calls.run((steps) => forget(steps, place))
+  })
 }
 
 /**

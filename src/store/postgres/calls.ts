@@ -1,10 +1,10 @@
 /**
- * Calls of the SQL functions. A call is one statement, one round trip and one transaction; `sql/repeating` sends it again
+ * Calls of the SQL functions. A call is one statement, one round trip and one transaction; `sql/server/repeating` sends it again
  * where it was rolled back.
  */
 import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
-import { repeating } from '../sql/repeating.ts'
+import { repeating } from '../sql/server/repeating.ts'
 import { REFUSALS } from './link/refusals.ts'
 import type { PgQuery } from './link/client.ts'
 import type { PostgresLink } from './link/postgres-link.ts'

@@ -2,9 +2,15 @@
 import type { Clock } from '../../clock.ts'
 import { fine, problem, warning } from '../contract/findings.ts'
 import type { Finding } from '../contract/store.ts'
-import { clockFinding } from '../sql/clock-finding.ts'
-import { DEAF_LOOK_MS, type Hearing } from '../sql/wakeups.ts'
-import { SCHEMA_VERSION } from './migration.ts'
+import {
+  DELTAS_MAX,
+  HELD_S_MAX,
+  clockFinding,
+  hearingFindings,
+  versionFindings,
+} from '../sql/server/findings.ts'
+import type { Hearing } from '../sql/wakeups/hearing.ts'
+import { tablesOf } from './migration.ts'
 
 export type ExamineOptions = {
   readonly query: (text: string) => Promise<unknown>
@@ -34,9 +40,7 @@ type Facts = {
 }
 type XminHolder = { readonly pid: number; readonly what: string; readonly age_s: number }
 
-const HELD_S = 300
 const DEAD_ROWS = 1_000_000
-const DELTAS = 100_000
 
 const factsQuery = (
   schema: string,
@@ -70,6 +74,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   return [
     fine(`${server}: ${facts.version.split(' on ')[0] ?? facts.version}, schema ${schema}`),
     ...aboutServer(facts, isReplicated),
+    ...versionFindings(facts.schema_version, tablesOf(schema, server)),
     ...aboutRights(facts, schema),
     ...aboutRows(facts, holders[0]),
     ...aboutWakeUps(facts, hearing, isPooled),
@@ -78,7 +83,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
 }
 
 function aboutServer(
-  { is_standby, fsync, full_page_writes, level, standbys, schema_version }: Facts,
+  { is_standby, fsync, full_page_writes, level, standbys }: Facts,
   isReplicated: boolean,
 ): Finding[] {
   const found: Finding[] = []
@@ -103,13 +108,6 @@ function aboutServer(
         'set synchronous_standby_names',
       ),
     )
-  if (schema_version !== SCHEMA_VERSION)
-    found.push(
-      warning(
-        `the schema has version ${schema_version}, this version of punctual knows ${SCHEMA_VERSION}`,
-        schema_version > SCHEMA_VERSION ? 'update punctual' : 'run punctual migrate',
-      ),
-    )
   return found
 }
 
@@ -132,7 +130,7 @@ function aboutRights({ rights, is_owner }: Facts, schema: string): Finding[] {
 
 function aboutRows({ dead, live, deltas }: Facts, holder: XminHolder | undefined): Finding[] {
   const found: Finding[] = []
-  if (holder !== undefined && holder.age_s > HELD_S)
+  if (holder !== undefined && holder.age_s > HELD_S_MAX)
     found.push(
       warning(
         `${holder.what} (pid ${holder.pid}) is open for ${Math.round(holder.age_s)} s and keeps dead rows of the whole database`,
@@ -150,7 +148,7 @@ function aboutRows({ dead, live, deltas }: Facts, holder: XminHolder | undefined
     found.push(
       fine(`${live} rows of messages, schedules and remembered ids, ${dead} dead ones to be taken away`),
     )
-  if (deltas > DELTAS)
+  if (deltas > DELTAS_MAX)
     found.push(warning(`${deltas} changes of counts are not folded`, 'keep a worker running: it folds them'))
   return found
 }
@@ -164,13 +162,12 @@ function aboutWakeUps({ notifications }: Facts, hearing: Hearing, isPooled: bool
         'end the session that listens and never reads: the oldest one idle in a transaction',
       ),
     )
-  if (hearing === 'deaf')
-    found.push(
-      warning(
-        `wake-ups do not arrive (${isPooled ? 'a pooler in transaction mode' : 'no echo'}): messages due at once are up to ${DEAF_LOOK_MS} ms late`,
-        'name the server itself with ?listen=postgres://…',
-      ),
-    )
-  if (hearing === 'hears') found.push(fine('wake-ups arrive'))
-  return found
+  return [
+    ...found,
+    ...hearingFindings(
+      hearing,
+      `wake-ups do not arrive (${isPooled ? 'a pooler in transaction mode' : 'no echo'})`,
+      'name the server itself with ?listen=postgres://…',
+    ),
+  ]
 }

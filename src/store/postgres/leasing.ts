@@ -11,7 +11,8 @@ import type { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { toLease } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
-import { GatedClaim, type GateRow } from '../sql/gating.ts'
+import { DueClaiming } from '../sql/claiming.ts'
+import type { GateRow } from '../sql/gating.ts'
 import { Presence } from '../sql/presence.ts'
 import { makeToken, tokenColumn } from '../sql/tokens.ts'
 import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
@@ -47,8 +48,7 @@ export type LeasingOptions = {
 export class Leasing {
   readonly #options: LeasingOptions
   readonly #presence = new Presence()
-  /** The queue has pauses or limits, as far as we know. */
-  #isControlled = false
+  readonly #due = new DueClaiming()
 
   constructor(options: LeasingOptions) {
     this.#options = options
@@ -119,40 +119,34 @@ export class Leasing {
     return { leases, cursor: encodeCursor(['owned', String(end.until), String(end.seq)]) }
   }
 
-  /** Where nothing is paused or limited, one call; a queue that has controls says so, and is then asked for them first. */
-  async #claimDue(queue: number, request: contract.ClaimDue, token: string): Promise<contract.ClaimReply> {
-    if (!this.#isControlled) {
-      const lead = toMicros(request.leadMs)
-      const rows = await this.#take(queue, request, token, {
-        at: this.#at(),
-        limits: request.wants.map(({ limit }) => limit),
-        leads: request.wants.map(() => lead),
-        rest: UNGATED,
-      })
-      if (rows.length > 0) return claimReply(rows, token, request.leadMs)
-      this.#isControlled = true
-    }
-    for (;;) {
-      const topics = request.wants.map(({ topic }) => topic)
-      const row = await this.#options.claims.one<GateRow>('gate_1', [queue, this.#at(), topics])
-      if (row.revision === null || row.names === null) {
-        this.#isControlled = false
-        return this.#claimDue(queue, request, token)
-      }
-      const gated = new GatedClaim(row, request)
-      const rows = await this.#take(queue, request, token, {
-        // The moment at which the limits were read: neither early nor charged twice.
-        at: String(row.now_at),
-        limits: gated.limits,
-        leads: gated.leads,
-        rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters],
-      })
-      const end = rows.at(-1)
-      if (end !== undefined) {
+  #claimDue(queue: number, request: contract.ClaimDue, token: string): Promise<contract.ClaimReply> {
+    const topics = request.wants.map(({ topic }) => topic)
+    return this.#due.claim<GateRow>(request, {
+      free: async () => {
+        const lead = toMicros(request.leadMs)
+        const rows = await this.#take(queue, request, token, {
+          at: this.#at(),
+          limits: request.wants.map(({ limit }) => limit),
+          leads: topics.map(() => lead),
+          rest: UNGATED,
+        })
+        return rows.length === 0 ? undefined : claimReply(rows, token, request.leadMs)
+      },
+      readGate: () => this.#options.claims.one('gate_1', [queue, this.#at(), topics]),
+      gated: async (row, gated) => {
+        const rows = await this.#take(queue, request, token, {
+          // The moment at which the limits were read: neither early nor charged twice.
+          at: String(row.now_at),
+          limits: gated.limits,
+          leads: gated.leads,
+          rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters],
+        })
+        const end = rows.at(-1)
+        if (end === undefined) return undefined
         const leases = rows.slice(0, -1).map((one) => toLease(one, token, end.now_at))
         return gated.reply(leases, end.heads ?? [])
-      }
-    }
+      },
+    })
   }
 
   async #take(

@@ -1,11 +1,10 @@
 /**
- * Brings a schema to the form that this version reads: the numbered files of `sql/tables` that are missing, then every
- * function. All of it is one transaction under a lock, so that of many processes that start at once one does it and the
- * others wait. Functions carry a version in their names: a process of an older version goes on with its own, as long as
- * `oldest` of the schema allows that version.
+ * How a schema is migrated (`sql/server/migrating`): the numbered files of `sql/tables` that are missing, then every function. All of
+ * it is one transaction under a lock. Functions carry a version in their names: a process of an older version goes on with
+ * its own.
  */
-import { UsageError } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
+import { mayNotMigrate, runMigration, type SchemaState, type SqlTables } from '../sql/server/migrating.ts'
 import { PostgresConnection, type ConnectionTarget } from './link/connection.ts'
 import { REFUSALS, sqlState } from './link/refusals.ts'
 import type { PgQuery } from './link/client.ts'
@@ -20,8 +19,6 @@ export type MigrationOptions = ConnectionTarget & {
   readonly server: string
   readonly logger: Logger
 }
-
-export type SchemaState = { readonly version: number; readonly oldest: number }
 
 /** Undefined: nothing of ours is there. */
 export async function readSchema(
@@ -40,30 +37,6 @@ export async function readSchema(
     if (REFUSALS.isMissing(error)) return undefined
     throw error
   }
-}
-
-/** Throws for a schema that this version cannot use; true when it has to be migrated first. */
-export function needsMigration(state: SchemaState | undefined, schema: string): boolean {
-  if (state === undefined || state.version < SCHEMA_VERSION) return true
-  if (state.oldest > SCHEMA_VERSION) {
-    throw new UsageError(
-      'STORE_TOO_NEW',
-      `the schema ${schema} has version ${state.version}, and this version of punctual knows ${SCHEMA_VERSION}; update punctual.`,
-      { value: state.version },
-    )
-  }
-  return false
-}
-
-/** Where `migrate=false` forbids it. `value`: the version that is there. */
-export function unmigrated(state: SchemaState | undefined, schema: string, server: string): UsageError {
-  const what =
-    state === undefined
-      ? `there is no schema ${schema} with tables of punctual, and migrate=false makes none`
-      : `the schema ${schema} has version ${state.version}, and this version of punctual needs ${SCHEMA_VERSION}`
-  return new UsageError('STORE_REFUSED', `${server}: ${what}; let its owner run "punctual migrate".`, {
-    value: state?.version ?? 0,
-  })
 }
 
 /** What `migrate` sends, for a database administrator who runs it himself. */
@@ -91,46 +64,52 @@ function inSchema(text: string, schema: string): string {
     .replaceAll('create schema if not exists punctual;', `create schema if not exists "${schema}";`)
 }
 
+/** As `sql/server/migrating` tells it. */
+export function tablesOf(schema: string, server: string): SqlTables {
+  const name = `the schema ${schema}`
+  return {
+    version: SCHEMA_VERSION,
+    server,
+    name,
+    absent: `there is no schema ${schema} with tables of punctual`,
+    changed: name,
+    owner: 'its owner',
+  }
+}
+
 /** Resolves to the version that was there, 0 for none; undefined where nothing was to be done. */
 export async function migrate(options: MigrationOptions): Promise<number | undefined> {
   const { schema, server, logger } = options
-  const connection = new PostgresConnection(
-    { ...options, isPipelined: false },
-    'punctual:migrate',
-    () => undefined,
-  )
+  const target = { ...options, isPipelined: false }
+  const connection = new PostgresConnection(target, 'punctual:migrate', () => undefined)
   const send = (text: string, values?: readonly unknown[]): Promise<readonly unknown[]> =>
     connection.send(values === undefined ? { text } : { text, values })
+  const lock = `hashtext('punctual.migrate'), hashtext($1)`
+  const tables = tablesOf(schema, server)
   try {
     await connection.open()
     await send('begin')
     await send("set local lock_timeout = '10s'")
-    const lock = `hashtext('punctual.migrate'), hashtext($1)`
-    const [tried] = await send(`select pg_try_advisory_xact_lock(${lock}) as got`, [schema])
-    if (!(tried as { got: boolean }).got) {
-      logger.warn(`${server}: waiting for another process that migrates the schema ${schema}`)
-      await send(`select pg_advisory_xact_lock(${lock})`, [schema])
+    const steps = {
+      tryLock: async () => {
+        const [tried] = await send(`select pg_try_advisory_xact_lock(${lock}) as got`, [schema])
+        return (tried as { got: boolean }).got
+      },
+      waitForLock: () => send(`select pg_advisory_xact_lock(${lock})`, [schema]),
+      readState: async () => {
+        // A statement that fails would end the transaction.
+        const [there] = await send('select to_regclass($1) is not null as has', [`"${schema}".migration`])
+        return (there as { has: boolean }).has
+          ? readSchema(schema, (query) => connection.send(query))
+          : undefined
+      },
+      applyFrom: async (version: number) => void (await send(migrationText(schema, version))),
     }
-    const [there] = await send('select to_regclass($1) is not null as has', [`"${schema}".migration`])
-    const state = (there as { has: boolean }).has
-      ? await readSchema(schema, (query) => connection.send(query))
-      : undefined
-    const isNeeded = needsMigration(state, schema)
-    if (isNeeded) {
-      if (state !== undefined) logger.info?.(`${server}: migrating the schema ${schema} to ${SCHEMA_VERSION}`)
-      await send(migrationText(schema, state?.version ?? 0))
-    }
+    const before = await runMigration(steps, tables, logger)
     await send('commit')
-    return isNeeded ? (state?.version ?? 0) : undefined
+    return before
   } catch (error) {
-    if (sqlState(error) === '42501') {
-      throw new UsageError(
-        'STORE_REFUSED',
-        `${server}: this user may not create or change the schema ${schema}; let its owner run "punctual migrate", or what "punctual migrate --print" shows.`,
-        { cause: error },
-      )
-    }
-    throw REFUSALS.toError(error, server)
+    throw sqlState(error) === '42501' ? mayNotMigrate(error, tables) : REFUSALS.toError(error, server)
   } finally {
     connection.destroy()
   }

@@ -13,23 +13,26 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { unsupported } from '../shared/unsupported.ts'
+import { changeControl, controlsReply, type ControlsWrite } from '../sql/controlling.ts'
 import { Floors } from '../sql/floors.ts'
+import type { GateRow } from '../sql/gating.ts'
 import { toMicros } from '../sql/micros.ts'
+import { QueueNumber } from '../sql/queue-number.ts'
+import { needsMigration, unmigrated } from '../sql/server/migrating.ts'
 import { restoredColumns } from '../sql/restored.ts'
 import { makeToken } from '../sql/tokens.ts'
-import type { SqlWakeups } from '../sql/wakeups.ts'
+import { SqlWakeups } from '../sql/wakeups/wakeups.ts'
 import { FunctionCalls } from './calls.ts'
 import { examine } from './doctor.ts'
-import { changeControl, readControls } from './controlling.ts'
 import { PostgresJoined } from './joined.ts'
 import { Leasing } from './leasing.ts'
+import { PostgresListener } from './link/listener.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { PostgresLooking } from './looking.ts'
-import { migrate, needsMigration, readSchema, unmigrated } from './migration.ts'
+import { migrate, readSchema, tablesOf } from './migration.ts'
 import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
-import { makeWakeups } from './wakeups.ts'
-import { moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
+import { figureColumns, moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
 
 const BATCH_MAX = 1000
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -64,7 +67,7 @@ export class PostgresStore implements contract.Store {
   readonly #upkeep: Upkeep
   readonly #floors = new Floors()
   readonly #channel: string
-  #queueNumber: number | undefined
+  readonly #queue: QueueNumber
 
   constructor(context: StoreContext, options: PostgresStoreOptions) {
     this.#context = context
@@ -100,23 +103,30 @@ export class PostgresStore implements contract.Store {
       now: options.now,
       wrote: (reply, ended) => this.#wrote(reply, ended),
     })
+    this.#queue = new QueueNumber(
+      () => this.#findQueue(),
+      async () => (await this.#writes.one<{ queue_1: number }>('queue_1', [queue])).queue_1,
+    )
     this.#looking = new PostgresLooking({
       calls: this.#writes,
-      queue: () => this.#knownQueue(),
+      queue: () => this.#queue.known(),
       at: () => this.#at(),
       batchMax: BATCH_MAX,
     })
     this.#upkeep = new Upkeep({ ...shared, calls: this.#writes })
     this.#channel = channelOf(schema, queue)
-    this.#wakeups = makeWakeups({
+    const listening = {
       ...shared,
       urls: options.listenUrls,
       isDeaf: options.listenUrls.length === 0,
       name: `${name}:wakeups`,
       channel: this.#channel,
       echoChannel: `${this.#channel}_${makeToken(random)}`.slice(0, 63),
-      floors: this.#floors,
       writes: this.#writesLink,
+    }
+    this.#wakeups = new SqlWakeups({
+      listen: (heardRing) => new PostgresListener({ ...listening, heardRing }),
+      lower: (ring) => (ring === undefined ? this.#floors.reset() : this.#floors.lower(ring.at, ring.topics)),
     })
   }
 
@@ -124,8 +134,9 @@ export class PostgresStore implements contract.Store {
   async open(): Promise<void> {
     const { schema, mayMigrate, server } = this.#options
     const state = await readSchema(schema, (query) => this.#writesLink.call(query))
-    if (needsMigration(state, schema)) {
-      if (!mayMigrate) throw unmigrated(state, schema, server)
+    const tables = tablesOf(schema, server)
+    if (needsMigration(state, tables)) {
+      if (!mayMigrate) throw unmigrated(state, tables)
       await migrate({ ...this.#options, logger: this.#context.logger })
     }
     if (this.#options.isReplicated) await assertStandbys(server, (query) => this.#writesLink.call(query))
@@ -141,7 +152,7 @@ export class PostgresStore implements contract.Store {
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, BATCH_MAX)
     if (messages.length === 0) return []
-    const values = [await this.#queue(), this.#at(), ...putColumns(messages), false, null]
+    const values = [await this.#queue.own(), this.#at(), ...putColumns(messages), false, null]
     return this.#answered('put_1', values)
   }
 
@@ -151,7 +162,7 @@ export class PostgresStore implements contract.Store {
     { isRunningToo = false }: contract.RemoveOptions = {},
   ): Promise<contract.RemoveResult[]> {
     admitEntries(ids.length, BATCH_MAX)
-    const queue = await this.#knownQueue()
+    const queue = await this.#queue.known()
     if (ids.length === 0) return []
     const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false, isRunningToo]
     const { remove_1: answers } = await this.#writes.one<{ remove_1: contract.RemoveResult[] }>(
@@ -166,7 +177,7 @@ export class PostgresStore implements contract.Store {
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
     admitEntries(moves.length, BATCH_MAX)
-    const queue = await this.#knownQueue()
+    const queue = await this.#queue.known()
     if (moves.length === 0) return []
     const values = [queue, this.#at(), ...moveColumns(moves), false, null]
     return this.#answered('reschedule_1', values)
@@ -174,24 +185,30 @@ export class PostgresStore implements contract.Store {
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
     admitEntries(ids.length, BATCH_MAX)
-    const queue = await this.#knownQueue()
+    const queue = await this.#queue.known()
     if (ids.length === 0) return []
     return this.#answered('revive_1', [queue, this.#at(), ids])
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    await changeControl(this.#writes, [await this.#queue(), this.#at()], change)
+    const queue = await this.#queue.own()
+    const write = async ({ revision, gone, changed }: ControlsWrite): Promise<boolean> => {
+      const columns = [changed.map(([name]) => name), changed.map(([, control]) => control)]
+      const values = [queue, revision, gone, ...columns]
+      return (await this.#writes.one<{ set_controls_1: boolean }>('set_controls_1', values)).set_controls_1
+    }
+    await changeControl(() => this.#readGate(queue), write, change)
     this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
   }
 
   async controls(): Promise<contract.ControlsReply> {
-    return readControls(this.#writes, [await this.#knownQueue(), this.#at()])
+    return controlsReply(await this.#readGate(await this.#queue.known()))
   }
 
   async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
     const send = parseTransaction(transaction)
     // Outside of the user's transaction: a new queue must not keep others waiting until it ends.
-    const queue = await this.#queue()
+    const queue = await this.#queue.own()
     const { schema } = this.#options
     return new PostgresJoined(send, {
       schema,
@@ -204,46 +221,35 @@ export class PostgresStore implements contract.Store {
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
     admitClaim(request, this.capabilities)
     if (request.from === 'due') this.#wakeups.note(request.owner, request.wants)
-    return this.#leasing.claim(await this.#queue(), request)
+    return this.#leasing.claim(await this.#queue.own(), request)
   }
 
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
     admitEntries(leases.length, BATCH_MAX)
-    const queue = await this.#knownQueue()
+    const queue = await this.#queue.known()
     return leases.length === 0 ? [] : this.#leasing.extend(queue, leases, leaseMs)
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
     admitSettlements(settlements, BATCH_MAX)
-    return this.#leasing.settle(await this.#knownQueue(), settlements)
+    return this.#leasing.settle(await this.#queue.known(), settlements)
   }
 
   async owned(owner: string, cursor?: string): Promise<contract.OwnedPage> {
-    return this.#leasing.owned(await this.#knownQueue(), owner, cursor)
+    return this.#leasing.owned(await this.#queue.known(), owner, cursor)
   }
 
   async leave(owner: string): Promise<void> {
     this.#wakeups.forget(owner)
     this.#leasing.forget(owner)
-    await this.#writes.run('leave_1', [await this.#knownQueue(), this.#at(), owner])
+    await this.#writes.run('leave_1', [await this.#queue.known(), this.#at(), owner])
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
     admitEntries(figures.length, BATCH_MAX)
     if (figures.length === 0) return
-    const column = (name: 'completed' | 'failed' | 'dead' | 'skipped'): number[] =>
-      figures.map((one) => one[name])
-    await this.#writes.run('record_1', [
-      await this.#queue(),
-      this.#at(),
-      figures.map(({ topic }) => topic),
-      column('completed'),
-      column('failed'),
-      column('dead'),
-      column('skipped'),
-      figures.map(({ lateness }) => JSON.stringify(Object.fromEntries(lateness))),
-    ])
+    await this.#writes.run('record_1', [await this.#queue.own(), this.#at(), ...figureColumns(figures)])
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -277,7 +283,7 @@ export class PostgresStore implements contract.Store {
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
     admitEntries(messages.length, BATCH_MAX)
     if (messages.length === 0) return []
-    return this.#answered('restore_1', [await this.#queue(), this.#at(), ...restoredColumns(messages)])
+    return this.#answered('restore_1', [await this.#queue.own(), this.#at(), ...restoredColumns(messages)])
   }
 
   backup(): Promise<never> {
@@ -310,24 +316,16 @@ export class PostgresStore implements contract.Store {
     this.#wakeups.ring({ at: at ?? undefined, giver: giver ?? '', topics: ring })
   }
 
-  /** The number of our queue; it gets one with the first write. */
-  async #queue(): Promise<number> {
-    if (this.#queueNumber === undefined) {
-      const row = await this.#writes.one<{ queue_1: number }>('queue_1', [this.#context.queue])
-      this.#queueNumber = row.queue_1
-    }
-    return this.#queueNumber
-  }
-
-  /** 0, which no message has, while nothing was ever written to it. */
-  async #knownQueue(): Promise<number> {
-    if (this.#queueNumber !== undefined) return this.#queueNumber
+  async #findQueue(): Promise<number | undefined> {
     const rows = (await this.#writesLink.call({
       text: `select queue from "${this.#options.schema}".queue where name = $1`,
       values: [this.#context.queue],
     })) as readonly { queue: number }[]
-    this.#queueNumber = rows[0]?.queue
-    return this.#queueNumber ?? 0
+    return rows[0]?.queue
+  }
+
+  #readGate(queue: number): Promise<GateRow> {
+    return this.#writes.one('gate_1', [queue, this.#at(), []])
   }
 
   #at(): string | null {

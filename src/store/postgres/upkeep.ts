@@ -1,15 +1,13 @@
 /**
- * What a store does in the background after it wrote: it folds the counts (`fold_1`), so that the table of changes stays
- * short, and vacuums the messages when many dead rows have gathered: autovacuum comes once a minute, which is too late for
- * a queue that turns over a hundred thousand messages meanwhile. Both are taken by one process at a time, and a failure of
- * either harms nothing.
+ * What a PostgreSQL store does after it wrote (`sql/upkeep`): it folds the counts (`fold_1`), and vacuums the messages when
+ * many dead rows have gathered: autovacuum comes once a minute, which is too late for a queue that turns over a hundred
+ * thousand messages meanwhile. Both are taken by one process at a time.
  */
-import type { Clock, Timer } from '../../clock.ts'
-import type { Logger } from '../../core/log.ts'
+import type { Clock } from '../../clock.ts'
+import { SqlUpkeep, foldAll } from '../sql/upkeep.ts'
 import type { FunctionCalls } from './calls.ts'
 import { PostgresConnection, type ConnectionTarget } from './link/connection.ts'
 
-const FOLD_AFTER_MS = 2_000
 const FOLD_ROWS = 10_000
 /** Between two looks at the number of dead rows, this process has settled so many. */
 const LOOK_AFTER_ENDED = 50_000
@@ -18,56 +16,38 @@ const DEAD_ROWS = 150_000
 export type UpkeepOptions = ConnectionTarget & {
   readonly schema: string
   readonly clock: Clock
-  readonly logger: Logger
   readonly calls: FunctionCalls
 }
 
 export class Upkeep {
   readonly #options: UpkeepOptions
-  #timer: Timer | undefined
-  #work: Promise<void> | undefined
+  readonly #work: SqlUpkeep
   #vacuuming: PostgresConnection | undefined
   #ended = 0
   /** Grows while a vacuum does not help: somebody's old transaction keeps the rows. */
   #patience = 1
-  #isClosed = false
 
   constructor(options: UpkeepOptions) {
     this.#options = options
+    this.#work = new SqlUpkeep(options.clock, async (isClosed) => {
+      await foldAll(FOLD_ROWS, (size) => this.#fold(size), isClosed)
+      if (this.#ended >= LOOK_AFTER_ENDED * this.#patience) await this.#vacuum()
+    })
   }
 
   /** So many messages were written, of which so many are gone. */
   wrote(ended: number): void {
     this.#ended += ended
-    if (this.#isClosed || this.#timer !== undefined || this.#work !== undefined) return
-    this.#timer = this.#options.clock.schedule(FOLD_AFTER_MS, () => {
-      this.#timer = undefined
-      this.#work = this.#run().finally(() => (this.#work = undefined))
-    })
-    // A program that only produces need not wait for it: the next one that writes folds what it left.
-    this.#timer.unref?.()
+    this.#work.wrote()
   }
 
   close(): void {
-    this.#isClosed = true
-    this.#timer?.cancel()
+    this.#work.close()
     this.#vacuuming?.destroy()
   }
 
-  async #run(): Promise<void> {
-    try {
-      await this.#fold()
-      if (this.#ended >= LOOK_AFTER_ENDED * this.#patience) await this.#vacuum()
-    } catch {
-      // The store's own calls tell that the server is away; this is tried again after the next write.
-    }
-  }
-
-  async #fold(): Promise<void> {
-    for (let folded = FOLD_ROWS; folded === FOLD_ROWS && !this.#isClosed;) {
-      const row = await this.#options.calls.one<{ fold_1: number }>('fold_1', [FOLD_ROWS])
-      folded = row.fold_1
-    }
+  async #fold(size: number): Promise<number> {
+    return (await this.#options.calls.one<{ fold_1: number }>('fold_1', [size])).fold_1
   }
 
   async #vacuum(): Promise<void> {

@@ -61,6 +61,15 @@ export function moveColumns(moves: readonly contract.Move[]): readonly unknown[]
   ]
 }
 
+export function figureColumns(figures: readonly contract.TopicFigures[]): readonly unknown[] {
+  const column = (name: 'topic' | 'completed' | 'failed' | 'dead' | 'skipped'): unknown[] =>
+    figures.map((one) => one[name])
+  return [
+    ...(['topic', 'completed', 'failed', 'dead', 'skipped'] as const).map(column),
+    figures.map(({ lateness }) => JSON.stringify(Object.fromEntries(lateness))),
+  ]
+}
+
 /** Which function settles these, and its columns after the clock. `isMarked`: some have a successor, or are to be cancelled. */
 export function settleCall(
   settlements: readonly contract.Settlement[],

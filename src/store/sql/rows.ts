@@ -1,21 +1,24 @@
 /**
  * Rows of a message table as the contract's messages and leases. Numbers are microseconds where they are moments.
  *
- * What SQL engines share is in this folder; nothing in it sends a statement. A dialect has a folder of its own beside it,
+ * What SQL engines share is in this folder; nothing in it writes a statement. A dialect has a folder of its own beside it,
  * and brings:
  *
  *   tables       one of messages, whose columns are those below: what they mean in each state stands in its `sql/tables`;
  *                counts, controls with a revision, workers, figures, the version of the schema
  *   verbs        each atomic; rows are locked in the order of ids, or skipped where a user's open transaction has them
- *   connections  by `store/link`: how one is opened, what its errors mean, which of them are repeated
- *   wake-ups     a way to tell sleepers of other processes after the commit; `bell` says when, `shared/wanted-topics` whom
+ *   connections  by `store/link`: how one is opened, what its errors mean (`server/refusals`), which of them are repeated
+ *   server       how it is asked without a store, and migrated: `server/server`, `server/migrating`
+ *   wake-ups     a way to tell sleepers of other processes after the commit: a `SqlListener` of `wakeups/wakeups`
  *   joined       the verbs that go through a client of the user's own (`replies` reads its answers)
  *
  * and uses:
  *
- *   micros       moments and delays as columns       floors     where a claim begins to look
- *   tokens       the fence of a lease                gating     what pauses and limits leave of a claim
- *   presence     when a claim tells who asks         bell       one ring under way at a time
+ *   micros         moments and delays as columns     floors       where a claim begins to look
+ *   tokens         the fence of a lease              claiming     a claim with and without pauses and limits
+ *   presence       when a claim tells who asks       gating       what these leave of it
+ *   queue-number   by which tables know a queue      controlling  how they are changed
+ *   upkeep         what is done after writes         wakeups/     who is woken, and whether rings arrive
  */
 import type { PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Lease, StoredMessage, Successor } from '../contract/store.ts'

@@ -36,7 +36,8 @@ function listen(clock: VirtualClock, log: string[], notify: Notify): PostgresLis
     channel: 'rings',
     echoChannel: 'echo',
     heardRing: () => undefined,
-    notify,
+    schema: 'punctual',
+    writes: { call: ({ values = [] }) => notify(String(values[0])) },
     isDeaf: false,
   })
   onTestFinished(() => listener.close())

@@ -7,7 +7,7 @@ import {
   OUT_OF_MEMORY,
   SqlRefusals,
   TAKES_NO_WRITES,
-} from '../../sql/refusals.ts'
+} from '../../sql/server/refusals.ts'
 
 const LACKS_A_RIGHT = 'this user lacks a right that punctual needs; docs/mysql.md lists them'
 

@@ -17,8 +17,9 @@
  *   it does not         deaf: everybody is called every 500 ms, and it is tried again
  */
 import type { Timer } from '../../../clock.ts'
-import type { Ring } from '../../sql/bell.ts'
-import { DEAF_LOOK_MS, parseRing, ringText, type Hearing, type SqlListener } from '../../sql/wakeups.ts'
+import type { Ring } from '../../sql/wakeups/bell.ts'
+import { DEAF_LOOK_MS, Ear, type Hearing } from '../../sql/wakeups/hearing.ts'
+import { parseRing, ringText, type SqlListener } from '../../sql/wakeups/wakeups.ts'
 import { sql, textOf, type Statement } from '../sql/statement.ts'
 import { MysqlLink, type MysqlLinkOptions } from './mysql-link.ts'
 import { errorNumber, INTERRUPTED } from './refusals.ts'
@@ -43,19 +44,23 @@ export type SleeperOptions = Omit<MysqlLinkOptions, 'prepare' | 'ready' | 'lost'
 export class MysqlSleeper implements SqlListener {
   readonly #options: SleeperOptions
   readonly #link: MysqlLink
-  #hearing: Hearing = 'resting'
+  readonly #ear: Ear
   /** The last wake-up that we know of. */
   #known: number | undefined
   /** Since we asked, our sleep was ended by another session. */
   #isWoken = false
   #echo: Timer | undefined
-  #tick: Timer | undefined
-  /** Of being deaf. Who heard that also hears when it is over. */
-  #isWarned = false
   #isClosed = false
 
   constructor(options: SleeperOptions) {
     this.#options = options
+    this.#ear = new Ear({
+      ...options,
+      look: () => options.heard(undefined),
+      warning: `sessions cannot be woken here; looking every ${DEAF_LOOK_MS} ms instead. Let all processes use the same account, and connect past a proxy`,
+      // Of a session that is away, its link has told.
+      isExpected: () => options.isDeaf || this.#link.standing !== 'ready',
+    })
     this.#link = new MysqlLink({
       ...options,
       prepare: async (connection) => {
@@ -66,13 +71,12 @@ export class MysqlSleeper implements SqlListener {
   }
 
   get hearing(): Hearing {
-    return this.#hearing
+    return this.#ear.hearing
   }
 
   start(): void {
-    if (this.#isClosed || this.#hearing !== 'resting') return
-    this.#hearing = 'unknown'
-    if (this.#options.isDeaf) return this.#becomeDeaf()
+    if (!this.#ear.start()) return
+    if (this.#options.isDeaf) return this.#ear.deaf()
     void this.#run()
     void this.#askEcho()
   }
@@ -80,7 +84,7 @@ export class MysqlSleeper implements SqlListener {
   close(): void {
     this.#isClosed = true
     this.#echo?.cancel()
-    this.#tick?.cancel()
+    this.#ear.close()
     this.#link.close()
   }
 
@@ -173,8 +177,8 @@ export class MysqlSleeper implements SqlListener {
         await new Promise<void>((resolve) => clock.schedule(ECHO_AGAIN_MS, resolve))
       }
       if (this.#isClosed) return
-      if (this.#isWoken) this.#hears()
-      else this.#becomeDeaf()
+      if (this.#isWoken) this.#ear.hears()
+      else this.#ear.deaf()
     } catch {
       // Nobody was asked; the store's own calls tell that the server is away.
     }
@@ -192,34 +196,6 @@ export class MysqlSleeper implements SqlListener {
     const begins = `select ${commentOf(queue, '')}`
     return sql`select id, info from information_schema.processlist
       where db = database() and command = 'Query' and info like ${begins.replaceAll('_', '\\_') + which}`
-  }
-
-  #hears(): void {
-    const { logger, server } = this.#options
-    if (this.#isWarned) logger.warn(`${server}: wake-ups arrive again`)
-    this.#isWarned = false
-    this.#hearing = 'hears'
-    this.#tick?.cancel()
-    this.#tick = undefined
-  }
-
-  #becomeDeaf(): void {
-    // Of a session that is away, its link has told.
-    if (!this.#isWarned && !this.#options.isDeaf && this.#link.standing === 'ready') {
-      this.#options.logger.warn(
-        `${this.#options.server}: sessions cannot be woken here; looking every ${DEAF_LOOK_MS} ms instead. Let all processes use the same account, and connect past a proxy`,
-      )
-      this.#isWarned = true
-    }
-    this.#hearing = 'deaf'
-    this.#tick ??= this.#options.clock.schedule(DEAF_LOOK_MS, () => this.#look())
-  }
-
-  #look(): void {
-    this.#tick = undefined
-    if (this.#isClosed || this.#hearing !== 'deaf') return
-    this.#options.heard(undefined)
-    this.#tick = this.#options.clock.schedule(DEAF_LOOK_MS, () => this.#look())
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { followUpsOf } from '../../contract/sizes.ts'
 import type { Settlement } from '../../contract/store.ts'
-import type { Ring } from '../../sql/bell.ts'
+import type { Ring } from '../../sql/wakeups/bell.ts'
 import { tokenColumn } from '../../sql/tokens.ts'
 import { sql, textOf, type Statement } from '../sql/statement.ts'
 import type { Steps } from '../transactions.ts'

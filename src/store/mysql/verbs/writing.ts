@@ -2,7 +2,7 @@
 import type * as contract from '../../contract/store.ts'
 import { followUpsOf } from '../../contract/sizes.ts'
 import { isStorable } from '../../shared/moments.ts'
-import type { Ring } from '../../sql/bell.ts'
+import type { Ring } from '../../sql/wakeups/bell.ts'
 import { errorNumber } from '../link/refusals.ts'
 import { NOW, nowOf, readClock, selectClock } from '../sql/clock.ts'
 import { joined, sql, textOf, textOrNull, type Statement } from '../sql/statement.ts'

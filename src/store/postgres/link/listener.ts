@@ -10,9 +10,10 @@
  *   no session          the link connects again; then everybody is called, for what was said meanwhile went unheard
  */
 import { endsWithin, type Clock, type Timer } from '../../../clock.ts'
-import type { Logger } from '../../../core/log.ts'
-import type { Ring } from '../../sql/bell.ts'
-import { DEAF_LOOK_MS, parseRing, type Hearing, type SqlListener } from '../../sql/wakeups.ts'
+import type { Ring } from '../../sql/wakeups/bell.ts'
+import { DEAF_LOOK_MS, Ear, type Hearing } from '../../sql/wakeups/hearing.ts'
+import { parseRing, type SqlListener } from '../../sql/wakeups/wakeups.ts'
+import { callText } from '../calls.ts'
 import type { PgNotification } from './client.ts'
 import type { PostgresConnection } from './connection.ts'
 import { PostgresLink, type PostgresLinkOptions } from './postgres-link.ts'
@@ -26,8 +27,9 @@ export type ListenerOptions = Omit<PostgresLinkOptions, 'prepare' | 'ready' | 'l
   readonly echoChannel: string
   /** Undefined: anything may have happened. */
   readonly heardRing: (ring: Ring | undefined) => void
-  /** Sends a notification through another connection. */
-  readonly notify: (channel: string) => Promise<unknown>
+  readonly schema: string
+  /** Another connection: for echoes, and for rings of a store that listens to nothing. */
+  readonly writes: Pick<PostgresLink, 'call'>
   /** No session can hear, so none is made. */
   readonly isDeaf: boolean
 }
@@ -36,23 +38,25 @@ export class PostgresListener implements SqlListener {
   readonly #options: ListenerOptions
   readonly #link: PostgresLink
   readonly #clock: Clock
-  readonly #logger: Logger
-  #hearing: Hearing = 'resting'
+  readonly #ear: Ear
   #pid = 0
   #echo: Timer | undefined
-  #tick: Timer | undefined
   #echoed: (() => void) | undefined
   /** Only the answer to the last question counts: a new session is asked at once. */
   #asked = 0
-  /** Of being deaf. Who heard that also hears when it is over. */
-  #isWarned = false
   #isLost = false
   #isClosed = false
 
   constructor(options: ListenerOptions) {
     this.#options = options
     this.#clock = options.clock
-    this.#logger = options.logger
+    this.#ear = new Ear({
+      ...options,
+      look: () => options.heardRing(undefined),
+      warning: `wake-ups do not arrive here; looking every ${DEAF_LOOK_MS} ms instead. Behind a pooler, name the server itself with ?listen=postgres://…`,
+      // Of a session that is away, its link has told.
+      isExpected: () => options.isDeaf || this.#link.standing !== 'ready',
+    })
     this.#link = new PostgresLink({
       ...options,
       prepare: (connection) => this.#listen(connection),
@@ -69,25 +73,27 @@ export class PostgresListener implements SqlListener {
   }
 
   get hearing(): Hearing {
-    return this.#hearing
-  }
-
-  /** Undefined before the first one listens, and where no session can. */
-  get link(): PostgresLink | undefined {
-    return this.#hearing === 'resting' || this.#options.isDeaf ? undefined : this.#link
+    return this.#ear.hearing
   }
 
   start(): void {
-    if (this.#isClosed || this.#hearing !== 'resting') return
-    this.#hearing = 'unknown'
-    if (this.#options.isDeaf) return this.#becomeDeaf()
-    this.#link.start()
+    if (!this.#ear.start()) return
+    if (this.#options.isDeaf) this.#ear.deaf()
+    else this.#link.start()
+  }
+
+  /** As a notification after the commit; by the session that listens, if there is one. */
+  ring({ at, giver, topics }: Ring): Promise<unknown> {
+    const { schema, channel, isDeaf, writes } = this.#options
+    const link = isDeaf || this.hearing === 'resting' ? writes : this.#link
+    const values = [channel, at ?? null, giver, topics]
+    return link.call({ text: callText(schema, 'ring_1', values.length), values })
   }
 
   close(): void {
     this.#isClosed = true
     this.#echo?.cancel()
-    this.#tick?.cancel()
+    this.#ear.close()
     this.#link.close()
   }
 
@@ -112,16 +118,17 @@ export class PostgresListener implements SqlListener {
     this.#asked += 1
     const asked = this.#asked
     const heard = new Promise<void>((resolve) => (this.#echoed = resolve))
-    void this.#options
-      .notify(this.#options.echoChannel)
+    const { writes, echoChannel } = this.#options
+    void writes
+      .call({ text: 'select pg_notify($1, $2)', values: [echoChannel, ''] })
       // Counted from here: the question itself may have waited for a server that was restarted.
       .then(() => endsWithin(this.#clock, ECHO_TIMEOUT_MS, heard))
       // Nobody was asked.
       .catch(() => undefined)
       .then((isHeard) => {
         if (this.#isClosed || asked !== this.#asked) return
-        if (isHeard === true) this.#hears()
-        if (isHeard === false) this.#becomeDeaf()
+        if (isHeard === true) this.#ear.hears()
+        if (isHeard === false) this.#ear.deaf()
         // A session that does not answer is replaced by its link.
         if (isHeard === false && !this.#options.isDeaf) this.#askSession()
         this.#echo = this.#clock.schedule(ECHO_EVERY_MS, () => this.#askEcho())
@@ -130,32 +137,5 @@ export class PostgresListener implements SqlListener {
 
   #askSession(): void {
     this.#link.call({ text: 'select 1' }).catch(() => undefined)
-  }
-
-  #hears(): void {
-    if (this.#isWarned) this.#logger.warn(`${this.#options.server}: wake-ups arrive again`)
-    this.#isWarned = false
-    this.#hearing = 'hears'
-    this.#tick?.cancel()
-    this.#tick = undefined
-  }
-
-  #becomeDeaf(): void {
-    // Of a session that is away, its link has told.
-    if (!this.#isWarned && !this.#options.isDeaf && this.#link.standing === 'ready') {
-      this.#logger.warn(
-        `${this.#options.server}: wake-ups do not arrive here; looking every ${DEAF_LOOK_MS} ms instead. Behind a pooler, name the server itself with ?listen=postgres://…`,
-      )
-      this.#isWarned = true
-    }
-    this.#hearing = 'deaf'
-    this.#tick ??= this.#clock.schedule(DEAF_LOOK_MS, () => this.#look())
-  }
-
-  #look(): void {
-    this.#tick = undefined
-    if (this.#isClosed || this.#hearing !== 'deaf') return
-    this.#options.heardRing(undefined)
-    this.#tick = this.#clock.schedule(DEAF_LOOK_MS, () => this.#look())
   }
 }

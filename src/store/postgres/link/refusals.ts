@@ -7,7 +7,7 @@ import {
   OUT_OF_MEMORY,
   SqlRefusals,
   TAKES_NO_WRITES,
-} from '../../sql/refusals.ts'
+} from '../../sql/server/refusals.ts'
 
 const POOLER_SHARES = 'a pooler shares connections between clients; write ?pooler=transaction'
 

@@ -9,8 +9,8 @@ import {
   UsageError,
   errorCode,
   type ErrorCode,
-} from '../../core/errors.ts'
-import type { LinkFailures } from '../link/link.ts'
+} from '../../../core/errors.ts'
+import type { LinkFailures } from '../../link/link.ts'
 
 export type SqlAdvice = { readonly code: ErrorCode; readonly say: string }
 

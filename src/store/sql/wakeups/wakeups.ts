@@ -5,28 +5,22 @@
  * A ring says the earliest moment that it is about, the owner that need not hear it (it gave the message back itself), and
  * the topics. Whenever a listener may have missed one, everybody is called.
  */
-import type { WakeUp, Want } from '../contract/store.ts'
-import { WantedTopics } from '../shared/wanted-topics.ts'
+import type { WakeUp, Want } from '../../contract/store.ts'
+import { WantedTopics } from '../../shared/wanted-topics.ts'
 import { Bell, type Ring } from './bell.ts'
+import type { Hearing } from './hearing.ts'
 
-/** `resting`: nobody listens here. `deaf`: wake-ups of others do not arrive, so everybody is called now and then. */
-export type Hearing = 'resting' | 'unknown' | 'hears' | 'deaf'
-
-/** How often everybody is called while wake-ups cannot be heard. */
-export const DEAF_LOOK_MS = 500
-
-/** Hears the rings of other processes. */
+/** Hears the rings of other processes, and rings for them. */
 export interface SqlListener {
   readonly hearing: Hearing
   start(): void
+  ring(ring: Ring): Promise<unknown>
   close(): void
 }
 
 export type SqlWakeupsOptions = {
   /** Made once. `heard`: a ring of another process; undefined: anything may have happened. */
   readonly listen: (heard: (ring: Ring | undefined) => void) => SqlListener
-  /** Tells other processes. */
-  readonly send: (ring: Ring) => Promise<unknown>
   /** Before anybody is called: what was remembered about moments is lowered to this one, or forgotten. */
   readonly lower?: (ring: Ring | undefined) => void
 }
@@ -43,7 +37,7 @@ export class SqlWakeups {
   constructor(options: SqlWakeupsOptions) {
     this.#options = options
     this.#listener = options.listen((ring) => this.#wake(ring))
-    this.#bell = new Bell(options.send)
+    this.#bell = new Bell((ring) => this.#listener.ring(ring))
   }
 
   get hearing(): Hearing {

@@ -1,6 +1,6 @@
 /** A deadlock, a conflict, or a lock that did not come in time rolled a call back whole: it is sent again, a few times. */
-import type { Clock } from '../../clock.ts'
-import type { Random } from '../../random.ts'
+import type { Clock } from '../../../clock.ts'
+import type { Random } from '../../../random.ts'
 import type { SqlRefusals } from './refusals.ts'
 
 const PAUSE_MS = 20

@@ -1,0 +1,37 @@
+/** What a doctor finds on the server of any dialect. */
+import { fine, warning } from '../../contract/findings.ts'
+import type { Finding } from '../../contract/store.ts'
+import { DEAF_LOOK_MS, type Hearing } from '../wakeups/hearing.ts'
+import type { SqlTables } from './migrating.ts'
+
+const SKEW_MS = 1_000
+export const HELD_S_MAX = 300
+export const DELTAS_MAX = 100_000
+
+export function clockFinding(skewMs: number): Finding {
+  return Math.abs(skewMs) > SKEW_MS
+    ? warning(
+        `the server’s clock is ${Math.round(Math.abs(skewMs))} ms ${skewMs > 0 ? 'ahead of' : 'behind'} this machine’s`,
+        'messages follow the server’s clock; set both by NTP',
+      )
+    : fine('the clocks of server and client agree')
+}
+
+export function versionFindings(version: number, tables: SqlTables): Finding[] {
+  const has = tables.name === 'the tables' ? 'the tables have' : 'the schema has'
+  return version === tables.version
+    ? []
+    : [
+        warning(
+          `${has} version ${version}, this version of punctual knows ${tables.version}`,
+          version > tables.version ? 'update punctual' : 'run punctual migrate',
+        ),
+      ]
+}
+
+/** `why` and `remedy`: of a server whose rings do not arrive. */
+export function hearingFindings(hearing: Hearing, why: string, remedy: string): Finding[] {
+  if (hearing === 'hears') return [fine('wake-ups arrive')]
+  const late = `messages due at once are up to ${DEAF_LOOK_MS} ms late`
+  return hearing === 'deaf' ? [warning(`${why}: ${late}`, remedy)] : []
+}
