@@ -462,6 +462,12 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'const from = now',
   },
   {
+    name: 'schedules: what an edit withdrew stays decided',
+    file: 'src/core/recurrence/edits.ts',
+    find: 'return decidedUpTo(schedule, Math.max(now, until - REACH_MS))',
+    replace: 'return decidedUpTo(schedule, Math.max(now, until))',
+  },
+  {
     name: 'follow-ups are forgotten',
     file: 'src/runtime/runs/settlement.ts',
     find: 'return followUps === undefined || followUps.length === 0 ? undefined : { followUps }',

@@ -36,6 +36,8 @@ export type SchedulePlanned = {
   readonly everyMs: number
   readonly startMs: number
   readonly times: number
+  /** Paused, resumed, removed and set again. */
+  readonly isEdited: boolean
 }
 
 export type Faults = {
@@ -317,7 +319,8 @@ function drawSchedules(more: Chance, topics: readonly string[], stormMs: number)
     const startMs = Math.floor(more.next() * stormMs * 0.5)
     const everyMs = Math.max(1_000, more.spread(1_000, stormMs / 10))
     const times = Math.min(OCCURRENCES_MAX, Math.floor((stormMs - startMs) / everyMs))
-    return { name: `s${i + 1}`, topic: more.pick(topics) ?? 'a', everyMs, startMs, times: Math.max(1, times) }
+    const topic = more.pick(topics) ?? 'a'
+    return { name: `s${i + 1}`, topic, everyMs, startMs, times: Math.max(1, times), isEdited: i > 0 }
   })
 }
 

@@ -15,6 +15,7 @@ import { Ledgers } from './judges/ledgers.ts'
 import { makePartition } from './world/make-partition.ts'
 import { asOne, type Partition } from './world/partition.ts'
 import { drawPlan, type Plan } from './plan.ts'
+import { ScheduleEdits } from './judges/schedule-edits.ts'
 import { newTally, type Tally } from './judges/tally.ts'
 import { Timeline } from './world/timeline.ts'
 import { NOBODY, checkCensus, endInCalm } from './judges/verdict.ts'
@@ -100,6 +101,7 @@ function makeWorld(seed: number, withHistory: boolean): World {
       (id) => home(id).ledger,
     ),
     fairness: new Fairness(() => world),
+    scheduleEdits: new ScheduleEdits(() => world),
     direct: () => asOne(partitions.map((partition) => new AuditedStore(world, partition, NOBODY))),
     effectOrder: new EffectOrder(),
     weather: new Weather(plan),

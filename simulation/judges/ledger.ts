@@ -69,6 +69,9 @@ export class Ledger {
   readonly #leases = new Map<string, LeaseRecord>()
   /** Ids that were ever stored, and when that was for the first time, by the store's clock. */
   readonly #stored = new Map<string, number>()
+  readonly #withdrawn = new Map<string, number>()
+  /** Occurrences that a user moved: one may run ahead of its moment, and be owed again when an edit dies half-way. */
+  readonly #moved = new Set<string>()
   readonly #completed = new Set<string>()
   /** Ids of messages that are done, until when they are taken, and how far the store's clock had been set back by then. */
   readonly #remembered = new Map<string, { readonly until: number; readonly setBackMs: number }>()
@@ -93,6 +96,11 @@ export class Ledger {
   /** Undefined for one that never was. */
   firstStoredAt(id: string): number | undefined {
     return this.#stored.get(id)
+  }
+
+  /** When an occurrence was removed that was not stored again since. */
+  withdrawnAt(id: string): number | undefined {
+    return this.#withdrawn.get(id)
   }
 
   wasCompleted(id: string): boolean {
@@ -164,7 +172,8 @@ export class Ledger {
       wait: this.#wait(dueAt, now),
     })
     this.#produced += 1
-    if (OCCURRENCE.test(message.id) && this.#stored.has(message.id))
+    const isAgain = this.#stored.has(message.id) && !this.#withdrawn.delete(message.id)
+    if (OCCURRENCE.test(message.id) && isAgain && !this.#moved.has(message.id))
       this.#parts.violations.add('P13', `${message.id} fires a second time`)
     if (!this.#stored.has(message.id)) this.#stored.set(message.id, now)
   }
@@ -189,7 +198,10 @@ export class Ledger {
       const expected = known?.place === 'running' ? running : isRemoved ? 'removed' : 'missing'
       this.#expect('P2', `remove ${id} from ${from}`, results[i], expected)
       this.#remembered.delete(id)
-      if (results[i] === 'removed') this.#known.delete(id)
+      if (results[i] === 'removed') {
+        this.#known.delete(id)
+        if (OCCURRENCE.test(id)) this.#withdrawn.set(id, this.#parts.elapsed())
+      }
       if (known?.place !== 'running') continue
       known.successor = undefined
       known.isCancelling ||= isRunningToo
@@ -212,6 +224,7 @@ export class Ledger {
         known.successor = { ...known.successor, dueAt: momentOf(when, now) }
         continue
       }
+      if (OCCURRENCE.test(id)) this.#moved.add(id)
       known.dueAt = momentOf(when, now)
       known.kept.firstDueAt = known.dueAt
       known.wait = this.#wait(known.dueAt, now)

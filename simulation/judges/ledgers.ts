@@ -34,6 +34,10 @@ export class Ledgers {
     return this.#homeOf(id).firstStoredAt(id)
   }
 
+  withdrawnAt(id: string): number | undefined {
+    return this.#homeOf(id).withdrawnAt(id)
+  }
+
   wasCompleted(id: string): boolean {
     return this.#homeOf(id).wasCompleted(id)
   }

@@ -47,6 +47,7 @@ export class Actions {
   readonly #chance: Chance
   /** For what was added later, so that a seed keeps the rest of what it does. */
   readonly #more: Chance
+  readonly #edits: Chance
   #produced = 0
 
   constructor(world: World, hosts: readonly Host[]) {
@@ -54,6 +55,7 @@ export class Actions {
     this.#hosts = hosts
     this.#chance = world.chance.stream('actions')
     this.#more = world.chance.stream('more actions')
+    this.#edits = world.chance.stream('edits of schedules')
   }
 
   /** Spreads them over the storm. */
@@ -180,17 +182,25 @@ export class Actions {
   async #setSchedule(queue: Queue): Promise<void> {
     const planned = this.#chance.pick(this.#world.plan.schedules)
     if (planned === undefined) return
-    const { name, topic, everyMs, startMs, times } = planned
+    const { name, topic, everyMs, startMs, times, isEdited } = planned
+    if (isEdited && this.#edits.happens(0.6)) return this.#editSchedule(queue, name)
     const start = BEGINS_AT + startMs
-    await queue.schedules.set(name, {
+    const spec = {
       topic,
       payload: { n: this.#chance.happens(0.7) ? 0 : this.#chance.whole(1, 3) },
       every: everyMs,
       start,
       end: start + (times - 1) * everyMs,
       catchUp: { all: CATCH_UP_MS, max: 100 },
-    })
+    } as const
+    await this.#world.scheduleEdits.made(name, 'set', () => queue.schedules.set(name, spec))
     if (this.#chance.happens(0.3)) await queue.schedules.list()
+  }
+
+  async #editSchedule(queue: Queue, name: string): Promise<void> {
+    const { scheduleEdits } = this.#world
+    const pair = this.#edits.pick([['pause', 'resume'], ['remove'], ['pause'], ['resume']] as const)
+    for (const kind of pair ?? []) await scheduleEdits.made(name, kind, () => queue.schedules[kind](name))
   }
 
   #ifExists(): Pick<ProduceOptions, 'ifExists' | 'latest'> {

@@ -7,6 +7,7 @@ import type { History } from '../judges/history.ts'
 import type { Ledgers } from '../judges/ledgers.ts'
 import type { Partition } from './partition.ts'
 import type { Plan } from '../plan.ts'
+import type { ScheduleEdits } from '../judges/schedule-edits.ts'
 import type { Tally } from '../judges/tally.ts'
 import type { Timeline } from './timeline.ts'
 import type { Violations } from '../judges/violations.ts'
@@ -22,6 +23,7 @@ export type World = {
   readonly store: Store
   readonly ledger: Ledgers
   readonly fairness: Fairness
+  readonly scheduleEdits: ScheduleEdits
   /** The store without a line that could fail, watched like every other. */
   readonly direct: () => Store
   readonly effectOrder: EffectOrder

@@ -67,4 +67,39 @@ describe.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
     expect(starts()).toHaveLength(5)
     await queue.stop()
   })
+  it('P13: paused and resumed, removed and set again: it misses nothing but what fell into those moments', async () => {
+    const queue = new Punctual({ store: await open(), queue: QUEUE, logger: false })
+    const fired: number[] = []
+    queue.handle('t', ({ dueAt }) => void fired.push(dueAt))
+    await queue.start()
+    const spec = { topic: 't', cron: '* * * * * *' } as const
+    const gaps: { readonly from: number; readonly to: number }[] = []
+    const inGap = async (edit: () => Promise<unknown>): Promise<void> => {
+      const [from, seen] = [Date.now(), fired.length]
+      await edit()
+      gaps.push({ from, to: Date.now() })
+      await until('it fires again', () => fired.length >= seen + 2)
+    }
+    await inGap(() => queue.schedules.set('beat', spec))
+    await inGap(async () => {
+      await queue.schedules.pause('beat')
+      await queue.schedules.resume('beat')
+    })
+    await inGap(async () => {
+      await queue.schedules.remove('beat')
+      await queue.schedules.set('beat', spec)
+    })
+    await inGap(() => queue.schedules.set('beat', { ...spec, cron: '*/2 * * * * *' }))
+    await inGap(() => queue.schedules.set('beat', spec))
+    await queue.stop()
+    const last = Math.max(...fired)
+    const missing: number[] = []
+    for (let at = Math.min(...fired); at < last; at += 1_000) if (!fired.includes(at)) missing.push(at)
+    const everyOther = gaps[3]
+    const isExcused = (at: number): boolean =>
+      gaps.some(({ from, to }) => at >= from && at <= to) ||
+      (everyOther !== undefined && at > everyOther.from && at < (gaps[4]?.to ?? 0) && at % 2_000 !== 0)
+    expect(missing.filter((at) => !isExcused(at))).toEqual([])
+    expect(new Set(fired).size).toBe(fired.length)
+  })
 })

@@ -8,7 +8,14 @@ import { SCHEDULES_TOPIC } from '../../core/control.ts'
 import { InvariantError } from '../../core/errors.ts'
 import { parseInteger } from '../../core/input/checks.ts'
 import { parseList, type ParsedList } from '../../core/input/questions.ts'
-import { begun, recurrenceOf, REACH_MS } from '../../core/recurrence/firing.ts'
+import {
+  afterWithdrawal,
+  placedAhead,
+  takenBack,
+  withRhythm,
+  type Withdrawal,
+} from '../../core/recurrence/edits.ts'
+import { begun, recurrenceOf } from '../../core/recurrence/firing.ts'
 import {
   checkNewScheduleName,
   checkScheduleName,
@@ -43,6 +50,8 @@ const NEXT_DEFAULT = 10
 /** A schedule is under way for milliseconds, and so is a list. */
 const LISTS_MAX = 20
 
+type Change = { readonly before: StoredSchedule | undefined; readonly isChanged: boolean }
+
 type ReadSchedule = StoredSchedule & {
   /** As it is stored. */
   readonly body: string
@@ -68,19 +77,19 @@ export class Schedules<T extends object, S extends object> {
   ): Promise<SetResult> {
     const checked = checkNewScheduleName(name)
     const plan = await this.#parse(spec)
-    const now = this.#settings.clock.now()
-    const result = await this.#change(checked, (found) => {
-      if (found === undefined || found.progress.isRemoved === true)
+    const now = Math.floor(this.#settings.clock.now())
+    const { before, isChanged } = await this.#change(checked, (found) => {
+      if (found === undefined || isRemoved(found))
         return { plan, progress: { ...NEW_PROGRESS, ...untilOf(found) } }
       const inPhase = keepPhase(plan, found.plan, now)
       return isSamePlan(inPhase, found.plan)
         ? undefined
-        : { plan: inPhase, progress: this.#edited(inPhase, found) }
+        : { plan: inPhase, progress: withRhythm(inPhase, found, now) }
     })
-    const { before } = result
-    if (before === undefined || before.progress.isRemoved === true) return 'created'
-    if (!result.isChanged) return 'unchanged'
-    if (!hasSameRhythm(keepPhase(plan, before.plan, now), before.plan)) await this.#replace(checked, before)
+    if (before === undefined || isRemoved(before)) return 'created'
+    if (!isChanged) return 'unchanged'
+    if (!hasSameRhythm(keepPhase(plan, before.plan, now), before.plan))
+      await this.#replace(checked, placedAhead(before, now))
     return 'changed'
   }
 
@@ -91,7 +100,7 @@ export class Schedules<T extends object, S extends object> {
     const items: FoundSchedule[] = []
     for (const { id, payload, dueAt } of found) {
       const schedule = decodeSchedule(payload)
-      if (schedule === undefined || schedule.progress.isRemoved === true) continue
+      if (schedule === undefined || isRemoved(schedule)) continue
       items.push(describeSchedule(scheduleName(id), schedule, { now, changedAt: dueAt }))
     }
     return {
@@ -124,47 +133,30 @@ export class Schedules<T extends object, S extends object> {
     const checked = checkScheduleName(name)
     const found = await this.#read(await this.#open(), checked)
     const now = this.#settings.clock.now()
-    if (found === undefined || found.progress.isRemoved === true) return undefined
+    if (found === undefined || isRemoved(found)) return undefined
     return describeSchedule(checked, found, { now, changedAt: now })
   }
 
   /** Ends it. Occurrences that wait for their moment are withdrawn. */
   async remove(name: string): Promise<'removed' | 'missing'> {
     const checked = checkScheduleName(name)
-    const { before, isChanged } = await this.#change(checked, (found) =>
-      found === undefined || found.progress.isRemoved === true
-        ? undefined
-        : { plan: found.plan, progress: { ...found.progress, isRemoved: true } },
-    )
-    if (before === undefined || !isChanged) return 'missing'
-    await this.#withdraw(checked, this.#placed(before))
-    return 'removed'
+    const { before, isChanged } = await this.#takeBack(checked, { isRemoved: true })
+    return before === undefined || !isChanged ? 'missing' : 'removed'
   }
 
   /** Until it is resumed, its occurrences are skipped and counted. Those that wait for their moment are withdrawn. */
   async pause(name: string): Promise<'paused' | 'missing'> {
-    const checked = checkScheduleName(name)
-    // Counted before they are withdrawn: if we die in between, they were counted and not silently missed.
-    const { before, isChanged } = await this.#change(checked, (found) =>
-      found === undefined || found.progress.isRemoved === true || found.progress.isPaused
-        ? undefined
-        : { plan: found.plan, progress: paused(found.progress, this.#placed(found).length) },
-    )
-    if (before === undefined || before.progress.isRemoved === true) return 'missing'
-    if (!isChanged) return 'paused'
-    const placed = this.#placed(before)
-    const kept = placed.length - (await this.#withdraw(checked, placed))
-    await this.#recount(checked, { skipped: -kept, fired: kept })
-    return 'paused'
+    const { before } = await this.#takeBack(checkScheduleName(name), { isPaused: true })
+    return before === undefined || isRemoved(before) ? 'missing' : 'paused'
   }
 
   async resume(name: string): Promise<'resumed' | 'missing'> {
     const { before } = await this.#change(checkScheduleName(name), (found) =>
-      found === undefined || found.progress.isRemoved === true || !found.progress.isPaused
+      found === undefined || isRemoved(found) || !found.progress.isPaused
         ? undefined
         : { plan: found.plan, progress: { ...found.progress, isPaused: false, change: 'resumed' } },
     )
-    return before === undefined || before.progress.isRemoved === true ? 'missing' : 'resumed'
+    return before === undefined || isRemoved(before) ? 'missing' : 'resumed'
   }
 
   /** When a schedule would fire from now on, whether it exists or not: epoch milliseconds, by this machine's clock. */
@@ -179,7 +171,7 @@ export class Schedules<T extends object, S extends object> {
       return recurrenceOf(plan, NEW_PROGRESS, now).between(now, Infinity, Math.min(max, plan.times ?? max))
     }
     const found = await this.#read(await this.#open(), checkScheduleName(which))
-    if (found === undefined || found.progress.isRemoved === true) return []
+    if (found === undefined || isRemoved(found)) return []
     const { plan, progress } = found
     const left = (plan.times ?? Infinity) - progress.fired
     return recurrenceOf(plan, progress, now).between(now, Infinity, Math.min(max, left))
@@ -191,62 +183,59 @@ export class Schedules<T extends object, S extends object> {
     return { ...(await checkedMessage(this.#settings, topic, payload)), ...parsed }
   }
 
-  /**
-   * With another rhythm it begins anew at the store's now; what the old one still owed is skipped, and counted, and so is
-   * what it has placed: that is withdrawn afterwards (`#replace`).
-   */
-  #edited(plan: SchedulePlan, found: StoredSchedule): ScheduleProgress {
-    const { plan: old, progress } = found
-    if (hasSameRhythm(plan, old)) return progress
-    const { anchorAt: _, until: decided, ...rest } = progress
+  /** Removes or pauses it, unless it is already, and takes back what lies ahead. */
+  async #takeBack(
+    name: string,
+    change: { readonly isRemoved: true } | { readonly isPaused: true },
+  ): Promise<Change> {
     const now = Math.floor(this.#settings.clock.now())
-    const { lastAt = Infinity, skipped, fired } = progress
-    const until = decided ?? now
-    const { count } = recurrenceOf(old, progress, now).countBetween(
-      until,
-      Math.max(until, now),
-      OCCURRENCES_MAX,
+    const changed = await this.#change(name, (found) =>
+      found === undefined || isRemoved(found) || ('isPaused' in change && found.progress.isPaused)
+        ? undefined
+        : { plan: found.plan, progress: { ...takenBack(found, now), ...change } },
     )
-    const placed = this.#placed(found).length
-    return {
-      ...rest,
-      ...(lastAt > now ? {} : { until: lastAt }),
-      skipped: skipped + count + placed,
-      fired: fired - placed,
-      change: 'set',
-    }
+    const { before, isChanged } = changed
+    if (before === undefined || !isChanged) return changed
+    const withdrawal = await this.#withdraw(name, placedAhead(before, now))
+    await this.#recount(name, (found) => afterWithdrawal(found, withdrawal))
+    return changed
   }
 
   /**
    * Withdraws what the rhythm before has placed, but for moments that the new one has as well: a worker may have placed
    * those again, and its message is the same. If we die before, they fire once more.
    */
-  async #replace(name: string, before: StoredSchedule): Promise<void> {
-    const placed = this.#placed(before)
-    if (placed.length === 0) return
-    const now = await this.#read(await this.#open(), name)
-    if (now === undefined || now.progress.isRemoved === true) return
-    const { plan, progress } = now
+  async #replace(name: string, placed: readonly number[]): Promise<void> {
+    const [first, last] = [placed[0], placed.at(-1)]
+    if (first === undefined || last === undefined) return
+    const current = await this.#read(await this.#open(), name)
+    if (current === undefined || isRemoved(current)) return
     const shared = new Set(
-      recurrenceOf(plan, progress, this.#settings.clock.now()).between(
-        (placed[0] ?? 0) - 1,
-        placed.at(-1) ?? 0,
-        OCCURRENCES_MAX,
-      ),
+      recurrenceOf(current.plan, current.progress, first).between(first - 1, last, placed.length),
     )
-    const old = placed.filter((at) => !shared.has(at))
-    const kept = old.length - (await this.#withdraw(name, old))
-    await this.#recount(name, { skipped: old.length - placed.length - kept, fired: kept })
+    const { gone, kept } = await this.#withdraw(
+      name,
+      placed.filter((at) => !shared.has(at)),
+    )
+    const uncounted = placed.length - gone.length
+    await this.#recount(name, ({ plan, progress }) => {
+      const { fired, skipped } = progress
+      const counted = { ...progress, fired: fired + kept.length, skipped: skipped - uncounted }
+      return (
+        afterWithdrawal({ plan, progress: counted }, { gone, kept: [] }) ??
+        (uncounted === 0 ? undefined : counted)
+      )
+    })
   }
 
-  /** What was counted before it was done turned out otherwise. */
-  async #recount(name: string, by: { readonly skipped: number; readonly fired: number }): Promise<void> {
-    if (by.skipped === 0 && by.fired === 0) return
+  /** What was counted before it was done may have turned out otherwise. */
+  async #recount(
+    name: string,
+    decide: (found: StoredSchedule) => ScheduleProgress | undefined,
+  ): Promise<void> {
     await this.#change(name, (found) => {
-      if (found === undefined) return undefined
-      const { skipped, fired } = found.progress
-      const progress = { ...found.progress, skipped: skipped + by.skipped, fired: fired + by.fired }
-      return { plan: found.plan, progress }
+      const progress = found === undefined ? undefined : decide(found)
+      return found === undefined || progress === undefined ? undefined : { plan: found.plan, progress }
     })
   }
 
@@ -254,7 +243,7 @@ export class Schedules<T extends object, S extends object> {
   async #change(
     name: string,
     decide: (found: StoredSchedule | undefined) => StoredSchedule | undefined,
-  ): Promise<{ readonly before: StoredSchedule | undefined; readonly isChanged: boolean }> {
+  ): Promise<Change> {
     const store = await this.#open()
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const before = await this.#read(store, name)
@@ -262,7 +251,7 @@ export class Schedules<T extends object, S extends object> {
       if (after === undefined) return { before, isChanged: false }
       const body = encodeSchedule(after)
       const how = before === undefined ? ({ ifExists: 'keep' } as const) : seizing(before.body)
-      const when = removalMoment(after) ?? { delayMs: 0 }
+      const when = removalMoment(before, after) ?? { delayMs: 0 }
       const message = {
         id: scheduleId(name),
         topic: SCHEDULES_TOPIC,
@@ -286,40 +275,40 @@ export class Schedules<T extends object, S extends object> {
     return { ...begun(schedule, found.firstDueAt), body: found.body }
   }
 
-  /** Occurrences that were placed, and have not come due by this machine's clock. */
-  #placed({ plan, progress }: StoredSchedule): number[] {
-    const now = this.#settings.clock.now()
-    const { until = now } = progress
-    if (progress.isPaused || plan.overlap === 'skip') return []
-    return recurrenceOf(plan, progress, now).between(Math.max(now, until - REACH_MS), until, IDS_MAX)
-  }
-
-  /** Answers how many waited. */
-  async #withdraw(name: string, moments: readonly number[]): Promise<number> {
-    const ids = moments.map((at) => occurrenceId(name, at))
-    if (ids.length === 0) return 0
-    const results = await (await this.#open()).remove(ids, 'waiting')
-    return results.filter((result) => result === 'removed').length
+  async #withdraw(name: string, moments: readonly number[]): Promise<Withdrawal> {
+    const store = await this.#open()
+    const { batchMax } = store.capabilities
+    const [gone, kept]: [number[], number[]] = [[], []]
+    for (let from = 0; from < moments.length; from += batchMax) {
+      const part = moments.slice(from, from + batchMax)
+      const results = await store.remove(
+        part.map((at) => occurrenceId(name, at)),
+        'waiting',
+      )
+      for (const [i, at] of part.entries()) (results[i] === 'removed' ? gone : kept).push(at)
+    }
+    return { gone, kept }
   }
 }
-
-/** One look places no more than so many. */
-const IDS_MAX = 200
 
 function seizing(ifBody: string): Pick<NewMessage, 'ifExists' | 'ifBody'> {
   return { ifExists: 'seize', ifBody }
 }
 
+function isRemoved({ progress }: StoredSchedule): boolean {
+  return progress.isRemoved === true
+}
+
 /** What was removed is forgotten when all that it placed is over: until then it keeps others from placing it again. */
-function removalMoment({ progress }: StoredSchedule): { at: number } | undefined {
-  return progress.isRemoved === true && progress.until !== undefined ? { at: progress.until + 1 } : undefined
+function removalMoment(
+  before: StoredSchedule | undefined,
+  after: StoredSchedule,
+): { at: number } | undefined {
+  if (!isRemoved(after)) return undefined
+  const { until = 0 } = after.progress
+  return { at: Math.max(until, before?.progress.until ?? until) + 1 }
 }
 
 function untilOf(found: StoredSchedule | undefined): Pick<ScheduleProgress, 'until'> {
   return found?.progress.until === undefined ? {} : { until: found.progress.until }
-}
-
-function paused(progress: ScheduleProgress, placed: number): ScheduleProgress {
-  const { fired, skipped } = progress
-  return { ...progress, isPaused: true, skipped: skipped + placed, fired: fired - placed }
 }
