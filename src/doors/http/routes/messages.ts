@@ -1,6 +1,7 @@
 /** Looking at messages, and changing one of them. */
 import { parseList } from '../../../core/input/questions.ts'
 import { checkId } from '../../../core/message.ts'
+import { DUE_ORDERS, listByDue } from '../../../queue/looking/by-due.ts'
 import { listStored } from '../../../queue/looking/inspection.ts'
 import { detailText, pageText, PAYLOAD_MODES } from '../wire/message-json.ts'
 import { HttpRefusal } from '../wire/problem.ts'
@@ -36,16 +37,22 @@ export const MESSAGE_ROUTES = [
       limit: optional(whole({ min: 1, max: 1_000 })),
       cursor: optional(text()),
       payload: optional(oneOf(...PAYLOAD_MODES)),
+      order: optional(oneOf(...DUE_ORDERS)),
     },
     answers: { 200: MESSAGE_PAGE },
     answerHeaders: ['Link'],
     topics: 'checked',
     handle: async (call) => {
       const { query, served, server, who } = call
-      const { payload = 'full', ...asked } = query
-      const parsed = parseList(asked, server.clock.now())
+      const { payload = 'full', order, ...asked } = query
+      const now = server.clock.now()
       if (who.topicPrefix !== undefined) checkTopics(who, [asked.topic])
-      const { items, scanned, cursor, missing: gap } = await listStored(await served.open(), parsed)
+      const store = await served.open()
+      const page =
+        order === undefined || asked.ids !== undefined
+          ? await listStored(store, parseList(asked, now))
+          : await listByDue(store, asked, { order, now })
+      const { items, scanned, cursor, missing: gap } = page
       const rest = {
         ...(cursor === undefined ? {} : { cursor }),
         looked: scanned,
