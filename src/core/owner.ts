@@ -47,6 +47,8 @@ export type WorkerFacts = {
   readonly topicCount: number
   readonly running: number
   readonly slots: number
+  /** How long its handlers take, on average over its topics; absent before one has ended. */
+  readonly meanMs?: number
 }
 
 const TOPICS_TOLD_MAX = 200
@@ -74,6 +76,7 @@ function isFacts(value: unknown): value is WorkerFacts {
     [facts.pid, facts.startedAt, facts.topicCount, facts.running, facts.slots].every(
       (number) => typeof number === 'number',
     ) &&
+    (facts.meanMs === undefined || typeof facts.meanMs === 'number') &&
     Array.isArray(facts.topics) &&
     facts.topics.every((topic) => typeof topic === 'string')
   )

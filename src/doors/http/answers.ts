@@ -45,12 +45,12 @@ export class Answers {
   }
 }
 
-/** The same question within this time gets the same answer: who may not have it was refused before. */
+/** The same question about the same topics within this time gets the same answer: who may not have it was refused before. */
 export async function shareAnswer(
-  { request, served }: HttpCall,
+  { request, served, who }: HttpCall,
   keptMs: number,
   ask: () => Promise<unknown>,
 ): Promise<HttpReply> {
-  const question = `${request.path}?${request.search}`
+  const question = `${who.topicPrefix ?? ''} ${request.path}?${request.search}`
   return tagged(request, await served.answers.get(question, keptMs, async () => JSON.stringify(await ask())))
 }

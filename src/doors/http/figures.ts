@@ -13,6 +13,8 @@ export type FiguresQuestion = {
   readonly until: number
   readonly stepMs: number
   readonly topic?: string
+  /** Only topics that begin with it. */
+  readonly topicPrefix?: string
 }
 
 export type FigureStep = {
@@ -71,8 +73,8 @@ export class PastFigures {
     return { rows: [...known, ...rows], ...gap }
   }
 
-  #settledOf({ stepMs, topic }: FiguresQuestion): Map<number, FigureStep | undefined> {
-    const question = JSON.stringify([stepMs, topic])
+  #settledOf({ stepMs, topic, topicPrefix }: FiguresQuestion): Map<number, FigureStep | undefined> {
+    const question = JSON.stringify([stepMs, topic, topicPrefix])
     const found = this.#settled.get(question)
     if (found !== undefined) return found
     if (this.#settled.size >= QUESTIONS_MAX) this.#settled.clear()
@@ -93,7 +95,9 @@ async function readFigures(store: Store, asked: FiguresQuestion): Promise<ReadFi
       ...(asked.topic === undefined ? {} : { topic: asked.topic }),
       ...(cursor === undefined ? {} : { cursor }),
     })
-    for (const row of page.rows) addTo(sums, row, Math.floor(row.minuteAt / asked.stepMs) * asked.stepMs)
+    for (const row of page.rows)
+      if (row.topic.startsWith(asked.topicPrefix ?? ''))
+        addTo(sums, row, Math.floor(row.minuteAt / asked.stepMs) * asked.stepMs)
     gaps.note(page)
     cursor = page.cursor
   } while (cursor !== undefined)

@@ -1,9 +1,11 @@
 /** The queues that a server serves, each with what belongs to it here. */
 import type { Clock } from '../../clock.ts'
 import { segmentOf } from '../../core/encoding/segment.ts'
-import type { Punctual, Store } from '../../index.ts'
+import type { Punctual, Stats, Store } from '../../index.ts'
 import { insidesOf, type QueueInsides } from '../../queue/insides.ts'
 import { isQueueName, type Settings } from '../../queue/settings.ts'
+import type { Caller } from './access/caller.ts'
+import { partOfStats } from './access/part.ts'
 import { Answers } from './answers.ts'
 import { BulkJobs } from './bulk/jobs.ts'
 import { PastFigures } from './figures.ts'
@@ -19,7 +21,11 @@ export class Served {
   readonly path: string
   readonly answers: Answers
   readonly past = new PastFigures()
-  readonly live: Live
+  /** Of the whole queue. */
+  readonly #live: Live
+  /** By topic prefix: of the topics of a token. */
+  readonly #parts = new Map<string, Live>()
+  readonly #clock: Clock
   readonly jobs: BulkJobs
   readonly desk: LeaseDesk
   readonly remoteWorkers: RemoteWorkers
@@ -31,7 +37,11 @@ export class Served {
     this.queue = queue
     this.path = `/v1/queues/${segmentOf(this.name)}`
     this.answers = new Answers(clock)
-    this.live = new Live(clock, queue, () => this.open())
+    this.#clock = clock
+    this.#live = new Live(clock, {
+      read: () => queue.stats(),
+      recount: (known) => this.#recount(known),
+    })
     this.jobs = new BulkJobs(this)
     this.desk = new LeaseDesk(clock, queue)
     this.remoteWorkers = new RemoteWorkers(clock)
@@ -46,9 +56,7 @@ export class Served {
   }
 
   /** Resolves to the store, which is opened on first use. */
-  open(): Promise<Store> {
-    return this.#insides.open()
-  }
+  readonly open = (): Promise<Store> => this.#insides.open()
 
   get metrics(): QueueInsides['metrics'] {
     return this.#insides.metrics
@@ -59,10 +67,39 @@ export class Served {
     return this.#insides.producer()
   }
 
-  /** Somebody did something here: all who look are told, and what was true before is asked for again. */
-  note(event: LiveNote, data: unknown): void {
+  /** Somebody did something here: all who look are told, and what was true before is asked for again. `topic`: what it was about. */
+  note(event: LiveNote, data: unknown, topic: string | undefined): void {
     this.answers.forgetAll()
-    this.live.note(event, data)
+    this.#live.note(event, data)
+    for (const [prefix, live] of this.#parts) if (topic?.startsWith(prefix) === true) live.note(event, data)
+  }
+
+  /** What changes, for this caller. A part that nobody listens to any more is forgotten. */
+  liveFor(who: Caller): Live {
+    const { topicPrefix } = who
+    if (topicPrefix === undefined) return this.#live
+    for (const [prefix, live] of this.#parts)
+      if (live.isIdle && prefix !== topicPrefix) this.#parts.delete(prefix)
+    const known = this.#parts.get(topicPrefix)
+    if (known !== undefined) return known
+    const read = (): Promise<Stats> => partOfStats(who, this, { now: Math.floor(this.#clock.now()) })
+    const made = new Live(this.#clock, { read, recount: (stats) => Promise.resolve(stats) })
+    this.#parts.set(topicPrefix, made)
+    return made
+  }
+
+  stopLive(): void {
+    for (const live of [this.#live, ...this.#parts.values()]) live.stop()
+  }
+
+  async #recount({ nextDueAt: _due, missing: _gap, ...known }: Stats): Promise<Stats> {
+    const { states: counts, nextDueAt, missing } = await (await this.open()).count()
+    return {
+      ...known,
+      counts,
+      ...(nextDueAt === undefined ? {} : { nextDueAt }),
+      ...(missing === undefined ? {} : { missing }),
+    }
   }
 
   openProducer(): ReturnType<QueueInsides['openProducer']> {

@@ -90,7 +90,8 @@ export class HttpServer {
     // As many may wait for it as there are open calls; Node warns of a leak from eleven on.
     setMaxListeners(0, this.#stopping.signal)
     audit.listen((entry) => {
-      for (const served of queues.all) if (served.name === entry.queue) served.note('audit', entry)
+      for (const served of queues.all)
+        if (served.name === entry.queue) served.note('audit', entry, entry.topic)
     })
     const now = (): number => clock.now()
     const mounted = this.#answerer('mounted')
@@ -141,7 +142,7 @@ export class HttpServer {
 
   async #close(): Promise<void> {
     const { clock } = this.#settings
-    for (const { live } of this.#server.queues.all) live.stop()
+    for (const served of this.#server.queues.all) served.stopLive()
     this.#stopping.abort()
     const closed = new Promise<void>((resolve) => {
       if (this.#http === undefined) resolve()

@@ -138,7 +138,8 @@ class DuePage {
     const [begin, end] = this.#range()
     const near = place.at === undefined ? begin : this.#isRising ? place.at : place.at + 1
     if (this.#isRising ? near >= end : near <= end) return this.#next(place)
-    let [start, stop] = await this.#window(near, end)
+    const [start, counted] = await this.#window(near, end)
+    let stop = counted
     for (;;) {
       const found = await this.#list(Math.min(start, stop), Math.max(start, stop))
       if (found !== undefined) {

@@ -141,6 +141,11 @@ export class Lane {
     this.#durationMs.add(durationMs)
   }
 
+  /** How long its handler takes; undefined before one has ended. */
+  get meanMs(): number | undefined {
+    return this.#durationMs.value
+  }
+
   blocked(durationMs: number): void {
     this.#blockMs.add(durationMs)
   }

@@ -71,6 +71,12 @@ export class Lanes {
     return this.#users
   }
 
+  /** How long handlers take, on average over the topics of which one has ended. */
+  get meanMs(): number | undefined {
+    const known = this.#users.flatMap(({ meanMs }) => meanMs ?? [])
+    return known.length === 0 ? undefined : known.reduce((sum, ms) => sum + ms, 0) / known.length
+  }
+
   /** Whether the store said anything of any topic. */
   get areTold(): boolean {
     return this.#told.size > 0

@@ -38,10 +38,18 @@ export function groupKey({ topic, reason, error }: StoredMessage): string {
   return createHash('sha256').update(named).digest('base64url').slice(0, KEY_LENGTH)
 }
 
+export type DeadQuestion = {
+  readonly topic?: string
+  readonly cursor?: string
+  /** Whether the caller may see dead messages of this topic. */
+  readonly isOwn: (topic: string) => boolean
+  readonly now: number
+}
+
 /** Most first. Beyond a thousand groups, the rest of a page is counted under none: errors that differ each time. */
 export async function readDeadGroups(
   store: Store,
-  { topic, cursor, now }: { readonly topic?: string; readonly cursor?: string; readonly now: number },
+  { topic, cursor, isOwn, now }: DeadQuestion,
 ): Promise<DeadGroupPage> {
   const groups = new Map<string, DeadGroup>()
   const gaps = new Gaps()
@@ -54,7 +62,7 @@ export async function readDeadGroups(
     )
     looked += page.scanned
     gaps.note(page)
-    for (const item of page.items) addTo(groups, item)
+    for (const item of page.items) if (isOwn(item.topic)) addTo(groups, item)
     next = page.cursor
   } while (next !== undefined && looked < LOOKED_MAX)
   return {

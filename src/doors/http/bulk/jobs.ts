@@ -143,7 +143,7 @@ export class BulkJobs {
       result: working.job.state,
       count: working.job.done,
     })
-    this.#served.note('bulk', working.job)
+    this.#served.note('bulk', working.job, working.asked.filter.topic)
   }
 
   async #change(server: ServerParts, working: WorkingJob, cap: number): Promise<BulkCounts> {
@@ -227,7 +227,7 @@ export class BulkJobs {
     const now = clock.monotonic()
     if (now - working.toldAt < TELL_MS) return
     working.toldAt = now
-    this.#served.note('bulk', working.job)
+    this.#served.note('bulk', working.job, working.asked.filter.topic)
   }
 }
 

@@ -14,7 +14,7 @@
  * a listener that comes back says which it had, and hears the rest.
  */
 import { sleep, type Clock } from '../../../clock.ts'
-import type { Punctual, Stats, Store } from '../../../index.ts'
+import type { Stats } from '../../../index.ts'
 import { problemOf } from '../wire/problem.ts'
 
 const READ_MS = 1_000
@@ -25,12 +25,17 @@ export type LiveListener = (text: string) => void
 /** What happens once. */
 export type LiveNote = 'bulk' | 'audit'
 
+/** What is read: everything, and, between two such readings, as much of it as costs next to nothing. */
+export type LiveSource = {
+  readonly read: () => Promise<Stats>
+  readonly recount: (known: Stats) => Promise<Stats>
+}
+
 type KeptEvent = { readonly number: number; readonly text: string }
 
 export class Live {
   readonly #clock: Clock
-  readonly #queue: Punctual
-  readonly #open: () => Promise<Store>
+  readonly #source: LiveSource
   readonly #listeners = new Set<LiveListener>()
   /** By event: what was told last. */
   readonly #newest = new Map<string, string>()
@@ -44,10 +49,9 @@ export class Live {
   /** An operator did something: the next reading is a full one. */
   #isChanged = false
 
-  constructor(clock: Clock, queue: Punctual, open: () => Promise<Store>) {
+  constructor(clock: Clock, source: LiveSource) {
     this.#clock = clock
-    this.#queue = queue
-    this.#open = open
+    this.#source = source
     this.#boot = Math.floor(clock.now()).toString(36)
   }
 
@@ -71,6 +75,11 @@ export class Live {
     this.#kept.push({ number: this.#count, text })
     if (this.#kept.length > KEPT) this.#kept.shift()
     this.#send(text)
+  }
+
+  /** Nobody listens. */
+  get isIdle(): boolean {
+    return this.#listeners.size === 0
   }
 
   /** The server stops. */
@@ -107,23 +116,13 @@ export class Live {
       try {
         const known = isBeat || this.#isChanged ? undefined : this.#known
         this.#isChanged = false
-        const stats = known === undefined ? await this.#queue.stats() : await this.#recount(known)
+        const stats = known === undefined ? await this.#source.read() : await this.#source.recount(known)
         if (signal.aborted) return
         this.#tell(stats, { isFull: known === undefined, isBeat })
       } catch (error) {
         if (!signal.aborted) this.#tellAway(error)
       }
       await sleep(this.#clock, READ_MS, signal)
-    }
-  }
-
-  async #recount({ nextDueAt: _due, missing: _gap, ...known }: Stats): Promise<Stats> {
-    const { states: counts, nextDueAt, missing } = await (await this.#open()).count()
-    return {
-      ...known,
-      counts,
-      ...(nextDueAt === undefined ? {} : { nextDueAt }),
-      ...(missing === undefined ? {} : { missing }),
     }
   }
 

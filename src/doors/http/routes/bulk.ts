@@ -7,7 +7,8 @@ import type { Confirmed } from '../bulk/confirmations.ts'
 import { countMatches, sampleMatches } from '../bulk/preview.ts'
 import type { StoredMessage } from '../../../index.ts'
 import type { Served } from '../served.ts'
-import { mayRead } from '../access/caller.ts'
+import { mayRead, mayUseTopic, type Caller } from '../access/caller.ts'
+import type { BulkJob } from '../bulk/jobs.ts'
 import { pageText } from '../wire/message-json.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
@@ -78,7 +79,8 @@ export const BULK_ROUTES = [
     scope: 'read',
     summary: 'the last bulk jobs of this server, newest first',
     answers: { 200: object({ items: list(BULK_JOB) }) },
-    handle: ({ served }) => json(200, { items: served.jobs.all }),
+    topics: 'checked',
+    handle: ({ served, who }) => json(200, { items: served.jobs.all.filter((job) => isTheirs(who, job)) }),
   }),
   defineRoute({
     method: 'GET',
@@ -88,7 +90,8 @@ export const BULK_ROUTES = [
     summary: 'how far a bulk job is',
     answers: { 200: BULK_JOB },
     refusals: ['JOB_MISSING'],
-    handle: ({ params, served }) => json(200, served.jobs.get(params.id ?? '')),
+    topics: 'checked',
+    handle: (call) => json(200, jobOf(call)),
   }),
   defineRoute({
     method: 'DELETE',
@@ -99,8 +102,10 @@ export const BULK_ROUTES = [
     answers: { 200: BULK_JOB },
     refusals: ['JOB_MISSING'],
     isAudited: true,
-    handle: ({ params, served, server, who }) => {
-      const job = served.jobs.stop(params.id ?? '')
+    topics: 'checked',
+    handle: (call) => {
+      const { served, server, who } = call
+      const job = served.jobs.stop(jobOf(call).id)
       server.audit.tell(who, {
         action: 'stop bulk',
         queue: served.name,
@@ -142,13 +147,25 @@ export const BULK_ROUTES = [
     topics: 'checked',
     handle: (call) => {
       const { query, served, server, who } = call
-      checkTopics(who, [query.topic])
+      if (query.topic !== undefined) checkTopics(who, [query.topic])
+      const isOwn = (topic: string): boolean => mayUseTopic(who, topic)
       return shareAnswer(call, PAGES_KEPT_MS, async () =>
-        readDeadGroups(await served.open(), { ...query, now: server.clock.now() }),
+        readDeadGroups(await served.open(), { ...query, isOwn, now: server.clock.now() }),
       )
     },
   }),
 ]
+
+/** Of a token with a prefix: those about a topic of its own. */
+function isTheirs(who: Caller, { filter: { topic } }: BulkJob): boolean {
+  return who.topicPrefix === undefined || (topic !== undefined && mayUseTopic(who, topic))
+}
+
+function jobOf({ params, served, who }: HttpCall): BulkJob {
+  const job = served.jobs.get(params.id ?? '')
+  if (isTheirs(who, job)) return job
+  throw new HttpRefusal('JOB_MISSING', 'there is no such job on this server.')
+}
 
 async function preview(call: HttpCall, asked: AskedBulk): Promise<HttpReply> {
   const { served, server, who } = call

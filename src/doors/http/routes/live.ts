@@ -23,6 +23,7 @@ export const LIVE_ROUTES = [
     },
     answers: { 200: 'events' },
     refusals: ['PARKED_TOO_MANY'],
+    topics: 'checked',
     handle: (call): HttpReply => {
       const { server, who } = call
       const giveBack = server.listeners.take(who.name)
@@ -64,7 +65,7 @@ function tell(out: ReplyStream, { request, served, server, who }: HttpCall): voi
     if (!out.write(text)) end()
   }
   write(`retry: ${RETRY_MS}\n\n`)
-  leave.push(served.live.listen(write, request.header('last-event-id')), token.whenOver(refuse))
+  leave.push(served.liveFor(who).listen(write, request.header('last-event-id')), token.whenOver(refuse))
   out.closed.addEventListener('abort', end)
   server.stopping.addEventListener('abort', end)
   if (out.closed.aborted || server.stopping.aborted) end()

@@ -20,6 +20,7 @@ import {
   whole,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
+import { partOfForecast, partOfStats, partOfWorkers } from '../access/part.ts'
 import { checkTopics } from '../access/topics.ts'
 import { CONTROL, ENDED_TOTALS, LATENESS, MISSING, OVERDUE, STATS, WORKER } from './shapes.ts'
 
@@ -40,11 +41,16 @@ export const LOOKING_ROUTES = [
     summary: 'counts, topics, what is overdue, what ended lately',
     query: { topics: optional(list(text(), { max: 1_000 })) },
     answers: { 200: STATS, 304: 'nothing' },
+    topics: 'checked',
     handle: (call) => {
-      const { topics } = call.query
+      const { query, served, who } = call
+      const { topics } = query
+      const now = nowOf(call)
       return shareAnswer(call, KEPT_MS, async () => ({
-        now: nowOf(call),
-        ...(await call.served.queue.stats(topics === undefined ? undefined : { topics })),
+        now,
+        ...(who.topicPrefix === undefined
+          ? await served.queue.stats(topics === undefined ? undefined : { topics })
+          : await partOfStats(who, served, { now, topics })),
       }))
     },
   }),
@@ -119,8 +125,9 @@ export const LOOKING_ROUTES = [
     },
     topics: 'checked',
     handle: (call) => {
-      if (call.who.topicPrefix !== undefined) checkTopics(call.who, [call.query.topic])
-      const { edges, until, ...asked } = call.query
+      const { query, served, who } = call
+      if (query.topic !== undefined) checkTopics(who, [query.topic])
+      const { edges, until, ...asked } = query
       const options = {
         ...asked,
         ...(edges === undefined ? { until: until ?? '24h' } : { edges: parseEdges(edges) }),
@@ -128,7 +135,9 @@ export const LOOKING_ROUTES = [
       } as ForecastOptions
       return shareAnswer(call, PAGES_KEPT_MS, async () => ({
         now: nowOf(call),
-        ...(await call.served.queue.forecast(options)),
+        ...(who.topicPrefix === undefined || query.topic !== undefined
+          ? await served.queue.forecast(options)
+          : await partOfForecast(who, served, options)),
       }))
     },
   }),
@@ -171,19 +180,24 @@ export const LOOKING_ROUTES = [
     topics: 'checked',
     handle: (call) => {
       const { query, served, who } = call
-      if (who.topicPrefix !== undefined) checkTopics(who, [query.topic])
+      if (query.topic !== undefined) checkTopics(who, [query.topic])
       const until = query.until ?? nowOf(call)
       const from = query.from ?? until - FIGURES_SPAN_MS
       const stepMs = parseDuration(query.step ?? '1h', 'step', { min: MINUTE_MS, max: FIGURES_KEPT_MS })
       if (stepMs % MINUTE_MS !== 0) throw new CallError('step is no number of whole minutes.')
       const topic = query.topic === undefined ? {} : { topic: query.topic }
+      const prefix = who.topicPrefix === undefined ? {} : { topicPrefix: who.topicPrefix }
       const keptMs = Math.max(KEPT_MS, Math.min(FIGURES_KEPT_MAX_MS, stepMs / STEP_SHARE))
       return shareAnswer(call, keptMs, async () => ({
         from,
         until,
         stepMs,
         latenessEdgesMs: LATENESS_EDGES_MS,
-        ...(await served.past.read(await served.open(), { from, until, stepMs, ...topic }, nowOf(call))),
+        ...(await served.past.read(
+          await served.open(),
+          { from, until, stepMs, ...topic, ...prefix },
+          nowOf(call),
+        )),
       }))
     },
   }),
@@ -194,10 +208,14 @@ export const LOOKING_ROUTES = [
     scope: 'read',
     summary: 'who works on this queue',
     answers: { 200: object({ workers: list(WORKER), missing: MISSING }), 304: 'nothing' },
+    topics: 'checked',
     handle: (call) =>
       shareAnswer(call, KEPT_MS, async () => {
         const workers = await call.served.queue.workers()
-        return { workers, ...(workers.missing === undefined ? {} : { missing: workers.missing }) }
+        return {
+          workers: partOfWorkers(call.who, workers),
+          ...(workers.missing === undefined ? {} : { missing: workers.missing }),
+        }
       }),
   }),
   defineRoute({

@@ -19,6 +19,7 @@ import {
   whole,
 } from '../schema/schema.ts'
 import { tagged } from '../wire/tagged.ts'
+import { partOfMessages } from '../access/part.ts'
 import { checkTopicOf, checkTopics } from '../access/topics.ts'
 import { MESSAGE_DETAIL, MESSAGE_PAGE, resultOf, SEARCH_FIELDS } from './shapes.ts'
 
@@ -46,16 +47,18 @@ export const MESSAGE_ROUTES = [
       const { query, served, server, who } = call
       const { payload = 'full', order, ...asked } = query
       const now = server.clock.now()
-      if (who.topicPrefix !== undefined) checkTopics(who, [asked.topic])
+      if (asked.topic !== undefined) checkTopics(who, [asked.topic])
       const store = await served.open()
       const page =
         order === undefined || asked.ids !== undefined
           ? await listStored(store, parseList(asked, now))
           : await listByDue(store, asked, { order, now })
-      const { items, scanned, cursor, missing: gap } = page
+      const { scanned, cursor, missing: gap } = page
+      const items = partOfMessages(who, page.items)
       const rest = {
         ...(cursor === undefined ? {} : { cursor }),
-        looked: scanned,
+        // How many there are is not for a part.
+        looked: who.topicPrefix === undefined ? scanned : items.length,
         ...(gap === undefined ? {} : { missing: gap }),
       }
       return {

@@ -1,5 +1,11 @@
 /** What recurs: schedules by name. */
 import type { FoundSchedule, ScheduleSpec } from '../../../index.ts'
+import { segmentOf } from '../../../core/encoding/segment.ts'
+import { MESSAGE_STATES } from '../../../core/message.ts'
+import { occurrenceId, type SchedulePlan } from '../../../core/recurrence/spec.ts'
+import { fireNow, readPlan, specOf } from '../../../queue/schedules/stored-plan.ts'
+import { mayUseTopic } from '../access/caller.ts'
+import { checkTopics } from '../access/topics.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import {
@@ -14,6 +20,7 @@ import {
   optional,
   text,
   whole,
+  type Checked,
 } from '../schema/schema.ts'
 import { named } from '../schema/named.ts'
 import { MESSAGE_FIELDS, MISSING, resultOf } from './shapes.ts'
@@ -72,6 +79,14 @@ const SCHEDULE_SHOWN = {
   caughtUp: number(),
 }
 
+const LAST = object({
+  at: number(),
+  id: text(),
+  state: oneOf(...MESSAGE_STATES, 'completed', 'gone'),
+  error: optional(text()),
+})
+type LastOccurrence = Checked<typeof LAST>
+
 const SCHEDULE = named('Schedule', object(SCHEDULE_SHOWN))
 const NEXT_MAX = 1_000
 const NEXT_DEFAULT = 10
@@ -85,7 +100,11 @@ export const SCHEDULE_ROUTES = [
     summary: 'one page of schedules',
     query: { limit: optional(whole({ min: 1, max: 1_000 })), cursor: optional(text()) },
     answers: { 200: object({ items: list(SCHEDULE), cursor: optional(text()), missing: MISSING }) },
-    handle: async ({ query, served }) => json(200, await served.queue.schedules.list(query)),
+    topics: 'checked',
+    handle: async ({ query, served, who }) => {
+      const page = await served.queue.schedules.list(query)
+      return json(200, { ...page, items: page.items.filter(({ topic }) => mayUseTopic(who, topic)) })
+    },
   }),
   defineRoute({
     method: 'GET',
@@ -94,16 +113,20 @@ export const SCHEDULE_ROUTES = [
     scope: 'read',
     summary: 'a schedule and its next occurrences',
     query: { next: optional(whole({ min: 1, max: NEXT_MAX })) },
-    answers: { 200: object({ ...SCHEDULE_SHOWN, next: list(number()) }) },
+    answers: { 200: object({ ...SCHEDULE_SHOWN, next: list(number()), spec: SPEC, last: optional(LAST) }) },
     refusals: ['SCHEDULE_MISSING'],
+    topics: 'checked',
     handle: async (call) => {
       const { schedules } = call.served.queue
       const name = nameOf(call)
+      const plan = await planOf(call)
       const found: FoundSchedule | undefined = await schedules.get(name)
       if (found === undefined) throw missing(name)
       return json(200, {
         ...found,
         next: await schedules.nextOccurrences(name, call.query.next ?? NEXT_DEFAULT),
+        spec: specOf(plan),
+        ...(found.lastAt === undefined ? {} : { last: await lastOf(call, found.lastAt) }),
       })
     },
   }),
@@ -116,7 +139,10 @@ export const SCHEDULE_ROUTES = [
     body: SPEC,
     answers: { 200: resultOf('changed', 'unchanged'), 201: resultOf('created') },
     isAudited: true,
+    topics: 'checked',
     handle: async (call) => {
+      checkTopics(call.who, [call.body.topic])
+      await checkSchedule(call)
       const result = await call.served.queue.schedules.set(nameOf(call), call.body as ScheduleSpec)
       return told(call, 'set schedule', result, result === 'created' ? 201 : 200)
     },
@@ -130,8 +156,11 @@ export const SCHEDULE_ROUTES = [
     answers: { 200: resultOf('removed') },
     refusals: ['SCHEDULE_MISSING'],
     isAudited: true,
-    handle: async (call) =>
-      told(call, 'remove schedule', await call.served.queue.schedules.remove(nameOf(call))),
+    topics: 'checked',
+    handle: async (call) => {
+      await checkSchedule(call)
+      return told(call, 'remove schedule', await call.served.queue.schedules.remove(nameOf(call)))
+    },
   }),
   defineRoute({
     method: 'PUT',
@@ -143,8 +172,11 @@ export const SCHEDULE_ROUTES = [
     answers: { 200: resultOf('paused') },
     refusals: ['SCHEDULE_MISSING'],
     isAudited: true,
-    handle: async (call) =>
-      told(call, 'pause schedule', await call.served.queue.schedules.pause(nameOf(call))),
+    topics: 'checked',
+    handle: async (call) => {
+      await checkSchedule(call)
+      return told(call, 'pause schedule', await call.served.queue.schedules.pause(nameOf(call)))
+    },
   }),
   defineRoute({
     method: 'DELETE',
@@ -155,8 +187,32 @@ export const SCHEDULE_ROUTES = [
     answers: { 200: resultOf('resumed') },
     refusals: ['SCHEDULE_MISSING'],
     isAudited: true,
-    handle: async (call) =>
-      told(call, 'resume schedule', await call.served.queue.schedules.resume(nameOf(call))),
+    topics: 'checked',
+    handle: async (call) => {
+      await checkSchedule(call)
+      return told(call, 'resume schedule', await call.served.queue.schedules.resume(nameOf(call)))
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: `${ONE}/fire`,
+    operation: 'fireSchedule',
+    scope: 'operate',
+    summary:
+      'one message as the schedule makes them, due now; it is none of its occurrences, and is not counted',
+    body: object({}),
+    answers: { 201: object({ id: text() }) },
+    answerHeaders: ['Location'],
+    refusals: ['SCHEDULE_MISSING'],
+    isAudited: true,
+    topics: 'checked',
+    handle: async (call) => {
+      const { served, server } = call
+      const fired = await fireNow(served.queue, await planOf(call))
+      told(call, 'fire schedule', fired.id)
+      const location = `${server.basePath}${served.path}/messages/${segmentOf(fired.id)}`
+      return json(201, fired, { location })
+    },
   }),
   defineRoute({
     method: 'POST',
@@ -166,6 +222,7 @@ export const SCHEDULE_ROUTES = [
     summary: 'when a schedule would fire, whether it exists or not',
     body: object({ spec: SPEC, count: optional(whole({ min: 1, max: NEXT_MAX })) }),
     answers: { 200: object({ next: list(number()) }) },
+    topics: 'checked',
     handle: async ({ body, served }) => {
       const spec = body.spec as ScheduleSpec
       return json(200, {
@@ -177,6 +234,30 @@ export const SCHEDULE_ROUTES = [
 
 function nameOf({ params }: HttpCall): string {
   return params.name ?? ''
+}
+
+/** What it was told; refused where its topic is none of the caller's. */
+async function planOf({ params, served, who }: HttpCall): Promise<SchedulePlan> {
+  const { name = '' } = params
+  const plan = await readPlan(await served.open(), name)
+  if (plan === undefined) throw missing(name)
+  checkTopics(who, [plan.topic])
+  return plan
+}
+
+/** Before a change: one that is there must be the caller's. */
+async function checkSchedule({ params, served, who }: HttpCall): Promise<void> {
+  if (who.topicPrefix === undefined) return
+  const plan = await readPlan(await served.open(), params.name ?? '')
+  if (plan !== undefined) checkTopics(who, [plan.topic])
+}
+
+/** What became of the occurrence that fired last. */
+async function lastOf({ params, served }: HttpCall, at: number): Promise<LastOccurrence> {
+  const id = occurrenceId(params.name ?? '', at)
+  const [found] = (await (await served.open()).inspect({ ids: [id] })).items
+  const error = found === undefined || found.error === '' ? {} : { error: found.error }
+  return { at, id, state: found?.state ?? 'gone', ...error }
 }
 
 function missing(name: string): HttpRefusal {

@@ -210,6 +210,7 @@ export const WORKER = named(
         topicCount: number(),
         running: number(),
         slots: number(),
+        meanMs: optional(number()),
       }),
     ),
   }),
