@@ -3,12 +3,17 @@ import type { TopicControl } from '../../src/core/controls.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { Gates, type Gate } from '../../src/store/shared/gates.ts'
 import { nextOfBoth } from '../../src/store/shared/moments.ts'
-import { byTurn, type ModelEntry } from './model-entry.ts'
+import type { ModelEntry } from './model-entry.ts'
+import { keyGroups, type ModelKeys } from './model-keys.ts'
 
 export type ModelClaim = {
   readonly taken: readonly ModelEntry[]
   readonly next: contract.Next
   readonly limited: readonly string[]
+  /** Those that have keys, and no limit. */
+  readonly keyed: readonly string[]
+  /** As they are after the claim. */
+  readonly keys: ModelKeys
   /** Until when the claimer may sleep, by topic. */
   readonly told: ReadonlyMap<string, number>
   readonly outlooks: ReadonlyMap<string, TopicOutlook>
@@ -29,6 +34,7 @@ export type TopicOutlook = {
 export function modelClaim(
   entries: Iterable<ModelEntry>,
   controls: ReadonlyMap<string, TopicControl>,
+  keys: ModelKeys,
   { wants, limit, free, bytesMax, leadMs }: contract.ClaimDue,
   now: number,
 ): ModelClaim {
@@ -41,27 +47,41 @@ export function modelClaim(
     ]),
   )
   const left = new Map(wants.map((want) => [want.topic, want.limit]))
-  const wanted = all.filter(({ place, message }) => place === 'waiting' && left.has(message.topic))
-  const isDue = ({ dueAt, message: { topic } }: ModelEntry): boolean =>
-    dueAt <= now + (gateOf.get(topic)?.leadMs(leadMs) ?? leadMs)
+  const served = keys.copy()
   const taken: ModelEntry[] = []
   let bytes = 0
-  for (const entry of wanted.filter(isDue).toSorted((a, b) => byTurn(a, b, wants))) {
-    const { topic, body } = entry.message
-    const room = Math.min(left.get(topic) ?? 0, gateOf.get(topic)?.left ?? Infinity)
-    if (room === 0 || taken.length === limit) continue
-    bytes += body.length
+  for (const { topic, rank } of lines(wants)) {
+    const gate = gateOf.get(topic)
+    for (;;) {
+      if (Math.min(left.get(topic) ?? 0, gate?.left ?? Infinity) === 0 || taken.length === limit) break
+      const standing = standingOf(all, {
+        topic,
+        rank,
+        taken,
+        keys: served,
+        now,
+        leadMs: gate?.leadMs(leadMs) ?? leadMs,
+      })
+      const entry = standing[0]?.entry
+      if (entry === undefined) break
+      bytes += entry.message.body.length
+      if (bytes > bytesMax && taken.length > 0) break
+      left.set(topic, (left.get(topic) ?? 0) - 1)
+      gate?.take(1)
+      taken.push(entry)
+      const { key } = entry.message
+      if (key !== undefined) served.served({ topic, key }, entry, now)
+    }
     if (bytes > bytesMax && taken.length > 0) break
-    left.set(topic, (left.get(topic) ?? 0) - 1)
-    gateOf.get(topic)?.take(1)
-    taken.push(entry)
   }
-  const rest = wanted.filter((entry) => !taken.includes(entry))
+  const rest = all.filter((entry) => !taken.includes(entry))
+  const handed = taken.map((entry): ModelEntry => ({ ...entry, place: 'running' }))
+  const headOf = (topic: string): number | undefined => firstMoment([...rest, ...handed], served, topic, now)
   const limited = [...gateOf].filter(([, gate]) => gate?.isLimited === true).map(([topic]) => topic)
   const outlooks = new Map<string, TopicOutlook>()
   for (const want of wants) {
     const gate = gateOf.get(want.topic)
-    const head = headOf(rest, want.topic)
+    const head = headOf(want.topic)
     const opensAt =
       gate === undefined ? (head ?? Infinity) - leadMs : (gate.opensAt(head, leadMs) ?? Infinity)
     const room = left.get(want.topic) ?? 0
@@ -75,36 +95,89 @@ export function modelClaim(
       })
     else outlooks.set(want.topic, { opensAt, isGated, room, asked: want.limit })
   }
-  return { taken, limited, outlooks, charged: gates.charged(), ...outlook(rest, gateOf, leadMs, now) }
+  const keyed = wants
+    .map(({ topic }) => topic)
+    .filter((topic) => !limited.includes(topic) && keyGroups(all, topic).length > 0)
+  return {
+    taken,
+    limited,
+    keyed,
+    keys: served,
+    outlooks,
+    charged: gates.charged(),
+    ...outlook(headOf, gateOf, leadMs, now),
+  }
+}
+
+/** The lines that a claim looks at, in order: by priority, and in that by want. */
+function lines(wants: readonly contract.Want[]): { readonly topic: string; readonly rank: number }[] {
+  return [0, 1, 2].flatMap((rank) => wants.map(({ topic }) => ({ topic, rank })))
+}
+
+type Look = {
+  readonly topic: string
+  readonly rank: number
+  readonly taken: readonly ModelEntry[]
+  readonly keys: ModelKeys
+  readonly now: number
+  readonly leadMs: number
+}
+
+/** What of one line may be handed out now, in the order of turns. */
+function standingOf(
+  entries: readonly ModelEntry[],
+  { topic, rank, taken, keys, now, leadMs }: Look,
+): { readonly entry: ModelEntry; readonly turn: number }[] {
+  const free = entries.filter((entry) => entry.message.topic === topic && !taken.includes(entry))
+  const plain = free.filter(({ place, message }) => place === 'waiting' && message.key === undefined)
+  const heads = keyGroups(free, topic).flatMap(({ place, waiting, running }) => {
+    const handed = taken.filter(({ message }) => message.topic === topic && message.key === place.key).length
+    return keys.heads(place, waiting, running + handed, now)
+  })
+  return [...plain.map((entry) => ({ entry, turn: entry.dueAt, opensAt: entry.dueAt })), ...heads]
+    .filter(({ entry, opensAt }) => entry.message.priority === rank && opensAt <= now + leadMs)
+    .toSorted((a, b) => a.turn - b.turn || a.entry.order - b.entry.order)
 }
 
 /** Whether a topic has a message that whoever has room can be handed, now or later, by the clock alone. */
 export function canBeHad(
   entries: Iterable<ModelEntry>,
   controls: ReadonlyMap<string, TopicControl>,
+  keys: ModelKeys,
   topic: string,
   now: number,
 ): boolean {
   const all = [...entries]
-  const waiting = all.filter(({ place }) => place === 'waiting')
   const gate = new Gates(controls, { limit: 0 }, now).before(topic, {
     running: runningOf(all, topic),
     free: 0,
   })
-  return headOf(waiting, topic) !== undefined && gate?.isShutOff !== true
+  return firstMoment(all, keys, topic, now) !== undefined && gate?.isShutOff !== true
 }
 
 function runningOf(entries: readonly ModelEntry[], topic: string): number {
   return entries.filter(({ place, message }) => place === 'running' && message.topic === topic).length
 }
 
-function headOf(waiting: readonly ModelEntry[], topic: string): number | undefined {
-  const moments = waiting.filter(({ message }) => message.topic === topic).map(({ dueAt }) => dueAt)
+/** When the first of what waits may be handed out, as far as keys allow; of a key that is held back nothing counts. */
+export function firstMoment(
+  entries: readonly ModelEntry[],
+  keys: ModelKeys,
+  topic: string,
+  now: number,
+): number | undefined {
+  const plain = entries.filter(
+    ({ place, message }) => place === 'waiting' && message.topic === topic && message.key === undefined,
+  )
+  const keyed = keyGroups(entries, topic).flatMap(({ place, waiting, running }) =>
+    keys.heads(place, waiting, running, now),
+  )
+  const moments = [...plain.map(({ dueAt }) => dueAt), ...keyed.map(({ opensAt }) => opensAt)]
   return moments.length === 0 ? undefined : Math.min(...moments)
 }
 
 function outlook(
-  rest: readonly ModelEntry[],
+  headOf: (topic: string) => number | undefined,
   gateOf: ReadonlyMap<string, Gate | undefined>,
   leadMs: number,
   now: number,
@@ -113,7 +186,7 @@ function outlook(
   let gatedAt = Infinity
   const told = new Map<string, number>()
   for (const [topic, gate] of gateOf) {
-    const head = headOf(rest, topic)
+    const head = headOf(topic)
     if (gate === undefined) at = Math.min(at, head ?? Infinity)
     else if (!gate.isClosed) {
       const opensAt = gate.againAt(head, leadMs) ?? Infinity

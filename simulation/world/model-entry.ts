@@ -29,6 +29,8 @@ export type ModelEntry = {
   /** While it runs: what takes its place, and whether it is to be cancelled. */
   successor: ModelSuccessor | undefined
   isCancelling: boolean
+  /** While it waits: it holds its key, which was serial. */
+  isHolding: boolean
   error: string
   reason: string
   diedAt: number
@@ -49,6 +51,7 @@ export function freshEntry(message: contract.NewMessage, order: number, produced
     held: undefined,
     successor: undefined,
     isCancelling: false,
+    isHolding: false,
     error: '',
     reason: '',
     diedAt: 0,
@@ -62,7 +65,7 @@ export function stateOf({ place, dueAt }: ModelEntry, now: number): MessageState
 }
 
 export function storedMessage(entry: ModelEntry, now: number): contract.StoredMessage {
-  const { id, topic, body, meta, tags = [], priority } = entry.message
+  const { id, topic, body, meta, tags = [], key, priority } = entry.message
   const { dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, held } = entry
   return {
     id,
@@ -70,6 +73,7 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
     body,
     meta,
     tags,
+    ...(key === undefined ? {} : { key }),
     priority,
     state: stateOf(entry, now),
     dueAt,
@@ -88,8 +92,8 @@ export function storedMessage(entry: ModelEntry, now: number): contract.StoredMe
 }
 
 function shownSuccessor({ message, dueAt, producedAt }: ModelSuccessor): contract.Successor {
-  const { topic, body, meta, tags = [], priority } = message
-  return { topic, body, meta, tags, priority, dueAt, producedAt }
+  const { topic, body, meta, tags = [], key, priority } = message
+  return { topic, body, meta, tags, ...(key === undefined ? {} : { key }), priority, dueAt, producedAt }
 }
 
 /** What stays of one that is done. */
@@ -101,12 +105,4 @@ export function rememberedMessage(
   const emptied = { body: '', meta: '', tags: [], lapses: 0, error: '', reason: '', owner: '', leasedAt: 0 }
   const { successor: _successor, isCancelling: _isCancelling, ...stored } = storedMessage(entry, now)
   return { ...stored, ...emptied, state: 'completed', until: now + ms, outcome, result }
-}
-
-/** Higher priority first; among equals the order of the wants, then of the moments, then of producing. */
-export function byTurn(a: ModelEntry, b: ModelEntry, wants: readonly contract.Want[]): number {
-  const place = ({ message }: ModelEntry): number => wants.findIndex(({ topic }) => topic === message.topic)
-  return (
-    a.message.priority - b.message.priority || place(a) - place(b) || a.dueAt - b.dueAt || a.order - b.order
-  )
 }

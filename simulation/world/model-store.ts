@@ -8,15 +8,21 @@ import { UnavailableError, assertNever } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../../src/store/shared/admission.ts'
 import { FiguresBook } from '../../src/store/shared/figures.ts'
-import { changeControls, describeControls } from '../../src/store/shared/controls.ts'
+import {
+  changeControls,
+  changeKeyLimit,
+  describeControls,
+  type KeyLimits,
+} from '../../src/store/shared/controls.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import { dueAtOf, isStorable, nextAt, nextOfBoth } from '../../src/store/shared/moments.ts'
 import { topicsPage } from './topics-page.ts'
 import { unsupported } from '../../src/store/shared/unsupported.ts'
 import { WorkerList } from '../../src/store/shared/worker-list.ts'
 import type * as contract from '../../src/store/contract/store.ts'
-import { canBeHad, modelClaim, type ModelClaim } from './model-claim.ts'
+import { canBeHad, firstMoment, modelClaim, type ModelClaim } from './model-claim.ts'
 import { freshEntry, rememberedMessage, storedMessage, type ModelEntry } from './model-entry.ts'
+import { ModelKeys, type KeyPlace } from './model-keys.ts'
 import { modelCounts, modelForecast, modelPage, modelTopics } from './model-looking.ts'
 import { ModelWatch, type RoomLeft } from './model-watch.ts'
 
@@ -42,6 +48,8 @@ export class ModelStore implements contract.Store {
   readonly #workers = new WorkerList()
   readonly #figures = new FiguresBook()
   readonly #controls = new Map<string, TopicControl>()
+  readonly #keyLimits: KeyLimits = new Map()
+  #keys = new ModelKeys(this.#controls, this.#keyLimits)
   #produced = 0
   #granted = 0
   #deaths = 0
@@ -67,7 +75,7 @@ export class ModelStore implements contract.Store {
       batchBytesMax: 64 * 1024 * 1024,
       wantsMax,
       leadMs,
-      features: ['controls', 'limits'],
+      features: ['controls', 'limits', 'keys'],
     }
   }
 
@@ -89,22 +97,25 @@ export class ModelStore implements contract.Store {
     { isRunningToo = false }: contract.RemoveOptions = {},
   ): Promise<contract.RemoveResult[]> {
     this.#admit(ids.length)
-    return ids.map((id) => {
-      const entry = this.#entries.get(id)
-      if (entry?.place === 'running') {
-        entry.successor = undefined
-        entry.isCancelling ||= isRunningToo
-        if (!isRunningToo) return 'running'
-        for (const { call } of this.#listeners) call({ kind: 'cancelling' })
-        return 'cancelling'
-      }
-      const isRemembered = this.#isRemembered(id)
-      this.#remembered.delete(id)
-      if (isRemembered && from === 'dead') return 'removed'
-      if (entry?.place !== from) return 'missing'
-      this.#entries.delete(id)
-      return 'removed'
-    })
+    return this.#changing(() =>
+      ids.map((id) => {
+        const entry = this.#entries.get(id)
+        if (entry?.place === 'running') {
+          entry.successor = undefined
+          entry.isCancelling ||= isRunningToo
+          if (!isRunningToo) return 'running'
+          for (const { call } of this.#listeners) call({ kind: 'cancelling' })
+          return 'cancelling'
+        }
+        const isRemembered = this.#isRemembered(id)
+        this.#remembered.delete(id)
+        if (isRemembered && from === 'dead') return 'removed'
+        if (entry?.place !== from) return 'missing'
+        this.#entries.delete(id)
+        this.#keyMoved(entry, undefined)
+        return 'removed'
+      }),
+    )
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -192,13 +203,20 @@ export class ModelStore implements contract.Store {
 
   async control(change: contract.ControlChange): Promise<void> {
     this.#admit(0)
-    changeControls(this.#controls, change, this.#now())
+    if (change.kind === 'limit' && change.key !== undefined)
+      changeKeyLimit(this.#controls, this.#keyLimits, change, this.#now())
+    else changeControls(this.#controls, change, this.#now())
     for (const { call } of this.#listeners) call({ kind: 'controls' })
   }
 
   async controls(): Promise<contract.ControlsReply> {
     this.#admit(0)
     return { now: this.#now(), controls: describeControls(this.#controls, this.#now()) }
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    this.#admit('keys' in query ? query.keys.length : query.limit)
+    return this.#keys.page(query, [...this.#entries.values()], this.#now())
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
@@ -334,15 +352,23 @@ export class ModelStore implements contract.Store {
     const now = this.#now()
     this.#workers.see(request.owner, request.facts, now)
     const leadMs = Math.min(request.leadMs, this.capabilities.leadMs)
-    const claim = modelClaim(this.#entries.values(), this.#controls, { ...request, leadMs }, now)
+    const claim = modelClaim(this.#entries.values(), this.#controls, this.#keys, { ...request, leadMs }, now)
     const leases = claim.taken.map((entry) => {
       entry.place = 'running'
+      entry.isHolding = false
       entry.attempt += 1
       return this.#lease(entry, now, request)
     })
     for (const [topic, control] of claim.charged) this.#controls.set(topic, control)
     for (const [topic, at] of claim.told) this.#promisedAt.set(topic, Math.max(this.#promised(topic), at))
-    const reply = { leases, ...(claim.limited.length === 0 ? {} : { limited: claim.limited }) }
+    this.#keys = claim.keys
+    this.#keys.prune((place) => this.#isKey(place), now)
+    const { limited, keyed } = claim
+    const reply = {
+      leases,
+      ...(limited.length === 0 ? {} : { limited }),
+      ...(keyed.length === 0 ? {} : { keyed }),
+    }
     if (request.sleeper === undefined) return { ...reply, next: claim.next }
     return { ...reply, ...this.#stand(request, request.sleeper, leases, claim) }
   }
@@ -393,7 +419,7 @@ export class ModelStore implements contract.Store {
   }
 
   #canBeHad(topic: string): boolean {
-    return canBeHad(this.#entries.values(), this.#controls, topic, this.#now())
+    return canBeHad(this.#entries.values(), this.#controls, this.#keys, topic, this.#now())
   }
 
   #claimLapsed(request: contract.ClaimLapsed): contract.ClaimReply {
@@ -407,13 +433,27 @@ export class ModelStore implements contract.Store {
   }
 
   #lease(entry: ModelEntry, now: number, { owner, leaseMs, from }: contract.ClaimRequest): contract.Lease {
-    const { id, topic, body, meta, priority } = entry.message
+    const { id, topic, body, meta, key, priority } = entry.message
     const { dueAt, firstDueAt, attempt, lapses } = entry
     this.#granted += 1
     const token = String(this.#granted)
     entry.held = { token, owner, since: now, isTakenOver: from === 'lapsed', endsAt: now + leaseMs }
     const latenessMs = now - dueAt
-    return { id, topic, body, meta, priority, token, dueAt, firstDueAt, attempt, lapses, latenessMs }
+    const keyPart = key === undefined ? {} : { key }
+    return {
+      id,
+      topic,
+      body,
+      meta,
+      ...keyPart,
+      priority,
+      token,
+      dueAt,
+      firstDueAt,
+      attempt,
+      lapses,
+      latenessMs,
+    }
   }
 
   #settleOne(settlement: contract.Settlement): contract.SettleResult {
@@ -423,10 +463,12 @@ export class ModelStore implements contract.Store {
     const isOwnWord = settlement.kind === 'ack' && settlement.isOwnWord === true
     const isCancelled = entry.isCancelling && !isOwnWord
     const { successor } = entry
+    const giver = settlement.kind === 'release' ? entry.held?.owner : undefined
     if (isCancelled || successor !== undefined) this.#entries.delete(settlement.id)
     else this.#settleHeld(entry, settlement)
     if (!isCancelled) for (const message of followUpsOf(settlement)) this.#putOne(message)
     if (successor !== undefined) this.#place(successor.message, successor)
+    this.#keyMoved(entry, giver)
     if (isCancelled) return 'cancelled'
     return successor === undefined || settlement.kind === 'ack' ? 'settled' : 'succeeded'
   }
@@ -450,11 +492,13 @@ export class ModelStore implements contract.Store {
       case 'retry':
         entry.error = settlement.error
         entry.lapses = settlement.isLapse === true ? entry.lapses + 1 : 0
+        this.#hold(entry)
         this.#wait(entry, this.#now() + settlement.delayMs)
         break
       case 'lapse':
         entry.error = settlement.error
         entry.lapses += 1
+        this.#hold(entry)
         this.#wait(entry, entry.dueAt)
         break
       case 'release':
@@ -484,15 +528,48 @@ export class ModelStore implements contract.Store {
     if (running === this.#controls.get(topic)?.limit.concurrency) this.#wakeFor(topic, -Infinity, releasedBy)
   }
 
+  #isKey({ topic, key }: KeyPlace): boolean {
+    const all = [...this.#entries.values()]
+    return all.some(
+      ({ message, place }) => message.topic === topic && message.key === key && place !== 'dead',
+    )
+  }
+
+  /** By our doing it waits again: a serial key waits for it. */
+  #hold(entry: ModelEntry): void {
+    const { topic, key } = entry.message
+    entry.isHolding = key !== undefined && this.#keys.isSerial({ topic, key })
+  }
+
+  /** Something of its key came, went or ended: another one may have come to its turn. */
+  #keyMoved({ message: { topic, key } }: ModelEntry, releasedBy: string | undefined): void {
+    if (key === undefined) return
+    const its = [...this.#entries.values()].filter(({ message }) => message.key === key)
+    const at = firstMoment(its, this.#keys, topic, this.#now()) ?? Infinity
+    if (at >= this.#promised(topic)) return
+    this.#wakeFor(topic, at, releasedBy)
+    if (releasedBy === undefined) this.#promisedAt.set(topic, at)
+  }
+
   #setMoment(entry: ModelEntry, dueAt: number): void {
     entry.firstDueAt = dueAt
+    entry.isHolding = false
     this.#wait(entry, dueAt)
   }
 
   #wait(entry: ModelEntry, dueAt: number, releasedBy?: string): void {
+    const { topic, key } = entry.message
+    const isBack = entry.place === 'running'
     entry.place = 'waiting'
     entry.dueAt = dueAt
-    const { topic } = entry.message
+    if (key !== undefined) {
+      const others = [...this.#entries.values()].filter(
+        (one) =>
+          one !== entry && one.message.topic === topic && one.message.key === key && one.place !== 'dead',
+      )
+      if (!isBack) this.#keys.entered({ topic, key }, entry, others.length, this.#now())
+      return this.#keyMoved(entry, releasedBy)
+    }
     if (dueAt >= this.#promised(topic)) return
     this.#wakeFor(topic, dueAt, releasedBy)
     // One that released is not woken, and still sleeps as long as it was told.

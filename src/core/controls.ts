@@ -20,11 +20,14 @@
 /** One start in each interval, so many at once. */
 export type RateLimit = { readonly intervalMs: number; readonly burst: number }
 
-export type TopicLimit = {
+/** How many may start in a time, and run at once, over all processes. */
+export type Allowance = {
   readonly rate?: RateLimit
-  /** How many may run at once, over all processes. */
   readonly concurrency?: number
 }
+
+/** `perKey`: what each key of the topic is allowed, unless it has a limit of its own. */
+export type TopicLimit = Allowance & { readonly perKey?: Allowance }
 
 /** A rate that ends by itself. */
 export type TemporaryRate = RateLimit & { readonly endsAt: number }
@@ -34,6 +37,8 @@ export type TopicControl = {
   /** Nothing starts before this; FOREVER until somebody resumes it; 0 when it is not paused. */
   readonly pausedUntil: number
   readonly limit: TopicLimit
+  /** Some of its keys have limits of their own; kept elsewhere, by key. */
+  readonly hasKeyLimits?: boolean
   readonly over?: TemporaryRate
   /** Of the rate in `limit`, and of `over`. */
   readonly filledAt: number
@@ -73,12 +78,25 @@ export function limited(control: TopicControl | undefined, limit: TopicLimit | n
   return { ...before, limit: limit ?? {}, filledAt: limit?.rate === undefined ? 0 : before.filledAt }
 }
 
+/** Whether some keys of the topic have limits of their own. */
+export function withKeyLimits(control: TopicControl | undefined, hasKeyLimits: boolean): TopicControl {
+  const { hasKeyLimits: _before, ...rest } = control ?? UNCONTROLLED
+  return hasKeyLimits ? { ...rest, hasKeyLimits } : rest
+}
+
+/** What its keys are allowed matters to a claim: nothing is handed out ahead. */
+export function limitsKeys({ limit, hasKeyLimits = false }: TopicControl): boolean {
+  return limit.perKey !== undefined || hasKeyLimits
+}
+
 /** Nothing is left of it, and it need not be kept. */
-export function isOver({ pausedUntil, limit, over }: TopicControl, now: number): boolean {
+export function isOver(control: TopicControl, now: number): boolean {
+  const { pausedUntil, limit, over } = control
   return (
     pausedUntil <= now &&
     limit.rate === undefined &&
     limit.concurrency === undefined &&
+    !limitsKeys(control) &&
     (over === undefined || over.endsAt <= now)
   )
 }

@@ -20,6 +20,7 @@ export const ERROR_CODES = {
   TOPIC_INVALID:
     'a topic that is not a text of 1 to 200 bytes without control characters, other than . and .., or a handler for a pattern like "mail.*"',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',
+  KEY_INVALID: 'a key that is not a text of 1 to 200 bytes without control characters, other than . and ..',
   TAG_INVALID:
     'a tag that is not a text of 1 to 200 bytes without control characters, other than . and .., or more than 4 tags',
   ID_INVALID: 'an id that is not a text of 1 to 200 bytes without control characters, other than . and ..',

@@ -36,6 +36,7 @@ export function priorityName(rank: PriorityRank): Priority {
 export const ID_BYTES_MAX = 200
 export const TOPIC_BYTES_MAX = 200
 export const TAG_BYTES_MAX = 200
+export const KEY_BYTES_MAX = 200
 
 /** Most callers give short ASCII names; only what fails this quick look is examined closely. */
 const PLAIN_NAME = /^[\x20-\x7e]{1,200}$/
@@ -88,6 +89,20 @@ export function checkTags(value: unknown): readonly string[] {
   throw new UsageError('TAG_INVALID', `${tags.length} tags on one message; allowed: ${TAGS_MAX}.`, { value })
 }
 
+export function checkKey(value: unknown): string {
+  if (isName(value, KEY_BYTES_MAX)) return value
+  throw new UsageError(
+    'KEY_INVALID',
+    `key is ${describe(value)}; give a text of 1 to ${KEY_BYTES_MAX} bytes without control characters.`,
+    { value },
+  )
+}
+
+/** Of a message that is made now: `checkKey`, and no `.` or `..`. */
+export function checkNewKey(value: unknown): string {
+  return refuseDots(checkKey(value), 'key', 'KEY_INVALID')
+}
+
 function checkNewTag(value: unknown): string {
   return refuseDots(checkTag(value), 'tag', 'TAG_INVALID')
 }
@@ -95,7 +110,7 @@ function checkNewTag(value: unknown): string {
 function refuseDots(
   name: string,
   what: string,
-  code: 'ID_INVALID' | 'TOPIC_INVALID' | 'TAG_INVALID',
+  code: 'ID_INVALID' | 'TOPIC_INVALID' | 'TAG_INVALID' | 'KEY_INVALID',
 ): string {
   if (!isDots(name)) return name
   throw new UsageError(

@@ -42,6 +42,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   DELAY_AND_AT: [usage, 400],
   TOPIC_INVALID: [usage, 400],
   TOPIC_UNKNOWN: [usage, 400],
+  KEY_INVALID: [usage, 400],
   TAG_INVALID: [usage, 400],
   ID_INVALID: [usage, 400],
   ID_EXISTS: [failed, 409],

@@ -34,5 +34,6 @@ export type Capabilities = {
  *   limits        `control` with a limit, or a resume over some time
  *   backup        `backup`
  *   transactions  `join`
+ *   keys          messages with a key: their turns, `keys`, `control` with `perKey` or a key
  */
-export type Feature = 'controls' | 'limits' | 'backup' | 'transactions'
+export type Feature = 'controls' | 'limits' | 'backup' | 'transactions' | 'keys'

@@ -1,11 +1,13 @@
 /** What people and doors ask of an engine: look at messages, move them, count them, see who works. */
 import type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
+import type { KeyLimit } from '../../core/keys.ts'
 import type { TransactionHandle } from '../../core/input/transaction.ts'
 import type { MessageState, PriorityRank, RememberedOutcome, ShownState } from '../../core/message.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { DueTime, NewMessage, PutResult, Settlement, SettleResult, TopicFigures } from './runtime.ts'
 
-export type { RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
+export type { Allowance, RateLimit, TemporaryRate, TopicLimit } from '../../core/controls.ts'
+export type { KeyLimit } from '../../core/keys.ts'
 
 export interface PeopleVerbs {
   /**
@@ -48,8 +50,10 @@ export interface PeopleVerbs {
    * and told to all of them (`onWake`, kind `controls`). At most `CONTROLS_MAX` topics have one.
    */
   control(change: ControlChange): Promise<void>
-  /** All pauses and limits that hold now, by topic. */
+  /** All pauses and limits that hold now, by topic; limits of single keys are told by `keys`. */
   controls(): Promise<ControlsReply>
+  /** Keys of one topic, page by page, or those that are named. What stays a key throughout a walk appears exactly once. */
+  keys(query: KeysQuery): Promise<KeysPage>
 }
 
 /**
@@ -64,12 +68,19 @@ export type Gap = { readonly missing?: readonly string[] }
  *
  *   pause   replaces the pause before, and ends a temporary rate. Without `until` it holds until a resume
  *   resume  `over`: a rate that ends by itself after `ms`; without it, a temporary rate ends as well
- *   limit   replaces the whole limit; null takes it back. What runs goes on, also above a lower limit
+ *   limit   replaces the whole limit; null takes it back. What runs goes on, also above a lower limit. With `key`, that of
+ *           one key of the topic: at most `KEY_LIMITS_MAX` of a topic have one
  */
 export type ControlChange =
   | { readonly kind: 'pause'; readonly topic: string; readonly until?: DueTime }
   | { readonly kind: 'resume'; readonly topic: string; readonly over?: RateLimit & { readonly ms: number } }
-  | { readonly kind: 'limit'; readonly topic: string; readonly limit: TopicLimit | null }
+  | {
+      readonly kind: 'limit'
+      readonly topic: string
+      readonly limit: TopicLimit | null
+      readonly key?: never
+    }
+  | { readonly kind: 'limit'; readonly topic: string; readonly limit: KeyLimit | null; readonly key: string }
 
 export type ControlsReply = Gap & { readonly now: number; readonly controls: readonly ControlState[] }
 export type ControlState = {
@@ -78,6 +89,36 @@ export type ControlState = {
   readonly pausedUntil?: number
   readonly limit?: TopicLimit
   readonly over?: TemporaryRate
+}
+
+export type KeysQuery =
+  | { readonly topic: string; readonly keys: readonly string[] }
+  | { readonly topic: string; readonly limit: number; readonly cursor?: string }
+
+export type KeysPage = Gap & {
+  readonly now: number
+  readonly keys: readonly KeyState[]
+  readonly cursor?: string
+}
+
+/**
+ * A key is there while one of its messages waits, while one that counts towards its limit runs, while what its rate has used
+ * is not recovered, and while it has a limit of its own. One that is named and not there is told with zeros.
+ */
+export type KeyState = {
+  readonly key: string
+  /** Of this key, delayed and ready; counted up to `KEY_COUNT_MAX` of `contract/sizes`. */
+  readonly waiting: number
+  /** Those that count towards its limit; where it has none, an engine may say 0. */
+  readonly running: number
+  /** When its first may be handed out as far as the clock tells; absent where none waits, or something else comes first. */
+  readonly turnAt?: number
+  /** Its rate allows no start before this. */
+  readonly rateAt?: number
+  /** A retry of a serial key that holds it until this moment at least. */
+  readonly held?: { readonly id: string; readonly dueAt: number }
+  /** Its own limit. */
+  readonly limit?: KeyLimit
 }
 
 export interface JoinedVerbs {
@@ -117,6 +158,7 @@ export type TagQuery = PageFilters & { readonly tag: string; readonly state?: Me
 
 export type PageFilters = {
   readonly topic?: string
+  readonly key?: string
   /** Dead for at least so long, or, in any other state, produced at least so long ago; by the store's clock. */
   readonly olderThanMs?: number
   /** Due at or after this, and before that, in epoch milliseconds. */
@@ -142,6 +184,7 @@ export type StoredMessage = {
   readonly body: string
   readonly meta: string
   readonly tags: readonly string[]
+  readonly key?: string
   readonly priority: PriorityRank
   /** `completed` only by id: it is done, and its body, policy and tags are gone. */
   readonly state: ShownState
@@ -173,7 +216,7 @@ export type StoredMessage = {
 
 export type Successor = Pick<
   StoredMessage,
-  'topic' | 'body' | 'meta' | 'tags' | 'priority' | 'dueAt' | 'producedAt'
+  'topic' | 'body' | 'meta' | 'tags' | 'key' | 'priority' | 'dueAt' | 'producedAt'
 >
 
 export type StateCounts = { readonly [state in MessageState]: number }
@@ -191,7 +234,7 @@ export type TopicCounts = {
   readonly waiting: number
   readonly running: number
   readonly dead: number
-  /** The earliest moment among its delayed and ready ones. */
+  /** The earliest moment among its delayed and ready ones; of those with a key, an engine may leave out which stand behind others. */
   readonly nextDueAt?: number
 }
 

@@ -57,6 +57,8 @@ export type NewMessage = {
   readonly when: DueTime
   /** What it belongs to: at most 4, none twice, short texts without control characters. Absent for most. */
   readonly tags?: readonly string[]
+  /** Whose it is: see `core/keys`. Only for engines with the feature `keys`; never of our own topics. */
+  readonly key?: string
   /**
    * `keep` and `fail` both leave an existing message alone; the caller tells them apart by the answer. A remembered id is
    * a duplicate for both; `replace` stores anew, and what was remembered is forgotten. `seize` is for messages of our own
@@ -154,6 +156,11 @@ export type ClaimReply = {
    * paused until a resume may be left out.
    */
   readonly limited?: readonly string[]
+  /**
+   * Of `due`: wanted topics of which messages with a key are there, unless they are `limited`. What is handed out ahead of
+   * its start there costs other keys their turn: the less, the fairer.
+   */
+  readonly keyed?: readonly string[]
   /** Of `lapsed`: leases of the asker's own have ended. */
   readonly isOwnLapsed?: boolean
   /** Of `due`, to a sleeper: it asks again after this at the latest, instead of after its fallback. */
@@ -178,6 +185,7 @@ export type LeaseRef = { readonly id: string; readonly token: string; readonly t
 export type Lease = LeaseRef & {
   readonly body: string
   readonly meta: string
+  readonly key?: string
   readonly priority: PriorityRank
   readonly dueAt: number
   /** The moment last set by produce, reschedule or revive: a retry moves `dueAt` only. */

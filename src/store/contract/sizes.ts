@@ -9,6 +9,9 @@ import type { FollowUps, NewMessage, Settlement } from './runtime.ts'
 /** The most messages that one settlement carries. */
 export const FOLLOW_UPS_MAX = 100
 
+/** The messages of one key are counted no further. */
+export const KEY_COUNT_MAX = 1_000
+
 export function sizeOfMessage(message: NewMessage): number {
   return sizeOfTexts(message)
 }
@@ -19,8 +22,9 @@ function sizeOfTexts({
   body,
   meta,
   tags,
-}: Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'tags'>): number {
-  const size = id.length + topic.length + body.length + meta.length
+  key = '',
+}: Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'tags' | 'key'>): number {
+  const size = id.length + topic.length + body.length + meta.length + key.length
   return tags === undefined ? size : tags.reduce((sum, tag) => sum + tag.length, size)
 }
 

@@ -26,6 +26,7 @@ export const STORE_VERBS = [
   'join',
   'control',
   'controls',
+  'keys',
   'doctor',
   'backup',
   'remembered',

@@ -10,6 +10,7 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
+import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { CallRequest } from '../thread/proxy.ts'
 import type { SyncMode } from './directory.ts'
@@ -40,6 +41,7 @@ export class FileStore implements contract.Store {
     leadMs: LEAD_MS,
     features: ['controls', 'limits', 'backup'],
   }
+  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #options: FileStoreOptions
   readonly #context: StoreContext
@@ -69,7 +71,8 @@ export class FileStore implements contract.Store {
     return this.#closing
   }
 
-  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    keyless.messages(this.capabilities, messages)
     return this.#each('put', messages, [], sumOf(messages, sizeOfMessage))
   }
 
@@ -101,6 +104,7 @@ export class FileStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
     admitSettlements(settlements, BATCH_MAX)
+    keyless.settlements(this.capabilities, settlements)
     this.#use()
     if (settlements.length === 0) return []
     const entries = sumOf(settlements, entriesOfSettlement)
@@ -128,7 +132,8 @@ export class FileStore implements contract.Store {
     return this.#call('workers', [])
   }
 
-  control(change: contract.ControlChange): Promise<void> {
+  async control(change: contract.ControlChange): Promise<void> {
+    keyless.control(this.capabilities, change)
     return this.#call('control', [change])
   }
 
@@ -160,7 +165,8 @@ export class FileStore implements contract.Store {
     return this.#call('remembered', [query])
   }
 
-  restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    keyless.messages(this.capabilities, messages)
     return this.#each('restore', messages, [], sumOf(messages, sizeOfRestored))
   }
 

@@ -4,7 +4,7 @@
  *
  * Cost: O(wants + leases), and O(1) for each message that has come due since the last call.
  */
-import { PRIORITIES } from '../../core/message.ts'
+import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
 import type { ClaimDue, ClaimLapsed, ClaimReply, Lease, Next } from '../contract/store.ts'
 import { Gates, type Gate } from '../shared/gates.ts'
 import { nextAt } from '../shared/moments.ts'
@@ -15,17 +15,29 @@ type Wanted = { readonly topic: Topic; left: number; readonly gate?: Gate }
 
 export function claimDue(messages: Messages, request: ClaimDue, now: number): ClaimReply {
   const isMoved = messages.waiting.advance(now)
-  if (messages.controls.size > 0) return claimGated(messages, request, now, isMoved)
+  const { keyed, isAll } = messages.waiting.advanceKeys(topicsOf(request), now)
+  const claimed = claimMoved(messages, request, now)
+  const reply = isMoved && isAll ? claimed : { ...claimed, next: { state: 'EXPIRED' } as const }
+  const open = keyed.filter((name) => reply.limited?.includes(name) !== true)
+  return open.length === 0 ? reply : { ...reply, keyed: open }
+}
+
+function* topicsOf({ wants }: ClaimDue): Iterable<string> {
+  for (const { topic } of wants) yield topic
+}
+
+function claimMoved(messages: Messages, request: ClaimDue, now: number): ClaimReply {
+  if (messages.controls.size > 0) return claimGated(messages, request, now)
   const wanted = request.wants.flatMap((want): Wanted[] => {
     const topic = messages.topics.named(want.topic)
     return topic === undefined ? [] : [{ topic, left: want.limit }]
   })
   const leases = takeDue(messages, wanted, request, now)
-  return { leases, next: isMoved ? nextOf(messages, wanted, now) : { state: 'EXPIRED' } }
+  return { leases, next: nextOf(messages, wanted, now) }
 }
 
 /** The same where something is paused or has a limit. */
-function claimGated(messages: Messages, request: ClaimDue, now: number, isMoved: boolean): ClaimReply {
+function claimGated(messages: Messages, request: ClaimDue, now: number): ClaimReply {
   const gates = new Gates(messages.controls, request, now)
   const limited: string[] = []
   const wanted = request.wants.flatMap((want): Wanted[] => {
@@ -37,7 +49,7 @@ function claimGated(messages: Messages, request: ClaimDue, now: number, isMoved:
   })
   const leases = takeDue(messages, wanted, request, now)
   for (const [topic, control] of gates.charged()) messages.controls.set(topic, control)
-  const next = isMoved ? nextOf(messages, wanted, now) : ({ state: 'EXPIRED' } as const)
+  const next = nextOf(messages, wanted, now)
   return limited.length === 0 ? { leases, next } : { leases, next, limited }
 }
 
@@ -51,16 +63,13 @@ function nextOf({ waiting }: Messages, wanted: readonly Wanted[], now: number): 
 function takeDue(messages: Messages, wanted: readonly Wanted[], request: ClaimDue, now: number): Lease[] {
   const leases: Lease[] = []
   let bytes = 0
-  for (const priority of PRIORITIES.keys()) {
+  for (const priority of PRIORITIES.keys() as IterableIterator<PriorityRank>) {
     for (const want of wanted) {
-      const line = want.topic.lines[priority]
-      if (line === undefined) continue
       while (want.left > 0 && leases.length < request.limit && want.gate?.left !== 0) {
-        const slot = line.first()
+        const slot = firstOf(messages, want.topic, priority)
         if (slot === undefined) break
         bytes += messages.table.body(slot).length
         if (bytes > request.bytesMax && leases.length > 0) return leases
-        line.pop()
         want.left -= 1
         want.gate?.take(1)
         leases.push(messages.lease(slot, now, request))
@@ -68,6 +77,15 @@ function takeDue(messages: Messages, wanted: readonly Wanted[], request: ClaimDu
     }
   }
   return leases
+}
+
+/** The next one in the order of turns: the turn of a message without a key is its moment. */
+function firstOf({ table }: Messages, { lines, keys }: Topic, priority: PriorityRank): number | undefined {
+  const slot = lines[priority]?.first()
+  const keyed = keys?.first(priority)
+  if (keyed === undefined || slot === undefined) return keyed?.slot ?? slot
+  const [dueAt, order] = [table.dueAt[slot] as number, table.order[slot] as number]
+  return keyed.turn < dueAt || (keyed.turn === dueAt && keyed.order < order) ? keyed.slot : slot
 }
 
 export function claimLapsed(messages: Messages, request: ClaimLapsed, now: number): ClaimReply {

@@ -6,6 +6,10 @@ import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import type { MessageState } from '../../core/message.ts'
 import type {
   InspectQuery,
+  KeyLimit,
+  KeyState,
+  KeysPage,
+  KeysQuery,
   ListQuery,
   OwnedPage,
   Page,
@@ -16,7 +20,7 @@ import type {
 } from '../contract/store.ts'
 import { isPicked } from '../shared/filters.ts'
 import type { Messages } from './messages.ts'
-import { FREE, RUNNING, WAITING, type MessageTable } from './table.ts'
+import { FREE, RUNNING, WAITING, keyPart, type MessageTable } from './table.ts'
 
 /** How many messages one page looks at before it is handed out short, and how many bytes of their bodies. */
 const SCAN_MAX = 10_000
@@ -114,6 +118,7 @@ function view(messages: Messages, slot: number, now: number): StoredMessage {
     body: table.body(slot),
     meta: table.meta(slot),
     tags: table.tags(slot),
+    ...keyPart(table.key(slot)),
     priority: table.priority(slot),
     state: stateAt(table, slot, now),
     dueAt: table.dueAt[slot] as number,
@@ -135,8 +140,17 @@ function viewSuccessor({ table, topics }: Messages, slot: number): Successor | u
   const successor = table.successor(slot)
   if (successor === undefined) return undefined
   const { message, topic, dueAt, producedAt } = successor
-  const { body, meta, priority, tags = [] } = message
-  return { topic: topics.numbered(topic).name, body, meta, tags, priority, dueAt, producedAt }
+  const { body, meta, priority, tags = [], key } = message
+  return {
+    topic: topics.numbered(topic).name,
+    body,
+    meta,
+    tags,
+    ...keyPart(key),
+    priority,
+    dueAt,
+    producedAt,
+  }
 }
 
 function stateAt(table: MessageTable, slot: number, now: number): MessageState {
@@ -156,4 +170,29 @@ function parseCursor(cursor: string | undefined, deaths: number): readonly [from
   if (cursor === undefined) return [0, deaths]
   const [from, before] = decodeCursor(cursor, [NUMBER, NUMBER])
   return [Number(from), Number(before)]
+}
+
+/** First the keys that are there, by number; then those that only have a limit of their own. */
+export function keysPage(messages: Messages, query: KeysQuery, now: number): KeysPage {
+  const keys = messages.topics.named(query.topic)?.keys
+  const own = messages.keyLimits.get(query.topic)
+  const stateOf = (name: string): KeyState => keys?.state(name, now) ?? keyWithout(name, own?.get(name))
+  if ('keys' in query) return { now, keys: query.keys.map(stateOf) }
+  const [from, after] = query.cursor === undefined ? [0, ''] : decodeCursor(query.cursor, [NUMBER, /^/])
+  const found: KeyState[] = []
+  let next = Number(from)
+  for (const [name, behind] of keys?.namesFrom(next) ?? []) {
+    if (found.length === query.limit) return { now, keys: found, cursor: encodeCursor([String(next), after]) }
+    found.push(stateOf(name))
+    next = behind
+  }
+  const rest = [...(own?.keys() ?? [])].filter((name) => keys?.has(name) !== true && name > after).toSorted()
+  const names = rest.slice(0, query.limit - found.length)
+  const last = { now, keys: [...found, ...names.map(stateOf)] }
+  if (names.length === rest.length) return last
+  return { ...last, cursor: encodeCursor([String(next), names.at(-1) ?? after]) }
+}
+
+function keyWithout(key: string, limit: KeyLimit | undefined): KeyState {
+  return { key, waiting: 0, running: 0, ...(limit === undefined ? {} : { limit }) }
 }

@@ -3,17 +3,19 @@
  * its lease always change together.
  */
 import type { TopicControl } from '../../core/controls.ts'
+import type { KeyLimit } from '../../core/keys.ts'
 import { assertNever } from '../../core/errors.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { boundedMoment, dueAtOf, isOwnWord, isStorable } from '../shared/moments.ts'
+import type { KeyRules } from './keys.ts'
 import { Leases } from './leases.ts'
-import { RememberedIds } from './remembered.ts'
+import { RememberedIds, rememberedMessage } from './remembered.ts'
 import { Sleepers } from './sleepers.ts'
-import { DEAD, MessageTable, RUNNING, WAITING, type NewContent } from './table.ts'
+import { DEAD, MessageTable, RUNNING, WAITING, keyPart, type NewContent } from './table.ts'
 import { TagIndex } from './tags.ts'
 import type { Topic, Topics } from './topics.ts'
-import { Waiting } from './waiting.ts'
+import { Waiting, type Entry } from './waiting.ts'
 
 export class Messages {
   readonly table = new MessageTable()
@@ -25,9 +27,11 @@ export class Messages {
   readonly leases: Leases
   /** By topic; '' is the whole queue. */
   readonly controls = new Map<string, TopicControl>()
+  /** By topic and key: limits of single keys. */
+  readonly keyLimits = new Map<string, Map<string, KeyLimit>>()
 
   constructor(now: number) {
-    this.waiting = new Waiting(this.table, this.sleepers, now)
+    this.waiting = new Waiting(this.table, this.sleepers, (topic) => this.#rulesOf(topic), now)
     this.topics = this.waiting.topics
     this.leases = new Leases(now)
   }
@@ -36,6 +40,15 @@ export class Messages {
   restart(now: number): void {
     this.waiting.restart(now)
     this.leases.restart(now)
+  }
+
+  /** What the keys of the topic are allowed has changed. */
+  ruleKeys(topic: string): void {
+    this.topics.named(topic)?.keys?.rule(this.#rulesOf(topic))
+  }
+
+  #rulesOf(topic: string): KeyRules {
+    return { perKey: this.controls.get(topic)?.limit.perKey, own: this.keyLimits.get(topic) }
   }
 
   topicOf(slot: number): Topic {
@@ -56,7 +69,7 @@ export class Messages {
       return 'duplicate'
     }
     this.remembered.delete(message.id)
-    this.#place(message, boundedMoment(message, this.#producedAt(existing), now))
+    this.#place(message, boundedMoment(message, this.#producedAt(existing), now), now)
     return existing === undefined ? 'stored' : 'replaced'
   }
 
@@ -64,13 +77,14 @@ export class Messages {
   #place(
     message: contract.NewMessage,
     moment: { readonly dueAt: number; readonly producedAt: number },
+    now: number,
   ): void {
     const existing = this.table.slotOf(message.id)
-    if (existing !== undefined && this.table.state(existing) === RUNNING) this.#finish(existing)
+    if (existing !== undefined && this.table.state(existing) === RUNNING) this.#finish(existing, now)
     else if (existing !== undefined) this.#discard(existing)
     const { topic, slot } = this.add(message, moment)
     this.topics.enter(topic, 'waiting')
-    this.waiting.enter(slot)
+    this.waiting.enter(slot, { now })
   }
 
   /** A row and its tags; the caller says where it stands. */
@@ -146,7 +160,7 @@ export class Messages {
     }
     this.waiting.leave(slot)
     this.table.setMoment(slot, dueAtOf(when, now))
-    this.waiting.enter(slot)
+    this.waiting.enter(slot, { now })
     return 'rescheduled'
   }
 
@@ -158,13 +172,14 @@ export class Messages {
     this.table.setLapses(slot, 0)
     this.table.attempt[slot] = 0
     this.table.setMoment(slot, now)
-    this.#wait(slot, 'dead')
+    this.#wait(slot, 'dead', { now })
     return 'revived'
   }
 
   /** A ready one that has just left its line. */
   lease(slot: number, now: number, request: contract.ClaimRequest): contract.Lease {
     const topic = this.topicOf(slot)
+    if (this.table.key(slot) !== undefined) topic.keys?.serve(slot, now)
     this.topics.enter(topic, 'running')
     this.topics.leave(topic, 'waiting')
     this.table.setState(slot, RUNNING)
@@ -188,46 +203,52 @@ export class Messages {
     const slot = this.#slotHeldBy(settlement)
     if (slot === undefined) return 'lost'
     if (!isStorable(settlement)) return 'refused'
+    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
     const isCancelled = this.table.isCancelling(slot) && !isOwnWord(settlement)
     const successor = this.table.successor(slot)
-    if (isCancelled || successor !== undefined) this.#finish(slot)
-    else this.#settleHeld(slot, settlement, now)
+    const keyed = this.table.key(slot) === undefined ? undefined : this.topicOf(slot)
+    if (isCancelled || successor !== undefined) this.#finish(slot, now)
+    else this.#settleHeld(slot, settlement, { now, giver })
     if (!isCancelled) for (const message of followUpsOf(settlement)) this.put(message, now)
-    if (successor !== undefined) this.#place(successor.message, successor)
+    if (successor !== undefined) this.#place(successor.message, successor, now)
+    if (keyed !== undefined) this.waiting.keyFreed(keyed, settlement.kind === 'release' ? giver : undefined)
     if (isCancelled) return 'cancelled'
     return successor === undefined || settlement.kind === 'ack' ? 'settled' : 'succeeded'
   }
 
-  #settleHeld(slot: number, settlement: contract.Settlement, now: number): void {
-    const giver = settlement.kind === 'release' ? this.leases.ownerOf(slot) : undefined
+  #settleHeld(
+    slot: number,
+    settlement: contract.Settlement,
+    { now, giver }: { readonly now: number; readonly giver: string | undefined },
+  ): void {
     if (this.controls.size > 0) this.#noteFreed(this.topicOf(slot), giver)
     if (settlement.kind === 'ack') {
       if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
-      return this.#finish(slot)
+      return this.#finish(slot, now)
     }
-    this.leases.end(slot)
+    this.#endRun(slot, now)
     switch (settlement.kind) {
       case 'again':
         this.table.addAttempt(slot, -1)
         this.table.setLapses(slot, 0)
         this.table.setMoment(slot, dueAtOf(settlement.when, now))
         if (settlement.content !== undefined) this.table.setContent(slot, settlement.content)
-        this.#wait(slot, 'running')
+        this.#wait(slot, 'running', { now })
         break
       case 'retry':
         this.table.setError(slot, settlement.error)
         this.table.setLapses(slot, settlement.isLapse === true ? this.table.lapses(slot) + 1 : 0)
         this.table.putOff(slot, now + settlement.delayMs)
-        this.#wait(slot, 'running')
+        this.#wait(slot, 'running', { now, isHolding: true })
         break
       case 'lapse':
         this.table.setError(slot, settlement.error)
         this.table.setLapses(slot, this.table.lapses(slot) + 1)
-        this.#wait(slot, 'running')
+        this.#wait(slot, 'running', { now, isHolding: true })
         break
       case 'release':
         this.table.addAttempt(slot, -1)
-        this.#wait(slot, 'running', giver)
+        this.#wait(slot, 'running', { now, releasedBy: giver })
         break
       case 'dead':
         this.table.setError(slot, settlement.error)
@@ -259,6 +280,7 @@ export class Messages {
       topic: this.topicOf(slot).name,
       body: table.body(slot),
       meta: table.meta(slot),
+      ...keyPart(table.key(slot)),
       priority: table.priority(slot),
       dueAt,
       firstDueAt: table.firstDueAt(slot),
@@ -268,17 +290,23 @@ export class Messages {
     }
   }
 
-  #wait(slot: number, from: 'running' | 'dead', releasedBy?: string): void {
+  #wait(slot: number, from: 'running' | 'dead', entry: Entry): void {
     const topic = this.topicOf(slot)
     this.table.setState(slot, WAITING)
     this.topics.enter(topic, 'waiting')
     this.topics.leave(topic, from)
-    this.waiting.enter(slot, releasedBy)
+    this.waiting.enter(slot, entry)
+  }
+
+  /** Its lease ends, and its key may go on. */
+  #endRun(slot: number, now: number): void {
+    this.leases.end(slot)
+    if (this.table.key(slot) !== undefined) this.topicOf(slot).keys?.end(slot, now)
   }
 
   /** A running one leaves for good. */
-  #finish(slot: number): void {
-    this.leases.end(slot)
+  #finish(slot: number, now: number): void {
+    this.#endRun(slot, now)
     this.topics.leave(this.topicOf(slot), 'running')
     this.#drop(slot)
   }
@@ -292,28 +320,8 @@ export class Messages {
   }
 
   #remember(slot: number, { ms, outcome, result }: contract.Remember, now: number): void {
-    const { table } = this
-    this.remembered.add({
-      id: table.id(slot),
-      topic: this.topicOf(slot).name,
-      body: '',
-      meta: '',
-      tags: [],
-      priority: table.priority(slot),
-      state: 'completed',
-      dueAt: table.dueAt[slot] as number,
-      firstDueAt: table.firstDueAt(slot),
-      producedAt: table.producedAt[slot] as number,
-      attempt: table.attempt[slot] as number,
-      lapses: 0,
-      error: '',
-      reason: '',
-      until: now + ms,
-      owner: '',
-      leasedAt: 0,
-      outcome,
-      result,
-    })
+    const done = rememberedMessage(this.table, slot, this.topicOf(slot).name)
+    this.remembered.add({ ...done, until: now + ms, outcome, result })
   }
 
   #forget(id: string, from: 'waiting' | 'dead', now: number): contract.RemoveResult {

@@ -6,6 +6,7 @@
  */
 import type { StoredMessage } from '../contract/store.ts'
 import { ReadyLine } from './line.ts'
+import { keyPart, type MessageTable } from './table.ts'
 
 /** How many one call drops at most. */
 const DROPPED_MAX = 100
@@ -50,5 +51,32 @@ export class RememberedIds {
     if (this.#kept.size === 0) return
     for (let left = DROPPED_MAX; left > 0 && (this.#line.firstDueAt() ?? Infinity) <= now; left -= 1)
       this.delete(this.#ids.get(this.#line.first() ?? 0) ?? '')
+  }
+}
+
+/** What stays of a message, but for how it ended. */
+export function rememberedMessage(
+  table: MessageTable,
+  slot: number,
+  topic: string,
+): Omit<RememberedMessage, 'until' | 'outcome' | 'result'> {
+  return {
+    id: table.id(slot),
+    topic,
+    body: '',
+    meta: '',
+    tags: [],
+    ...keyPart(table.key(slot)),
+    priority: table.priority(slot),
+    state: 'completed',
+    dueAt: table.dueAt[slot] as number,
+    firstDueAt: table.firstDueAt(slot),
+    producedAt: table.producedAt[slot] as number,
+    attempt: table.attempt[slot] as number,
+    lapses: 0,
+    error: '',
+    reason: '',
+    owner: '',
+    leasedAt: 0,
   }
 }

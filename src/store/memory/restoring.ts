@@ -18,6 +18,6 @@ export function restore(messages: Messages, message: RestoredMessage, now: numbe
   table.setError(slot, error)
   if (state === 'dead') table.bury(slot, reason, until)
   topics.enter(topic, state === 'dead' ? 'dead' : 'waiting')
-  if (state !== 'dead') waiting.enter(slot)
+  if (state !== 'dead') waiting.enter(slot, { now })
   return 'restored'
 }

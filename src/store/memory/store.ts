@@ -12,12 +12,12 @@ import { warning } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { FiguresBook } from '../shared/figures.ts'
-import { changeControls, describeControls } from '../shared/controls.ts'
+import { changeControls, changeKeyLimit, describeControls } from '../shared/controls.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WorkerList } from '../shared/worker-list.ts'
 import { claimDue, claimLapsed } from './claiming.ts'
 import { count, countTopics, forecast } from './counting.ts'
-import { inspect, owned, remembered } from './inspection.ts'
+import { inspect, keysPage, owned, remembered } from './inspection.ts'
 import { Messages } from './messages.ts'
 import { restore } from './restoring.ts'
 
@@ -38,7 +38,7 @@ export class MemoryStore implements contract.Store {
     batchBytesMax: 256 * 1024 * 1024,
     wantsMax: BATCH_MAX,
     leadMs: 0,
-    features: ['controls', 'limits'],
+    features: ['controls', 'limits', 'keys'],
   }
 
   readonly #clock: Clock
@@ -72,7 +72,7 @@ export class MemoryStore implements contract.Store {
     options?: contract.RemoveOptions,
   ): Promise<contract.RemoveResult[]> {
     const now = this.#admit(ids.length)
-    return ids.map((id) => this.#messages.remove(id, from, { ...options, now }))
+    return this.#waking(ids.map((id) => this.#messages.remove(id, from, { ...options, now })))
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -125,13 +125,21 @@ export class MemoryStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    changeControls(this.#messages.controls, change, this.#admit(0))
+    const { controls, keyLimits } = this.#messages
+    const now = this.#admit(0)
+    if (change.kind === 'limit' && change.key !== undefined) changeKeyLimit(controls, keyLimits, change, now)
+    else changeControls(controls, change, now)
+    this.#messages.ruleKeys(change.topic)
     this.#messages.sleepers.wakeAll('controls')
   }
 
   async controls(): Promise<contract.ControlsReply> {
     const now = this.#admit(0)
     return { now, controls: describeControls(this.#messages.controls, now) }
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    return keysPage(this.#messages, query, this.#admit('keys' in query ? query.keys.length : query.limit))
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {

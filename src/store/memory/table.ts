@@ -26,7 +26,7 @@ export type WaitingSuccessor = {
 }
 
 /** What a message brings into the table. */
-export type NewContent = Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'priority' | 'tags'>
+export type NewContent = Pick<NewMessage, 'id' | 'topic' | 'body' | 'meta' | 'priority' | 'tags' | 'key'>
 
 export type Death = {
   readonly reason: string
@@ -45,6 +45,7 @@ export class MessageTable {
   readonly #bodies: string[] = []
   readonly #metas = new Map<number, string>()
   readonly #tags = new Map<number, readonly string[]>()
+  readonly #keys = new Map<number, string>()
   readonly #errors = new Map<number, string>()
   readonly #lapses = new Map<number, number>()
   readonly #firstDueAt = new Map<number, number>()
@@ -54,6 +55,7 @@ export class MessageTable {
   readonly #sparse: readonly Map<number, unknown>[] = [
     this.#metas,
     this.#tags,
+    this.#keys,
     this.#errors,
     this.#lapses,
     this.#firstDueAt,
@@ -100,6 +102,7 @@ export class MessageTable {
     this.#bodies[slot] = message.body
     if (message.meta !== '') this.#metas.set(slot, message.meta)
     if (message.tags !== undefined && message.tags.length > 0) this.#tags.set(slot, message.tags)
+    if (message.key !== undefined) this.#keys.set(slot, message.key)
     this.topic[slot] = topic
     this.dueAt[slot] = dueAt
     this.order[slot] = this.nextOrder()
@@ -161,6 +164,10 @@ export class MessageTable {
   /** Asks nothing of messages without tags while no message has any. */
   tags(slot: number): readonly string[] {
     return this.#tags.size === 0 ? NO_TAGS : (this.#tags.get(slot) ?? NO_TAGS)
+  }
+
+  key(slot: number): string | undefined {
+    return this.#keys.size === 0 ? undefined : this.#keys.get(slot)
   }
 
   setContent(slot: number, { body, meta }: { readonly body: string; readonly meta: string }): void {
@@ -255,4 +262,9 @@ export class MessageTable {
     this.states = grownUint8(this.states, after)
     this.#priority = grownUint8(this.#priority, after)
   }
+}
+
+/** Absent in most: what has no key looks as it did before there were keys. */
+export function keyPart(key: string | undefined): { readonly key?: string } {
+  return key === undefined ? {} : { key }
 }

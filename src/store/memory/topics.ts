@@ -11,6 +11,7 @@
  */
 import { isControl } from '../../core/control.ts'
 import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
+import type { TopicKeys } from './keys.ts'
 import { ReadyLine } from './line.ts'
 
 const EMPTY_KEPT = 1_000
@@ -22,6 +23,8 @@ export type Topic = {
   readonly isOurs: boolean
   /** By priority; made when the first message is ready. */
   readonly lines: (ReadyLine | undefined)[]
+  /** Made with the first message that has a key. */
+  keys?: TopicKeys
   waiting: number
   running: number
   dead: number
@@ -68,6 +71,10 @@ export class Topics {
     return this.#all[number]
   }
 
+  all(): Iterable<Topic> {
+    return this.#byName.values()
+  }
+
   /** Of a message that is there. */
   numbered(number: number): Topic {
     return this.#all[number] as Topic
@@ -93,6 +100,11 @@ export class Topics {
 
   leave(topic: Topic, place: TopicPlace): void {
     topic[place] -= 1
+    this.letGo(topic)
+  }
+
+  /** Forgets it some time, if nothing is left of it. */
+  letGo(topic: Topic): void {
     if (!isEmpty(topic)) return
     this.#emptied.delete(topic)
     this.#emptied.add(topic)
@@ -107,7 +119,12 @@ export class Topics {
   ): void {
     const line = (topic.lines[priority] ??= new ReadyLine(this.#isInLine))
     line.push(message.slot, message.dueAt, message.order)
-    if (message.dueAt < topic.listedAt && !topic.isOurs) this.#list(topic, message.dueAt)
+    this.notice(topic, message.dueAt)
+  }
+
+  /** A message of this topic that is due then is ready. */
+  notice(topic: Topic, dueAt: number): void {
+    if (dueAt < topic.listedAt && !topic.isOurs) this.#list(topic, dueAt)
   }
 
   /** The earliest moment among the ready messages of all topics but our own. */
@@ -162,17 +179,17 @@ export class Topics {
   }
 }
 
-function isEmpty({ waiting, running, dead }: Topic): boolean {
-  return waiting + running + dead === 0
+function isEmpty({ waiting, running, dead, keys }: Topic): boolean {
+  return waiting + running + dead === 0 && keys === undefined
 }
 
-export function isReady({ lines }: Topic): boolean {
-  return lines.some((line) => line?.isEmpty() === false)
+export function isReady({ lines, keys }: Topic): boolean {
+  return lines.some((line) => line?.isEmpty() === false) || keys?.isReady === true
 }
 
 /** The earliest moment among its ready messages. */
-export function readyAtOf({ lines }: Topic): number | undefined {
-  let earliest = Infinity
+export function readyAtOf({ lines, keys }: Topic): number | undefined {
+  let earliest = keys?.readyAt() ?? Infinity
   for (const line of lines) earliest = Math.min(earliest, line?.firstDueAt() ?? Infinity)
   return earliest === Infinity ? undefined : earliest
 }

@@ -11,6 +11,7 @@ import type { Gate } from '../shared/gates.ts'
 import { nextOfBoth } from '../shared/moments.ts'
 import type { Sleepers } from './sleepers.ts'
 import { WAITING, type MessageTable } from './table.ts'
+import { TopicKeys, type KeyRules } from './keys.ts'
 import { Topics, readyAtOf, type Topic } from './topics.ts'
 
 /** How many messages one call moves from the wheel to the lines; a longer backlog is moved in several calls. */
@@ -20,17 +21,30 @@ const LOOKS_MAX = 2_000
 
 export type GatedTopic = { readonly topic: Topic; readonly gate: Gate }
 
+/** How a message begins to wait. */
+export type Entry = {
+  readonly now: number
+  /** The owner that gave it back. It is not woken, and sleeps on as long as it was told before. */
+  readonly releasedBy?: string | undefined
+  /** By the store's doing, so that a serial key waits for it. */
+  readonly isHolding?: boolean
+}
+
 export class Waiting {
   readonly topics = new Topics((slot, dueAt, order) => this.#isInLine(slot, dueAt, order))
+  /** Topics that have keys, or had some when they were last looked at. */
+  readonly #keyed = new Set<Topic>()
   readonly #table: MessageTable
   readonly #sleepers: Sleepers
+  readonly #rulesOf: (topic: string) => KeyRules
   #wheel: TimingWheel
   /** For topics of our own, so that the other one counts what users have. */
   #ourWheel: TimingWheel
 
-  constructor(table: MessageTable, sleepers: Sleepers, now: number) {
+  constructor(table: MessageTable, sleepers: Sleepers, rulesOf: (topic: string) => KeyRules, now: number) {
     this.#table = table
     this.#sleepers = sleepers
+    this.#rulesOf = rulesOf
     this.#wheel = new TimingWheel(now, table)
     this.#ourWheel = new TimingWheel(now, table)
   }
@@ -40,19 +54,36 @@ export class Waiting {
     return this.#wheel.size
   }
 
-  /** `releasedBy`: the owner that gave it back. It is not woken, and sleeps on as long as it was told before. */
-  enter(slot: number, releasedBy?: string): void {
+  enter(slot: number, { now, releasedBy, isHolding = false }: Entry): void {
     const topic = this.#topicOf(slot)
     const dueAt = this.#table.dueAt[slot] as number
+    const isKeyed = this.#table.key(slot) !== undefined
+    if (isKeyed) this.#keysOf(topic).enter(slot, now, isHolding)
     this.#place(slot, dueAt)
-    if (dueAt >= topic.promisedAt) return
-    this.#sleepers.note(releasedBy)
-    if (releasedBy === undefined) topic.promisedAt = dueAt
+    if (isKeyed && dueAt <= now) this.keyFreed(topic, releasedBy)
+    else this.#wakeFor(topic, dueAt, releasedBy)
   }
 
   /** Out of the wheel. One that stands in a line leaves a ghost there, which is recognised when its turn comes. */
   leave(slot: number): void {
     this.#wheelOf(slot).cancel(slot)
+    if (this.#table.key(slot) === undefined) return
+    const topic = this.#topicOf(slot)
+    topic.keys?.leave(slot)
+    this.keyFreed(topic, undefined)
+  }
+
+  /** A key of the topic may have come to its turn. */
+  keyFreed(topic: Topic, releasedBy: string | undefined): void {
+    const readyAt = topic.keys?.readyAt()
+    if (readyAt !== undefined) this.topics.notice(topic, readyAt)
+    this.#wakeFor(topic, earlier(readyAt, topic.keys?.restsUntil()) ?? Infinity, releasedBy)
+  }
+
+  #wakeFor(topic: Topic, at: number, releasedBy: string | undefined): void {
+    if (at >= topic.promisedAt) return
+    this.#sleepers.note(releasedBy)
+    if (releasedBy === undefined) topic.promisedAt = at
   }
 
   /** Moves what is due by `now` to the lines; false when there was too much for one call. */
@@ -61,11 +92,36 @@ export class Waiting {
     return this.#ourWheel.advance(now, MOVE_MAX, (slot) => this.#enterLine(slot)) && isAll
   }
 
+  /** Moves on the keys of these topics; which of them have any, and whether all is done. */
+  advanceKeys(
+    names: Iterable<string>,
+    now: number,
+  ): { readonly keyed: readonly string[]; readonly isAll: boolean } {
+    const keyed: string[] = []
+    let isAll = true
+    if (this.#keyed.size === 0) return { keyed, isAll }
+    for (const name of names) {
+      const topic = this.topics.named(name)
+      if (topic?.keys === undefined) continue
+      isAll = topic.keys.advance(now) && isAll
+      if (topic.keys.size > 0) keyed.push(name)
+      else this.#forgetKeys(topic)
+    }
+    return { keyed, isAll }
+  }
+
+  #forgetKeys(topic: Topic): void {
+    delete topic.keys
+    this.#keyed.delete(topic)
+    this.topics.letGo(topic)
+  }
+
   /** Everything finds its place anew: by a clock that was set back, what was due may be to come again. */
   restart(now: number): void {
     this.#wheel = new TimingWheel(now, this.#table)
     this.#ourWheel = new TimingWheel(now, this.#table)
     this.topics.clearLines()
+    for (const topic of this.topics.all()) topic.keys?.restart(now)
     for (let slot = 0; slot < this.#table.slots; slot += 1) {
       if (this.#table.state(slot) === WAITING) this.#place(slot, this.#table.dueAt[slot] as number)
     }
@@ -78,7 +134,8 @@ export class Waiting {
 
   nextDueAtOf(topic: Topic, looks: Looks): number | undefined {
     const wheel = topic.isOurs ? this.#ourWheel : this.#wheel
-    return earlier(readyAtOf(topic), wheel.nextAtAmong([topic.number], looks))
+    const at = earlier(readyAtOf(topic), wheel.nextAtAmong([topic.number], looks))
+    return topic.keys === undefined ? at : earlier(at, topic.keys.restsUntil())
   }
 
   /**
@@ -89,7 +146,9 @@ export class Waiting {
     const lanes = open.filter(({ isOurs }) => !isOurs).map(({ number }) => number)
     const ours = open.filter(({ isOurs }) => isOurs).map(({ number }) => number)
     const looks = { left: LOOKS_MAX }
-    const at = earlier(this.#wheel.nextAtAmong(lanes, looks), this.#ourWheel.nextAtAmong(ours, looks))
+    const rested = open.map(({ keys }) => keys?.restsUntil()).reduce(earlier, undefined)
+    const due = earlier(this.#wheel.nextAtAmong(lanes, looks), this.#ourWheel.nextAtAmong(ours, looks))
+    const at = earlier(due, rested)
     for (const topic of open) topic.promisedAt = Math.max(topic.promisedAt, at ?? Infinity)
     let gatedAt = Infinity
     for (const { topic, gate } of gated) {
@@ -113,8 +172,20 @@ export class Waiting {
 
   #enterLine(slot: number): void {
     const table = this.#table
+    if (table.key(slot) !== undefined) {
+      const topic = this.#topicOf(slot)
+      topic.keys?.comeDue(slot)
+      this.topics.notice(topic, table.dueAt[slot] as number)
+      return
+    }
     const place = { slot, dueAt: table.dueAt[slot] as number, order: table.order[slot] as number }
     this.topics.lineUp(this.#topicOf(slot), table.priority(slot), place)
+  }
+
+  #keysOf(topic: Topic): TopicKeys {
+    topic.keys ??= new TopicKeys(this.#table, this.#rulesOf(topic.name))
+    this.#keyed.add(topic)
+    return topic.keys
   }
 
   #topicOf(slot: number): Topic {

@@ -10,6 +10,7 @@ import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
+import * as keyless from '../shared/keyless.ts'
 import { noTransaction, rowsOf } from '../sql/replies.ts'
 import { clockReading, nowOf } from './sql/clock.ts'
 import { sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'
@@ -56,6 +57,7 @@ export class MysqlJoined implements contract.JoinedVerbs {
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, this.capabilities.batchMax)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     return this.#inTurn((steps, now) => this.#put(steps, messages, now))
   }
@@ -75,6 +77,7 @@ export class MysqlJoined implements contract.JoinedVerbs {
   }
 
   async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
+    keyless.settlements(this.capabilities, [ack])
     const own = { ...ack, isOwnWord: true }
     const { answers, ring } = await this.#inTurn((steps) => settle(steps, this.#where, [own], false))
     this.#options.noted(ring)

@@ -11,6 +11,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
 import { changeControl, controlsReply } from '../sql/controlling.ts'
@@ -37,21 +38,15 @@ import { DEAD, WAITING } from './verbs/locked-row.ts'
 import { readIds, readPage, readRemembered } from './verbs/pages.ts'
 import { record } from './verbs/recording.ts'
 import { leaveWorker, readWorkers } from './verbs/workers.ts'
-import {
-  put,
-  remove,
-  reschedule,
-  restore,
-  revive,
-  type QueuePlace,
-  type WrittenAnswers,
-} from './verbs/writing.ts'
+import { put, remove, reschedule, restore, revive } from './verbs/writing.ts'
+import type { QueuePlace, WrittenAnswers } from './verbs/writing.ts'
 
 const BATCH_MAX = 1000
 /** A quarter of what a server takes in one packet at least: texts grow when they are written into a statement. */
 const BATCH_BYTES_MAX = 4 * 1024 * 1024
 /** A claim is two round trips and a commit that waits for the disk, behind those of others. */
 const LEAD_MS = 30
+const CANCELLING: Ring = { at: undefined, giver: ' cancelling', topics: [] }
 
 export type MysqlStoreOptions = {
   readonly address: MysqlAddress
@@ -76,7 +71,7 @@ export class MysqlStore implements contract.Store {
     leadMs: LEAD_MS,
     features: ['controls', 'limits', 'transactions'],
   }
-
+  readonly keys = keyless.absent(() => this.capabilities)
   readonly #context: StoreContext
   readonly #options: MysqlStoreOptions
   readonly #links: readonly MysqlLink[]
@@ -154,6 +149,7 @@ export class MysqlStore implements contract.Store {
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, BATCH_MAX)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     const stored = await this.#puts.put(messages)
     const where = await this.#place()
@@ -170,9 +166,7 @@ export class MysqlStore implements contract.Store {
     if (ids.length === 0) return []
     const how = { wanted: from === 'waiting' ? WAITING : DEAD, isRunningToo } as const
     const answers = await this.#writes.run((steps) => remove(steps, where, ids, how))
-    this.#wrote(
-      answers.includes('cancelling') ? { at: undefined, giver: ' cancelling', topics: [] } : undefined,
-    )
+    this.#wrote(answers.includes('cancelling') ? CANCELLING : undefined)
     return answers
   }
 
@@ -191,6 +185,7 @@ export class MysqlStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
+    keyless.control(this.capabilities, change)
     const where = await this.#place()
     const read = (): Promise<GateRow> => readGate(this.#writes, where, [])
     await changeControl(read, (write) => writeControls(this.#writes, where.queue, write), change)
@@ -234,6 +229,7 @@ export class MysqlStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
     admitSettlements(settlements, BATCH_MAX)
+    keyless.settlements(this.capabilities, settlements)
     return this.#leasing.settle(await this.#knownPlace(), settlements)
   }
 
@@ -291,6 +287,7 @@ export class MysqlStore implements contract.Store {
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
     admitEntries(messages.length, BATCH_MAX)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     const where = await this.#place()
     return this.#answered((steps) => restore(steps, where, messages))

@@ -15,6 +15,7 @@ import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
+import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WORKERS_MAX } from '../shared/worker-list.ts'
 import { askAll, askHomes, textOf, type PartitionAnswers } from './asking.ts'
@@ -24,6 +25,7 @@ import { mergeClaims, mergeControls, mergeCounts, mergeForecasts, mergeWorkers }
 
 export class PartitionedStore implements contract.Store {
   readonly capabilities: contract.Capabilities
+  readonly keys = keyless.absent(() => this.capabilities)
   readonly partitions: contract.Partitions
   readonly #stores: readonly contract.Store[]
   readonly #topics: TopicPages

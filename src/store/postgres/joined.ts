@@ -9,6 +9,7 @@
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
+import * as keyless from '../shared/keyless.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
 import { noTransaction, replyOf } from '../sql/replies.ts'
 import { completeEntry, joinedEntry } from './wire.ts'
@@ -43,7 +44,8 @@ export class PostgresJoined implements contract.JoinedVerbs {
     return !(await this.#isUnsure(ask)) || !(await this.#isUnsure(ask))
   }
 
-  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    keyless.messages(this.capabilities, messages)
     return this.#call('joined_put_1', [this.#options.channel], messages.map(joinedEntry))
   }
 
@@ -57,6 +59,7 @@ export class PostgresJoined implements contract.JoinedVerbs {
   }
 
   async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
+    keyless.settlements(this.capabilities, [ack])
     const values = [this.#options.channel, JSON.stringify(completeEntry(ack))]
     const [answer] = await this.#send<contract.SettleResult>('joined_complete_1', values)
     return answer ?? 'lost'

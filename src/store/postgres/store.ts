@@ -12,6 +12,7 @@ import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
+import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { changeControl, controlsReply, type ControlsWrite } from '../sql/controlling.ts'
 import { Floors } from '../sql/floors.ts'
@@ -55,6 +56,7 @@ export type PostgresStoreOptions = {
 
 export class PostgresStore implements contract.Store {
   readonly capabilities: contract.Capabilities
+  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #context: StoreContext
   readonly #options: PostgresStoreOptions
@@ -151,6 +153,7 @@ export class PostgresStore implements contract.Store {
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, BATCH_MAX)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     const values = [await this.#queue.own(), this.#at(), ...putColumns(messages), false, null]
     return this.#answered('put_1', values)
@@ -191,6 +194,7 @@ export class PostgresStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
+    keyless.control(this.capabilities, change)
     const queue = await this.#queue.own()
     const write = async ({ revision, gone, changed }: ControlsWrite): Promise<boolean> => {
       const columns = [changed.map(([name]) => name), changed.map(([, control]) => control)]
@@ -233,6 +237,7 @@ export class PostgresStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
     admitSettlements(settlements, BATCH_MAX)
+    keyless.settlements(this.capabilities, settlements)
     return this.#leasing.settle(await this.#queue.known(), settlements)
   }
 
@@ -282,6 +287,7 @@ export class PostgresStore implements contract.Store {
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
     admitEntries(messages.length, BATCH_MAX)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     return this.#answered('restore_1', [await this.#queue.own(), this.#at(), ...restoredColumns(messages)])
   }

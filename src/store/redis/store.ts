@@ -18,6 +18,7 @@ import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
+import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
 import { examineAgreement } from './doctor/consistency.ts'
@@ -58,6 +59,7 @@ export type RedisStoreOptions = {
 
 export class RedisStore implements contract.Store {
   readonly capabilities: contract.Capabilities
+  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #context: StoreContext
   readonly #options: RedisStoreOptions
@@ -128,6 +130,7 @@ export class RedisStore implements contract.Store {
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     this.#admit(messages.length)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     const call = putCall(this.#keys, messages, this.#now() ?? (await this.#learnNow()))
     const { now, results } = putReply(messages.length, await this.#write(scripts.PUT_SCRIPT, call))
@@ -188,6 +191,7 @@ export class RedisStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     this.#admit(settlements.length)
     admitSettlements(settlements, BATCH_MAX)
+    keyless.settlements(this.capabilities, settlements)
     const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
@@ -217,6 +221,7 @@ export class RedisStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
+    keyless.control(this.capabilities, change)
     const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
     if (result === 'TOO_MANY') throw tooManyControls(change.topic)
   }
@@ -255,6 +260,7 @@ export class RedisStore implements contract.Store {
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
     this.#admit(messages.length)
+    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
     const call = restoreCall(this.#keys, messages)
     return (await this.#write(scripts.RESTORE_SCRIPT, call)) as contract.RestoreResult[]

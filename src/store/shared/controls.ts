@@ -6,9 +6,11 @@ import {
   limited,
   paused,
   resumed,
+  withKeyLimits,
   type TopicControl,
 } from '../../core/controls.ts'
 import { UsageError, assertNever } from '../../core/errors.ts'
+import { KEY_LIMITS_MAX, type KeyLimit } from '../../core/keys.ts'
 import type { ControlChange, ControlState } from '../contract/store.ts'
 import { dueAtOf } from './moments.ts'
 
@@ -18,8 +20,15 @@ export function changeControls(
   change: ControlChange,
   now: number,
 ): void {
-  const { topic } = change
-  const after = applied(controls.get(topic), change, now)
+  keepControl(controls, change.topic, applied(controls.get(change.topic), change, now), now)
+}
+
+function keepControl(
+  controls: Map<string, TopicControl>,
+  topic: string,
+  after: TopicControl,
+  now: number,
+): void {
   for (const [name, control] of controls) if (isOver(control, now)) controls.delete(name)
   if (isOver(after, now)) {
     controls.delete(topic)
@@ -27,6 +36,34 @@ export function changeControls(
   }
   if (!controls.has(topic) && controls.size >= CONTROLS_MAX) throw tooManyControls(topic)
   controls.set(topic, after)
+}
+
+/** Limits of single keys, by topic and key. */
+export type KeyLimits = Map<string, Map<string, KeyLimit>>
+
+/** Sets the limit of one key, or takes it back; the control of its topic says whether there are any. */
+export function changeKeyLimit(
+  controls: Map<string, TopicControl>,
+  keyLimits: KeyLimits,
+  { topic, key, limit }: Extract<ControlChange, { key: string }>,
+  now: number,
+): void {
+  const limits = keyLimits.get(topic) ?? new Map<string, KeyLimit>()
+  if (limit !== null && !limits.has(key) && limits.size >= KEY_LIMITS_MAX) throw tooManyKeyLimits(topic, key)
+  const isAny = limit !== null || limits.size > (limits.has(key) ? 1 : 0)
+  keepControl(controls, topic, withKeyLimits(controls.get(topic), isAny), now)
+  if (limit === null) limits.delete(key)
+  else limits.set(key, limit)
+  if (limits.size > 0) keyLimits.set(topic, limits)
+  else keyLimits.delete(topic)
+}
+
+export function tooManyKeyLimits(topic: string, key: string): UsageError {
+  return new UsageError(
+    'CONTROLS_TOO_MANY',
+    `${KEY_LIMITS_MAX} keys of "${topic}" have limits of their own already; take some of them back before "${key}" gets one.`,
+    { value: key },
+  )
 }
 
 function applied(control: TopicControl | undefined, change: ControlChange, now: number): TopicControl {
@@ -68,7 +105,7 @@ function described(topic: string, { pausedUntil, limit, over }: TopicControl, no
   return {
     topic,
     ...(pausedUntil > now ? { pausedUntil } : {}),
-    ...(limit.rate === undefined && limit.concurrency === undefined ? {} : { limit }),
+    ...(Object.keys(limit).length === 0 ? {} : { limit }),
     ...(over === undefined || over.endsAt <= now ? {} : { over }),
   }
 }

@@ -4,15 +4,16 @@ import type { ListQuery, StoredMessage, TagQuery } from '../contract/store.ts'
 
 type Picked = Pick<
   StoredMessage,
-  'id' | 'topic' | 'state' | 'dueAt' | 'body' | 'tags' | 'producedAt' | 'until' | 'successor'
+  'id' | 'topic' | 'key' | 'state' | 'dueAt' | 'body' | 'tags' | 'producedAt' | 'until' | 'successor'
 >
 
 export function isPicked(query: ListQuery | TagQuery, message: Picked, now: number): boolean {
-  const { state, tag, topic, dueFrom, dueUntil, idPrefix, text, olderThanMs } = query
+  const { state, tag, topic, key, dueFrom, dueUntil, idPrefix, text, olderThanMs } = query
   return (
     (state === undefined || message.state === state) &&
     (tag === undefined || hasTag(message, tag)) &&
     (topic === undefined ? !isControl(message.topic) : message.topic === topic) &&
+    (key === undefined || message.key === key) &&
     (dueFrom === undefined || message.dueAt >= dueFrom) &&
     (dueUntil === undefined || message.dueAt < dueUntil) &&
     (idPrefix === undefined || message.id.startsWith(idPrefix)) &&

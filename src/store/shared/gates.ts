@@ -7,7 +7,7 @@
  *   shut off  until something else happens, which wakes: a resume, or a settlement at the limit
  *   closed    to the asker: shut off, or until it has a free slot
  */
-import { FOREVER, Meter, WHOLE_QUEUE, isOver, type TopicControl } from '../../core/controls.ts'
+import { FOREVER, Meter, WHOLE_QUEUE, isOver, limitsKeys, type TopicControl } from '../../core/controls.ts'
 import { isControl } from '../../core/control.ts'
 import type { ClaimDue } from '../contract/store.ts'
 
@@ -56,7 +56,7 @@ export class Gate {
   /** Slots of the asker for this topic, and places that the limit leaves. */
   #free: number
   #places: number
-  /** It has a limit now: nothing is handed out ahead, and no more than can start at once. */
+  /** It has a limit now, or its keys have: nothing is handed out ahead, and no more than can start at once. */
   readonly isLimited: boolean
 
   constructor({ meters, running, free, freeSlots, now }: GateParts) {
@@ -68,7 +68,8 @@ export class Gate {
     this.#free = free
     this.#freeSlots = freeSlots
     this.#now = now
-    this.isLimited = places < Infinity || this.#meters.length > 0
+    const areKeysLimited = meters.some(({ control }) => limitsKeys(control))
+    this.isLimited = places < Infinity || this.#meters.length > 0 || areKeysLimited
   }
 
   /** How many may be handed out now. */

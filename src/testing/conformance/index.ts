@@ -15,6 +15,9 @@ import { figureTests } from './figures.ts'
 import { followUpTests } from './follow-ups.ts'
 import { inspectionTests } from './inspection.ts'
 import { lapseTests } from './lapses.ts'
+import { keyLimitTests } from './key-limits.ts'
+import { keyLookingTests } from './key-looking.ts'
+import { keyTests } from './keys.ts'
 import { leaseTests } from './leases.ts'
 import { limitTests } from './limits.ts'
 import { listTests } from './lists.ts'
@@ -65,6 +68,9 @@ export const CONFORMANCE_TESTS: readonly ConformanceTest[] = [
   ...limitTests,
   ...controlWakeTests,
   ...restoringTests,
+  ...keyTests,
+  ...keyLimitTests,
+  ...keyLookingTests,
 ]
 
 export function conformance(engine: string, open: OpenSubject, { describe, it }: Runner): void {

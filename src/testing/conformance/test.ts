@@ -1,7 +1,7 @@
 /** How a case is written, and the cases of what an engine lacks. */
 import assert from 'node:assert/strict'
 import type { Feature, Store } from '../../store/contract/store.ts'
-import type { ConformanceSubject } from './stand.ts'
+import { message, type ConformanceSubject } from './stand.ts'
 
 export type ConformanceTest = {
   /** Begins with the promise it proves: "P4: ...". */
@@ -25,6 +25,12 @@ const VERBS_OF: Readonly<Record<Feature, readonly ((store: Store) => Promise<unk
   ],
   backup: [(store) => store.backup('nowhere')],
   transactions: [(store) => store.join({ query: async () => [] })],
+  keys: [
+    (store) => store.keys({ topic: 'nothing', limit: 1 }),
+    (store) => store.put([message('a', { key: 'k' })]),
+    (store) => store.control({ kind: 'limit', topic: 'nothing', limit: { perKey: { concurrency: 1 } } }),
+    (store) => store.control({ kind: 'limit', topic: 'nothing', key: 'k', limit: { weight: 2 } }),
+  ],
 }
 
 export const featureTests: readonly ConformanceTest[] = Object.entries(VERBS_OF).map(([feature, verbs]) =>
