@@ -41,7 +41,7 @@ export const LANGUAGES = {
   },
   mysql: {
     folder: 'src/store/mysql',
-    files: /^(verbs\/.*|sql\/clock|controlling|joined|leasing|looking|queues|store|upkeep)\.ts$/,
+    files: /^(verbs\/.*|sql\/clock|controlling|joined|leasing|server|store|upkeep)\.ts$/,
     mistakes: STATEMENT_MISTAKES,
     engine: 'mysql',
     tests: [

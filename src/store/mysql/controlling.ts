@@ -1,10 +1,9 @@
 /** Pauses and limits as rows: how they are read, written back, and moved by what a claim hands out. */
 import type { ControlsWrite } from '../sql/controlling.ts'
 import type { GatedClaim, GateRow } from '../sql/gating.ts'
-import { nowOf, readClock } from './sql/clock.ts'
+import { nowOf, readClock, type QueuePlace } from './sql/clock.ts'
 import { numberOrNull, sql, textOf, type Statement } from './sql/statement.ts'
 import type { Transactions } from './transactions.ts'
-import type { QueuePlace } from './verbs/writing.ts'
 
 /** What a claim must know where pauses and limits are: all of them, their revision, and how many run of each topic. */
 export async function readGate(

@@ -4,8 +4,13 @@
  * extensions, one for settlements, one for everything else, and one that sleeps until it is woken. A producer has only the
  * third. All times and all state are the server's; any number of processes may do the same.
  *
- * What lives where: `sql/tables`.
+ * What lives where: `sql/tables`. Where to begin in `verbs`, by story:
+ *
+ *   claim/   due-claims ─► heads ─► due ─► picking        what is due, and how it is locked and leased; lapsed, workers
+ *   write/   writing ─► row-set ─► locked-row             the frame; verbs: putting (gathered-puts) settling (acks) changing
+ *   look/    pages ─► key-walk; looking                   lists; counts, topics, figures, forecast
  */
+import type { QueuePlace } from './sql/clock.ts'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
@@ -25,21 +30,22 @@ import type { MysqlAddress } from './address/url.ts'
 import { readGate, writeControls } from './controlling.ts'
 import { examine } from './doctor.ts'
 import { MysqlJoined } from './joined.ts'
-import { GatheredPuts } from './gathered-puts.ts'
+import { GatheredPuts } from './verbs/write/gathered-puts.ts'
 import { MysqlLeasing } from './leasing.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { MysqlSleeper } from './link/sleeper.ts'
-import { MysqlLooking } from './looking.ts'
+import { MysqlLooking } from './verbs/look/looking.ts'
 import { migrate, readSchema, tablesAt } from './migration.ts'
 import { sql } from './sql/statement.ts'
 import { Transactions, type Steps } from './transactions.ts'
 import { makeUpkeep } from './upkeep.ts'
-import { DEAD, WAITING } from './verbs/locked-row.ts'
-import { readIds, readPage, readRemembered } from './verbs/pages.ts'
-import { record } from './verbs/recording.ts'
-import { leaveWorker, readWorkers } from './verbs/workers.ts'
-import { put, remove, reschedule, restore, revive } from './verbs/writing.ts'
-import type { QueuePlace, WrittenAnswers } from './verbs/writing.ts'
+import { DEAD, WAITING } from './verbs/write/locked-row.ts'
+import { readIds, readPage, readRemembered } from './verbs/look/pages.ts'
+import { record } from './verbs/write/recording.ts'
+import { leaveWorker, readWorkers } from './verbs/claim/workers.ts'
+import { put, restore } from './verbs/write/putting.ts'
+import { remove, reschedule, revive } from './verbs/write/changing.ts'
+import type { WrittenAnswers } from './verbs/write/writing.ts'
 
 const BATCH_MAX = 1000
 /** A quarter of what a server takes in one packet at least: texts grow when they are written into a statement. */

@@ -4,12 +4,11 @@
  */
 import type { Clock } from '../../clock.ts'
 import { SqlUpkeep, foldAll } from '../sql/upkeep.ts'
-import { NOW, readClock } from './sql/clock.ts'
+import { NOW, readClock, type QueuePlace } from './sql/clock.ts'
 import { joined, sql, textOf } from './sql/statement.ts'
 import type { Rows, Steps, Transactions } from './transactions.ts'
-import { deleteRows } from './verbs/locked-row.ts'
-import { forgetWorkers } from './verbs/workers.ts'
-import type { QueuePlace } from './verbs/writing.ts'
+import { deleteRows } from './verbs/write/locked-row.ts'
+import { forgetWorkers } from './verbs/claim/workers.ts'
 
 const FOLD_ROWS = 2_000
 const FORGOTTEN_MAX = 500

@@ -6,6 +6,9 @@ import { sql, type SqlRow, type Statement } from './statement.ts'
 
 export const NOW: Statement = sql`@punctual_now`
 
+/** Where a verb acts: the number of the queue, and the clock of a test. */
+export type QueuePlace = { readonly queue: number; readonly at: number | null }
+
 /** As part of a statement: when that statement began. */
 export function clockReading(at: number | null): Statement {
   return at === null ? sql`timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))` : sql`${at}`

@@ -1,5 +1,5 @@
 /** New messages, whose ids may be taken (P5). */
-import type { NewMessage, PutResult } from '../../contract/store.ts'
+import type { NewMessage, PutResult } from '../../../contract/store.ts'
 import { REMEMBERED, RUNNING, WAITING } from './locked-row.ts'
 import { dueMicros, newRow, rowOfSuccessor, type RowSet } from './row-set.ts'
 import type { RingNotes } from './ring-notes.ts'

@@ -1,5 +1,5 @@
 /** Which topics there are. Those of our own, which begin with a control character, must be named. */
-import { sql, type Statement } from '../sql/statement.ts'
+import { sql, type Statement } from '../../sql/statement.ts'
 
 export const MESSAGE_TOPICS: Statement = sql`topic > 0x02`
 

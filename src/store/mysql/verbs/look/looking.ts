@@ -1,15 +1,14 @@
 /** What people ask of a store: counts, topics, figures, the forecast. Lists are in `pages.ts`. */
-import type * as contract from '../contract/store.ts'
-import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
-import { admitEntries } from '../shared/admission.ts'
-import { checkEdges } from '../shared/forecast.ts'
-import { toMs } from '../sql/micros.ts'
-import { NOW, nowOf, readClock } from './sql/clock.ts'
-import { joined, numberOrNull, sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'
-import type { Steps, Transactions } from './transactions.ts'
-import { lookAtHeads, toHeads } from './verbs/heads.ts'
-import { MESSAGE_TOPICS, topicNames } from './verbs/topics.ts'
-import type { QueuePlace } from './verbs/writing.ts'
+import type * as contract from '../../../contract/store.ts'
+import { decodeCursor, encodeCursor } from '../../../../core/encoding/cursor.ts'
+import { admitEntries } from '../../../shared/admission.ts'
+import { checkEdges } from '../../../shared/forecast.ts'
+import { toMs } from '../../../sql/micros.ts'
+import { NOW, nowOf, readClock, type QueuePlace } from '../../sql/clock.ts'
+import { joined, numberOrNull, sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
+import type { Steps, Transactions } from '../../transactions.ts'
+import { lookAtHeads, toHeads } from '../claim/heads.ts'
+import { MESSAGE_TOPICS, topicNames } from './topics.ts'
 
 const READY_MAX = 50_000
 const READY_TOPICS_MAX = 300

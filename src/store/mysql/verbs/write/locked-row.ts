@@ -1,5 +1,5 @@
 /** One row of `punctual_message` as the verbs hold it: all of it but for its content. Moments are microseconds. */
-import { isSound, type SuccessorColumn } from '../../sql/rows.ts'
+import { isSound, type SuccessorColumn } from '../../../sql/rows.ts'
 import {
   joined,
   numberOrNull,
@@ -8,7 +8,7 @@ import {
   textOrNull,
   type SqlRow,
   type Statement,
-} from '../sql/statement.ts'
+} from '../../sql/statement.ts'
 
 export const WAITING = 0
 export const RUNNING = 1

@@ -5,8 +5,8 @@
  * more, and not after the new one, makes a wake-up needless; a second, because the sleeper may read it between our look and
  * our commit.
  */
-import type { Ring } from '../../sql/wakeups/bell.ts'
-import { sql, textOf, type SqlRow, type Statement } from '../sql/statement.ts'
+import type { Ring } from '../../../sql/wakeups/bell.ts'
+import { sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
 
 const SURE_MICROS = 1_000_000
 /** Of more topics nobody asks: all are rung for. */

@@ -4,11 +4,11 @@
  *
  *   load (select … for update)  ──►  get, add, remove, change  ──►  statements (delete, update, insert, count)
  */
-import type { NewMessage, RestoredMessage } from '../../contract/store.ts'
-import { dueAtOf } from '../../shared/moments.ts'
-import { restoredRow } from '../../sql/restored.ts'
-import type { SuccessorColumn } from '../../sql/rows.ts'
-import { joined, sql, type SqlRow, type Statement } from '../sql/statement.ts'
+import type { NewMessage, RestoredMessage } from '../../../contract/store.ts'
+import { dueAtOf } from '../../../shared/moments.ts'
+import { restoredRow } from '../../../sql/restored.ts'
+import type { SuccessorColumn } from '../../../sql/rows.ts'
+import { joined, sql, type SqlRow, type Statement } from '../../sql/statement.ts'
 import {
   DEAD,
   deleteRows,

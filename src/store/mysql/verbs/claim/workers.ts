@@ -1,10 +1,9 @@
 /** Who claims. A claim notes it now and then; those that were last heard of more than an hour ago are let go. */
-import type { WorkerRecord, WorkersReply } from '../../contract/store.ts'
-import { toMs } from '../../sql/micros.ts'
-import { clockReading, NOW, nowOf, readClock } from '../sql/clock.ts'
-import { numberOrNull, sql, textOf, type Statement } from '../sql/statement.ts'
-import type { Transactions } from '../transactions.ts'
-import type { QueuePlace } from './writing.ts'
+import type { WorkerRecord, WorkersReply } from '../../../contract/store.ts'
+import { toMs } from '../../../sql/micros.ts'
+import { clockReading, NOW, nowOf, readClock, type QueuePlace } from '../../sql/clock.ts'
+import { numberOrNull, sql, textOf, type Statement } from '../../sql/statement.ts'
+import type { Transactions } from '../../transactions.ts'
 
 const KEPT_MICROS = 3_600_000_000
 const WORKERS_MAX = 1_000

@@ -1,5 +1,5 @@
 /** The first moments of what waits, by topic and priority: one look into the index for each. */
-import { joined, numberOrNull, sql, type SqlRow, type Statement } from '../sql/statement.ts'
+import { joined, numberOrNull, sql, type SqlRow, type Statement } from '../../sql/statement.ts'
 
 export type HeadsOf = {
   readonly queue: number

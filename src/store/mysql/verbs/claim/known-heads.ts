@@ -3,8 +3,9 @@
  * what was taken just now, which stay until the server purges them. It is a bet: what is put or given back elsewhere is
  * overlooked. Whoever does so rings, and a look from the start follows; and so it does in any case soon after.
  */
-import { mayTakeAtOnce, type DueTerms } from './verbs/claiming.ts'
-import type { TopicHead } from './verbs/heads.ts'
+import { mayTakeAtOnce } from './due.ts'
+import type { DueTerms } from './picking.ts'
+import type { TopicHead } from './heads.ts'
 
 /** No longer than this without a look from the start. Half of what makes a ring needless (`ring-notes`). */
 const KNOWN_MS = 500

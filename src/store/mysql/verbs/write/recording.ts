@@ -2,11 +2,10 @@
  * Adds to the figures of the current minute. The first 200 topics of a minute are kept by name, the rest under ''. Lets
  * figures go that are older than 48 hours. Rows are made empty first, so that those who add at the same time take turns.
  */
-import type { TopicFigures } from '../../contract/store.ts'
-import { nowOf, readClock } from '../sql/clock.ts'
-import { joined, sql, textOf, type SqlRow } from '../sql/statement.ts'
-import type { Steps } from '../transactions.ts'
-import type { QueuePlace } from './writing.ts'
+import type { TopicFigures } from '../../../contract/store.ts'
+import { nowOf, readClock, type QueuePlace } from '../../sql/clock.ts'
+import { joined, sql, textOf, type SqlRow } from '../../sql/statement.ts'
+import type { Steps } from '../../transactions.ts'
 
 const MINUTE = 60_000_000
 const KEPT = 172_800_000_000 + MINUTE

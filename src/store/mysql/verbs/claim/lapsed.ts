@@ -1,11 +1,10 @@
 /** Leases of others that ended without an answer: looked at, and taken over (P6). */
-import type * as contract from '../../contract/store.ts'
-import type { LeaseRow } from '../../sql/rows.ts'
-import { clockReading, nowOf } from '../sql/clock.ts'
-import { NOTHING, numberOrNull, sql, textOf, type SqlRow, type Statement } from '../sql/statement.ts'
-import type { Rows, Steps } from '../transactions.ts'
-import { toLeaseRow } from './leased-row.ts'
-import type { QueuePlace } from './writing.ts'
+import type * as contract from '../../../contract/store.ts'
+import type { LeaseRow } from '../../../sql/rows.ts'
+import { clockReading, nowOf, type QueuePlace } from '../../sql/clock.ts'
+import { NOTHING, numberOrNull, sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
+import type { Rows, Steps } from '../../transactions.ts'
+import { toLeaseRow } from './picking.ts'
 
 export type LapsedTerms = {
   readonly request: contract.ClaimLapsed

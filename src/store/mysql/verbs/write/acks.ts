@@ -4,16 +4,17 @@
  * Only what is held under its token and has nothing that must be decided: no successor, no cancellation, no tags. The rest
  * stays where it is, and is settled one by one (`settling`).
  */
-import { followUpsOf } from '../../contract/sizes.ts'
-import type { Settlement } from '../../contract/store.ts'
-import type { Ring } from '../../sql/wakeups/bell.ts'
-import { tokenColumn } from '../../sql/tokens.ts'
-import { sql, textOf, type Statement } from '../sql/statement.ts'
-import type { Steps } from '../transactions.ts'
+import type { QueuePlace } from '../../sql/clock.ts'
+import { followUpsOf } from '../../../contract/sizes.ts'
+import type { Settlement } from '../../../contract/store.ts'
+import type { Ring } from '../../../sql/wakeups/bell.ts'
+import { tokenColumn } from '../../../sql/tokens.ts'
+import { sql, textOf, type Statement } from '../../sql/statement.ts'
+import type { Steps } from '../../transactions.ts'
 import { deleteRows } from './locked-row.ts'
 import { RingNotes } from './ring-notes.ts'
 import { countOf, deltaStatements } from './row-set.ts'
-import { freeingLook, type QueuePlace } from './writing.ts'
+import { freeingLook } from './settling.ts'
 
 /** Of more claims than this, all are settled one by one. */
 const TOKENS_MAX = 8

@@ -12,37 +12,27 @@
  * of another topic or queue, which others would skip, and come late to. So a claim reads without locks and locks by key. Only
  * a scan gets past what others have locked, and so there is one where something due was left behind, or all is locked.
  */
-import type { LeaseRow } from '../../sql/rows.ts'
-import { NOW, nowOf, setClock } from '../sql/clock.ts'
-import { NOTHING, sql, type SqlRow, type Statement } from '../sql/statement.ts'
-import type { Rows, Steps } from '../transactions.ts'
-import { byPriority, lookFrom, notBefore, toHeads, type TopicHead } from './heads.ts'
-import { toLeaseRow } from './leased-row.ts'
-import { countOf, deltaStatements } from './row-set.ts'
-import type { QueuePlace } from './writing.ts'
+import type { LeaseRow } from '../../../sql/rows.ts'
+import { NOW, nowOf, setClock, type QueuePlace } from '../../sql/clock.ts'
+import { NOTHING, sql, type Statement } from '../../sql/statement.ts'
+import type { Steps } from '../../transactions.ts'
+import { byPriority, lookFrom, toHeads, type TopicHead } from './heads.ts'
+import {
+  Room,
+  SMALL_BYTES_MAX,
+  lockStatement,
+  toLeaseRow,
+  type DueTerms,
+  type HeadPick,
+  type LockWay,
+} from './picking.ts'
+import { countOf, deltaStatements } from '../write/row-set.ts'
 
 /** At most so many rows are locked in one flight. */
 const LOCKED_MAX = 2_000
 /** What others have locked is worth asking for again soon, not at once: their transactions may take their time. */
 const SKIPPED_MICROS = 20_000
 const ATTEMPTS_MAX = 2_147_483_646
-/** A body of at most so many bytes comes with the lock. */
-const SMALL_BYTES_MAX = 4_096
-
-export type DueTerms = {
-  readonly owner: string
-  readonly topics: readonly string[]
-  readonly limits: readonly number[]
-  readonly limitAll: number
-  /** How far ahead each topic may be handed out, in microseconds. */
-  readonly leads: readonly number[]
-  readonly bytesMax: number
-  readonly lease: number
-  readonly token: string
-  /** Which of them are limited, and how many of those may be handed out in all. */
-  readonly isLimited: readonly boolean[]
-  readonly limitedAll: number
-}
 
 export type Taken = {
   readonly rows: readonly LeaseRow[]
@@ -56,19 +46,6 @@ export type Taken = {
 /** What is due, by priority and in the order of wants. */
 export function dueHeads(heads: readonly TopicHead[], { leads }: DueTerms, now: number): TopicHead[] {
   return heads.filter(({ topic, at }) => at <= now + (leads[topic] ?? 0))
-}
-
-/** How rows are locked: the first ones, each by its key; or those that nobody has locked, by a scan of the index. */
-type LockWay = 'keys' | 'scan'
-
-type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
-type HeadPick = {
-  readonly head: TopicHead
-  readonly picked: PickedRow[]
-  /** There was less than wanted, and we have all of it that others have not locked. */
-  readonly isShort: boolean
-  /** Others have locked some of those that we looked at. A scan does not see that. */
-  readonly hasLocked: boolean
 }
 
 /** Takes what is due of these. `write`: what else belongs to the same commit. */
@@ -227,83 +204,6 @@ function flightLength(due: readonly TopicHead[], from: number, room: Room): numb
     length += 1
   }
   return length
-}
-
-/** What may still be handed out: of each topic, of the limited ones, in all, and in bytes. */
-class Room {
-  readonly #terms: DueTerms
-  readonly #limits: number[]
-  #all: number
-  #limited: number
-  #bytes: number
-  #count = 0
-  isFull = false
-
-  constructor(terms: DueTerms) {
-    this.#terms = terms
-    this.#limits = [...terms.limits]
-    this.#all = terms.limitAll
-    this.#limited = terms.limitedAll
-    this.#bytes = terms.bytesMax
-  }
-
-  for({ topic }: TopicHead): number {
-    const limited = this.#terms.isLimited[topic] === true ? this.#limited : Infinity
-    return Math.max(0, Math.min(this.#limits[topic] ?? 0, this.#all, limited))
-  }
-
-  pick(head: TopicHead, rows: Rows, wanted: number): HeadPick {
-    const picked: PickedRow[] = []
-    const most = this.isFull ? 0 : this.for(head)
-    const free = rows.filter((row) => row['seq'] !== null).toSorted(byMoment)
-    for (const row of free.slice(0, most)) {
-      const size = Number(row['size'])
-      // A single one passes, however large.
-      if (size > this.#bytes && this.#count > 0) {
-        this.isFull = true
-        break
-      }
-      this.#bytes -= size
-      this.#count += 1
-      picked.push({ seq: Number(row['seq']), size, row })
-    }
-    this.#limits[head.topic] = (this.#limits[head.topic] ?? 0) - picked.length
-    this.#all -= picked.length
-    if (this.#terms.isLimited[head.topic] === true) this.#limited -= picked.length
-    return {
-      head,
-      picked,
-      isShort: rows.length < wanted && picked.length === free.length,
-      hasLocked: free.length < rows.length,
-    }
-  }
-}
-
-/** In the order of moments, which a join need not keep. */
-function byMoment(a: SqlRow, b: SqlRow): number {
-  return Number(a['due_at']) - Number(b['due_at']) || Number(a['seq']) - Number(b['seq'])
-}
-
-type LockTerms = { readonly wanted: number; readonly now: Statement; readonly way: LockWay }
-
-/** By keys: one that others have locked, or have taken since we read it, is a row of nulls. */
-function lockStatement(
-  queue: number,
-  { topics, leads }: DueTerms,
-  head: TopicHead,
-  { wanted, now, way }: LockTerms,
-): Statement {
-  const columns = sql`m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, octet_length(m.body) as size,
-      if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body`
-  const isDue = sql`m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''} and m.priority = ${head.rank}
-      and ${notBefore(head)} and m.due_at <= ${now} + ${leads[head.topic] ?? 0}`
-  const first = (what: Statement): Statement =>
-    sql`select ${what} from punctual_message as m force index (punctual_message_due)
-      where ${isDue} order by m.due_at, m.seq limit ${wanted}`
-  return way === 'scan'
-    ? sql`${first(columns)} for update skip locked`
-    : sql`select ${columns} from (${first(sql`m.seq`)}) as d
-      left join punctual_message as m force index (primary) on m.seq = d.seq and ${isDue} for update skip locked`
 }
 
 function selectBodies(seqs: readonly number[]): Statement {

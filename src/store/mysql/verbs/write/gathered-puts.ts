@@ -4,12 +4,13 @@
  *   put(a) ──► server … committed
  *        put(b), put(c) ─────────┴──► server (b and c) … committed
  */
-import { cutBatches, type BatchLimits } from '../../core/turn.ts'
-import { sizeOfMessage } from '../contract/sizes.ts'
-import type { NewMessage, PutResult } from '../contract/store.ts'
-import type { Ring } from '../sql/wakeups/bell.ts'
-import type { Transactions } from './transactions.ts'
-import { isPlain, putPlain, type QueuePlace } from './verbs/writing.ts'
+import type { QueuePlace } from '../../sql/clock.ts'
+import { cutBatches, type BatchLimits } from '../../../../core/turn.ts'
+import { sizeOfMessage } from '../../../contract/sizes.ts'
+import type { NewMessage, PutResult } from '../../../contract/store.ts'
+import type { Ring } from '../../../sql/wakeups/bell.ts'
+import type { Transactions } from '../../transactions.ts'
+import { isPlain, putPlain } from './putting.ts'
 
 export type GatheredPutsOptions = {
   readonly calls: Transactions
