@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/longest-first.ts'
 
 /** What `npm test` leaves to `npm run test:all`: it is in the name of the file. */
 const LONG = '**/*.long.test.ts'
@@ -21,13 +22,15 @@ const builtThreads = {
 export default defineConfig({
   plugins: [builtThreads],
   test: {
-    globalSetup: ['test/build.ts', 'test/shared-servers.ts'],
+    globalSetup: ['test/build.ts', 'test/shared.ts'],
     setupFiles: ['test/setup.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
-    // Most of a test's time is waiting for servers and processes: three at once keep two cores busy.
-    maxWorkers: 3,
+    // Most of a test's time is waiting for servers and processes: four at once keep two cores busy, and cases of one file that mostly wait run side by side.
+    maxWorkers: 4,
+    maxConcurrency: 8,
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    sequence: { sequencer: LongestFirst },
     expect: { poll: { timeout: 120_000 } },
     projects: [
       {

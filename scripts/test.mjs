@@ -20,7 +20,7 @@ import {
   run,
 } from './setup.mjs'
 import { runStages } from './testing/run.mjs'
-import { costsOf, printTimes } from './testing/times.mjs'
+import { costsOf, keepLongest, printTimes } from './testing/times.mjs'
 
 const words = process.argv.slice(2)
 const isAll = take('--all')
@@ -51,6 +51,7 @@ const outcome = await runStages({ root, stages, isCi, capMs: minutes * 60_000 })
 const { passed, failures, failedOnce, skipped, broken } = outcome
 
 if (showsTimes) printTimes(outcome.files)
+if (showsTimes && isWhole) keepLongest(outcome.files)
 for (const { name } of skipped) console.log(`skipped: ${name.trim()}`)
 // Where everything can be installed, a skip hides a broken set-up.
 const isSkipAFailure = isCi && skipped.length > 0 && isWhole

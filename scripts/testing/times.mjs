@@ -8,6 +8,12 @@
  *   processes  how many other processes it started
  *   waiting    the rest of its seconds: real time that passes, answers, and what else the machine had to do
  */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const LONGEST = join(import.meta.dirname, '../../test/longest.json')
+/** What takes less is as good as any other. */
+const LONG_S = 5
 const FILES = 60
 const TESTS = 40
 const OF_SERVERS = ['redis-server', 'postgres', 'mariadbd', 'sh', 'pgbouncer', 'initdb', 'mariadb-install-db']
@@ -30,6 +36,15 @@ export function printTimes(files) {
 
 export function costsOf(files) {
   return files.map(costOf)
+}
+
+/** For the order of the next runs: `test/longest-first.ts`. */
+export function keepLongest(files) {
+  const longest = new Map()
+  for (const { file, testsMs } of files)
+    longest.set(file, Math.max(Math.round(testsMs / 1_000), longest.get(file) ?? 0))
+  const kept = [...longest].filter(([, of]) => of >= LONG_S).toSorted((a, b) => b[1] - a[1])
+  writeFileSync(LONGEST, `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`)
 }
 
 function costOf({ file, project, tests, testsMs, importsMs, costs = {} }) {

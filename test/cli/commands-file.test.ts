@@ -1,4 +1,5 @@
 import { describeCommands } from './commands.ts'
 import { fileEngine } from './engines.ts'
+import { Place } from './punctual.ts'
 
-describeCommands(fileEngine())
+describeCommands(fileEngine(), Place)

@@ -1,24 +1,29 @@
-/** Each command as a shell runs it, on whichever engine: a file per engine calls this, so that they run side by side. */
+/**
+ * Each command on whichever engine: a file per engine calls this, so that they run side by side. On files each is a process, as a
+ * shell runs it; on the others most run in this process, and in processes in `commands.long.test.ts`: starting them costs five
+ * times what they do.
+ */
 import { afterAll, describe, expect, it, type TestContext } from 'vitest'
 import type { FoundMessage, QueueList, Stats } from '../../src/index.ts'
 import type { Engine } from './engines.ts'
-import { makePlace, type Place } from './punctual.ts'
+import { PlaceHere } from './in-process.ts'
+import { makePlace, Place } from './punctual.ts'
 
 /** A queue per test: they share the server. */
 const on = (queue: string, ...words: string[]): string[] => [...words, '--queue', queue]
 
 type Page = { items: FoundMessage[]; cursor?: string }
 
-export function describeCommands(engine: Engine): void {
+export function describeCommands(engine: Engine, Kind: typeof Place = PlaceHere): void {
   describe.skipIf(engine.isMissing)(`on the ${engine.name} engine`, { concurrent: true }, () => {
     afterAll(engine.stop)
 
-    async function place({ onTestFinished }: TestContext): Promise<Place> {
-      return makePlace(await engine.store(), onTestFinished)
+    async function place({ onTestFinished }: TestContext, kind = Kind): Promise<Place> {
+      return makePlace(await engine.store(), onTestFinished, kind)
     }
 
-    it('produce, get, list, stats: what went in is shown', async (context) => {
-      const shell = await place(context)
+    it('produce, get, list, stats, in processes that end: what went in is shown', async (context) => {
+      const shell = await place(context, Place)
       const words = [
         'produce',
         'order.close',

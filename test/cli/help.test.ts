@@ -4,7 +4,10 @@ import { renderCommandHelp, renderHelp } from '../../src/doors/cli/help.ts'
 import { PLAIN } from '../../src/doors/cli/terminal/style.ts'
 import { widthOf } from '../../src/doors/cli/terminal/width.ts'
 import { RedisServer } from '../store/redis/server.ts'
-import { makePlace } from './punctual.ts'
+import { PlaceHere } from './in-process.ts'
+import { makePlace, type Place } from './punctual.ts'
+
+const makeHere = (): Promise<Place> => makePlace(undefined, undefined, PlaceHere)
 
 describe('help', () => {
   it('without words, the commands; it is not an error', async () => {
@@ -14,7 +17,7 @@ describe('help', () => {
   })
 
   it('each command has one, with usage, options and examples of its own', async () => {
-    const place = await makePlace()
+    const place = await makeHere()
     const names = Object.keys(COMMANDS)
     const answers = await Promise.all(names.map((name) => place.run([name, '--help'])))
     for (const [i, { code, stdout }] of answers.entries()) {
@@ -120,18 +123,20 @@ describe('wrong usage', () => {
   ]
 
   it('exit code 2, one line that says what and how, and nothing on standard output', async () => {
-    const place = await makePlace()
+    const place = await makeHere()
     await place.run(['produce', 't'])
-    for (let from = 0; from < wrong.length; from += 4) {
-      await Promise.all(
-        wrong.slice(from, from + 4).map(async ([words, complaint]) => {
-          const { code, stdout, stderr } = await place.run(words.split(' '))
-          expect({ words, code, stdout }).toEqual({ words, code: 2, stdout: '' })
-          expect(stderr).toMatch(complaint)
-          expect(stderr).toMatch(/^punctual: [^\n]+\n$/)
-        }),
-      )
+    for (const [words, complaint] of wrong) {
+      const { code, stdout, stderr } = await place.run(words.split(' '))
+      expect({ words, code, stdout }).toEqual({ words, code: 2, stdout: '' })
+      expect(stderr).toMatch(complaint)
+      expect(stderr).toMatch(/^punctual: [^\n]+\n$/)
     }
+  })
+
+  it('the same of the binary', async () => {
+    const { code, stdout, stderr } = await (await makePlace()).run(['get'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^punctual: missing argument: ID[^\n]+\n$/)
   })
 
   it('with --json the complaint is a document, with a code: the library’s, or the command line’s own', async () => {

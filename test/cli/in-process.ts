@@ -7,9 +7,8 @@ import type { Command } from '../../src/doors/cli/command.ts'
 import { dispatch } from '../../src/doors/cli/dispatch.ts'
 import type { Punctual } from '../../src/index.ts'
 import { Output } from '../../src/doors/cli/terminal/output.ts'
+import { Place, type Result, type RunOptions } from './punctual.ts'
 
-/** After this time nobody reads any more: the end of every command that runs until it is told to stop. */
-const READ_FOR_MS = 300
 /** Far beyond what the slowest stop takes; only there so that a hang is named. */
 const CAP_MS = 120_000
 
@@ -21,15 +20,23 @@ export type Ended = {
   readonly isWhole: boolean
 }
 
+export type Surroundings = {
+  readonly stdin: string | Buffer
+  readonly env: NodeJS.ProcessEnv
+  /** After this time its output is read no more: the end of every command that runs until it is told to stop. */
+  readonly readForMs?: number
+}
+
 export async function runHere(
   words: readonly string[],
-  { stdin, env }: { readonly stdin: string | Buffer; readonly env: NodeJS.ProcessEnv },
+  { stdin, env, readForMs }: Surroundings,
 ): Promise<Ended> {
   const stdout = new Capture()
   const stderr = new Capture()
   const out = new Output(stdout as unknown as WriteStream, env)
   const err = new Output(stderr as unknown as WriteStream, env)
-  const leaving = setTimeout(() => stdout.destroy(new Error('nobody reads any more')), READ_FOR_MS)
+  const leave = (): void => void stdout.destroy(new Error('nobody reads any more'))
+  const leaving = readForMs === undefined ? undefined : setTimeout(leave, readForMs)
   let cap: NodeJS.Timeout | undefined
   const hang = new Promise<never>((_, reject) => {
     cap = setTimeout(() => reject(new Error(`no end within ${CAP_MS} ms`)), CAP_MS)
@@ -42,6 +49,16 @@ export async function runHere(
   } finally {
     clearTimeout(leaving)
     clearTimeout(cap)
+  }
+}
+
+/** A place whose commands run in this process; what is started, and told to stop, is a process all the same. */
+export class PlaceHere extends Place {
+  override async run(words: readonly string[], { stdin = '', env = {} }: RunOptions = {}): Promise<Result> {
+    // What would be beside a process is beside this directory.
+    const store = { PUNCTUAL_STORE: `file:${this.directory}/.punctual` }
+    const { code, stdout, stderr } = await runHere(words, { stdin, env: { ...store, ...this.env, ...env } })
+    return { code, stdout, stderr }
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase, isMysqlThere, queryAt as queryMysqlAt } from '../store/mysql/server.ts'
 import { PostgresDatabase, queryAt, VERSIONS } from '../store/postgres/server.ts'
+import { PlaceHere } from './in-process.ts'
 import { makePlace } from './punctual.ts'
 
 const LOOKING: readonly (readonly string[])[] = [
@@ -21,7 +22,7 @@ const LOOKING: readonly (readonly string[])[] = [
 describe.skipIf(VERSIONS.length === 0)('on PostgreSQL', () => {
   it('a schema that is not there is named, with what makes it, and stays away', async () => {
     const { url } = await PostgresDatabase.make()
-    const shell = await makePlace(`${url}?schema=nope`)
+    const shell = await makePlace(`${url}?schema=nope`, undefined, PlaceHere)
     for (const words of LOOKING) {
       const { code, stdout, stderr } = await shell.run(words)
       expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
@@ -51,7 +52,7 @@ describe.skipIf(VERSIONS.length === 0)('on PostgreSQL', () => {
 describe.skipIf(!isMysqlThere)('on MySQL', () => {
   it('tables that are not there are named, with what makes them, and stay away', async () => {
     const url = await freshDatabase()
-    const shell = await makePlace(url)
+    const shell = await makePlace(url, undefined, PlaceHere)
     for (const words of LOOKING) {
       const { code, stdout, stderr } = await shell.run(words)
       expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })

@@ -18,20 +18,20 @@ export type OnEnd = (tidy: () => Promise<void>) => void
 /** A shell-like place: one directory, one store. */
 export class Place {
   readonly directory: string
-  readonly #env: NodeJS.ProcessEnv
+  protected readonly env: NodeJS.ProcessEnv
   readonly #onEnd: OnEnd
 
   constructor(directory: string, store: string | undefined, onEnd: OnEnd) {
     this.directory = directory
     this.#onEnd = onEnd
     const { NO_COLOR: _colour, PUNCTUAL_STORE: _store, PUNCTUAL_QUEUE: _queue, ...env } = process.env
-    this.#env = { ...env, TZ: 'UTC', ...(store === undefined ? {} : { PUNCTUAL_STORE: store }) }
+    this.env = { ...env, TZ: 'UTC', ...(store === undefined ? {} : { PUNCTUAL_STORE: store }) }
   }
 
   start(words: readonly string[], { env = {} }: RunOptions = {}): Running {
     const child = spawn(process.execPath, [BINARY, ...words], {
       cwd: this.directory,
-      env: { ...this.#env, ...env },
+      env: { ...this.env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     return new Running(child, this.#onEnd)
@@ -100,9 +100,13 @@ export class Running {
   }
 }
 
-/** On the file engine, in a new directory. */
-export async function makePlace(store?: string, onEnd: OnEnd = onTestFinished): Promise<Place> {
+/** On the file engine, in a new directory. `Kind`: how its commands run. */
+export async function makePlace(
+  store?: string,
+  onEnd: OnEnd = onTestFinished,
+  Kind: typeof Place = Place,
+): Promise<Place> {
   const directory = await mkdtemp(join(tmpdir(), 'punctual-cli-'))
   onEnd(() => rm(directory, { recursive: true, force: true }))
-  return new Place(directory, store, onEnd)
+  return new Kind(directory, store, onEnd)
 }

@@ -24,7 +24,7 @@ export async function startRunner({ tree, engine, number }) {
       testTimeout: 60_000,
       hookTimeout: 60_000,
       include: ['test/**/*.test.ts'],
-      globalSetup: ['test/shared-servers.ts'],
+      globalSetup: ['test/shared.ts'],
     },
     { plugins: [planting.plugin], logLevel: 'silent' },
   )

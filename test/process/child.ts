@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
+import type { OnEnd } from '../cli/punctual.ts'
 
 export type Line = Readonly<Record<string, unknown>>
 
@@ -14,13 +15,13 @@ export class Child {
   readonly #watchers = new Set<() => void>()
 
   /** `program`: a file in `children/`; it gets `options` as JSON. Killed at the end of the test, if it still runs. */
-  constructor(program: string, options: object) {
+  constructor(program: string, options: object, onEnd: OnEnd = onTestFinished) {
     const path = join(import.meta.dirname, 'children', program)
     this.#process = spawn(process.execPath, [path, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     this.#exit = once(this.#process, 'exit')
-    onTestFinished(() => this.kill('SIGKILL'))
+    onEnd(() => this.kill('SIGKILL'))
     const { stdout } = this.#process
     if (stdout === null) throw new Error('a child without a voice')
     createInterface({ input: stdout }).on('line', (line) => {

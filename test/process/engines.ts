@@ -3,21 +3,23 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { OnEnd } from '../cli/punctual.ts'
 import { freshDatabase, isMysqlThere } from '../store/mysql/server.ts'
 import { PostgresDatabase } from '../store/postgres/server.ts'
 import { RedisServer } from '../store/redis/server.ts'
 
 export type SharedEngine = {
   readonly name: 'redis' | 'postgres' | 'mysql' | 'file'
-  readonly open: () => Promise<string>
+  /** `onEnd`: for tests that run side by side. */
+  readonly open: (onEnd?: OnEnd) => Promise<string>
 }
 
 export const SHARED_ENGINES: readonly SharedEngine[] = [
   {
     name: 'redis',
-    open: async () => {
+    open: async (onEnd = onTestFinished) => {
       const server = await RedisServer.start()
-      onTestFinished(() => server.stop())
+      onEnd(() => server.stop())
       return server.url
     },
   },
@@ -25,12 +27,12 @@ export const SHARED_ENGINES: readonly SharedEngine[] = [
     name: 'postgres',
     open: async () => (await PostgresDatabase.make()).url,
   },
-  ...(isMysqlThere ? [{ name: 'mysql', open: freshDatabase } as const] : []),
+  ...(isMysqlThere ? [{ name: 'mysql', open: () => freshDatabase() } as const] : []),
   {
     name: 'file',
-    open: async () => {
+    open: async (onEnd = onTestFinished) => {
       const directory = await mkdtemp(join(tmpdir(), 'punctual-shared-'))
-      onTestFinished(() => rm(directory, { recursive: true, force: true }))
+      onEnd(() => rm(directory, { recursive: true, force: true }))
       return `file:${directory}`
     },
   },

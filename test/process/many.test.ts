@@ -3,80 +3,15 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Punctual } from '../../src/index.ts'
+import type { Punctual } from '../../src/index.ts'
 import { until } from '../store/redis/until.ts'
 import { Child } from './child.ts'
+import { describeCrowds, look, QUEUE, said, startsOf, whenEmpty } from './crowd.ts'
 import { SHARED_ENGINES } from './engines.ts'
 
-const QUEUE = 'many'
+describeCrowds(() => ({ workers: 8, perProducer: 700 }))
 
-function startsOf(workers: readonly Child[]): string[] {
-  return workers.flatMap(({ lines }) =>
-    lines.filter((line) => 'start' in line).map((line) => String(line['start'])),
-  )
-}
-
-function said(child: Child, key: string): string[] {
-  return child.lines.filter((line) => key in line).flatMap((line) => line[key] as string[])
-}
-
-/** A handle of our own on the queue, to look at it from outside. */
-async function look<T>(store: string, work: (queue: Punctual) => Promise<T>): Promise<T> {
-  const queue = new Punctual({ store, queue: QUEUE, logger: false })
-  try {
-    return await work(queue)
-  } finally {
-    await queue.stop()
-  }
-}
-
-async function whenEmpty(store: string): Promise<void> {
-  await look(store, (queue) =>
-    until('the queue is empty', async () =>
-      Object.values((await queue.stats()).counts).every((count) => count === 0),
-    ),
-  )
-}
-
-describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
-  const [workerCount, perProducer] =
-    name === 'redis'
-      ? [8, 6_667]
-      : name === 'postgres'
-        ? [6, 3_000]
-        : name === 'mysql'
-          ? [8, 1_000]
-          : [4, 2_000]
-
-  it(`P1, P3: ${workerCount} workers and 3 producers: each message exactly once, none early`, async () => {
-    const store = await open()
-    const workers = Array.from({ length: workerCount }, () => new Child('work.mjs', { store, queue: QUEUE }))
-    await Promise.all(workers.map((worker) => worker.said('ready')))
-    const producers = ['a', 'b', 'c'].map(
-      (prefix) =>
-        new Child('produce.mjs', {
-          store,
-          queue: QUEUE,
-          prefix,
-          count: perProducer,
-          batch: 100,
-          spreadMs: 3_000,
-        }),
-    )
-    await Promise.all(producers.map((producer) => producer.said('done')))
-    const accepted = producers.flatMap((producer) => said(producer, 'accepted'))
-    expect(accepted).toHaveLength(3 * perProducer)
-    await until('every message was started', () => startsOf(workers).length >= accepted.length)
-    await whenEmpty(store)
-    expect(startsOf(workers).toSorted()).toEqual(accepted.toSorted())
-    const early = workers.flatMap(({ lines }) => lines.filter(({ earlyMs }) => Number(earlyMs ?? 0) > 0))
-    expect(early).toEqual([])
-    for (const worker of workers) worker.signal('SIGTERM')
-    for (const worker of workers) {
-      expect((await worker.said('report'))['report']).toMatchObject({ abandoned: 0, errors: [] })
-    }
-  }, 180_000)
-
+describe.each(SHARED_ENGINES)('many processes on $name', ({ open }) => {
   it('P2, P6: a worker killed in the handler: another one runs the message, with the attempt counted', async () => {
     const store = await open()
     const options = { lease: '1s', fallback: '500ms', retry: { delays: ['100ms'] } }
@@ -90,20 +25,6 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     expect(await heir.said('start')).toMatchObject({ start: 'x', attempt: 2 })
     await heir.said('completed')
     await whenEmpty(store)
-  })
-
-  it('P6: with default settings the next attempt comes within 20 s of a kill -9', async () => {
-    const store = await open()
-    const victim = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 })
-    await victim.said('ready')
-    await look(store, (queue) => queue.produce('t', 1, { id: 'x' }))
-    await victim.said('start')
-    await victim.kill('SIGKILL')
-    const heir = new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 })
-    const started = await heir.said('start')
-    expect(started).toMatchObject({ start: 'x', attempt: 2 })
-    // Ten more for a machine that stands still.
-    expect(started['latenessMs']).toBeLessThan(30_000)
   })
 
   it('P4: a worker stopped (SIGSTOP) through its lease cannot complete what another has taken over', async () => {
@@ -190,6 +111,25 @@ describe.each(SHARED_ENGINES)('many processes on $name', ({ name, open }) => {
     expect(run.size).toBe(ids.length)
   })
 })
+
+// Each is a lease of fifteen seconds: side by side.
+it.concurrent.for(SHARED_ENGINES)(
+  'P6: with default settings the next attempt comes within 20 s of a kill -9, on $name',
+  async ({ open }, test) => {
+    const store = await open(test.onTestFinished)
+    const bear = (): Child =>
+      new Child('work.mjs', { store, queue: QUEUE, slowMs: 600_000 }, test.onTestFinished)
+    const victim = bear()
+    await victim.said('ready')
+    await look(store, (queue) => queue.produce('t', 1, { id: 'x' }))
+    await victim.said('start')
+    await victim.kill('SIGKILL')
+    const started = await bear().said('start')
+    test.expect(started).toMatchObject({ start: 'x', attempt: 2 })
+    // Ten more for a machine that stands still.
+    test.expect(started['latenessMs']).toBeLessThan(30_000)
+  },
+)
 
 async function allIds(queue: Punctual): Promise<string[]> {
   const ids: string[] = []

@@ -1,5 +1,5 @@
 /** P13 with real processes: whoever lives fires, and each occurrence becomes one message, however many are killed. */
-import { describe, expect, it } from 'vitest'
+import { describe, it } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { until } from '../store/redis/until.ts'
 import { Child } from './child.ts'
@@ -11,12 +11,16 @@ const TIMES = 12
 // More retries than kills: a message that loses several workers is not to end as a dead letter.
 const OPTIONS = { lease: '1s', fallback: '500ms', retry: { limit: 30, delays: ['100ms'] } }
 
-describe.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
-  it(`P13: every second, ${PROCESSES} processes, one of them killed again and again: each occurrence once`, async () => {
-    const store = await open()
+// Most of it is seconds that pass: the engines are tried side by side.
+describe.concurrent.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
+  it(`P13: every second, ${PROCESSES} processes, one of them killed again and again: each occurrence once`, async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const store = await open(onTestFinished)
     const born: Child[] = []
     const bear = (): Child => {
-      const child = new Child('work.mjs', { store, queue: QUEUE, options: OPTIONS })
+      const child = new Child('work.mjs', { store, queue: QUEUE, options: OPTIONS }, onTestFinished)
       born.push(child)
       return child
     }
@@ -52,9 +56,12 @@ describe.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
     await queue.stop()
   }, 180_000)
 
-  it('P13: an edit while it runs: nothing fires twice, and the new payload follows', async () => {
-    const store = await open()
-    const child = new Child('work.mjs', { store, queue: QUEUE, options: OPTIONS })
+  it('P13: an edit while it runs: nothing fires twice, and the new payload follows', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const store = await open(onTestFinished)
+    const child = new Child('work.mjs', { store, queue: QUEUE, options: OPTIONS }, onTestFinished)
     await child.said('ready')
     const queue = new Punctual({ store, queue: QUEUE, logger: false })
     for (let version = 0; version < 20; version += 1)
@@ -67,8 +74,12 @@ describe.each(SHARED_ENGINES)('schedules on $name', ({ open }) => {
     expect(starts()).toHaveLength(5)
     await queue.stop()
   })
-  it('P13: paused and resumed, removed and set again: it misses nothing but what fell into those moments', async () => {
-    const queue = new Punctual({ store: await open(), queue: QUEUE, logger: false })
+
+  it('P13: paused and resumed, removed and set again: it misses nothing but what fell into those moments', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const queue = new Punctual({ store: await open(onTestFinished), queue: QUEUE, logger: false })
     const fired: number[] = []
     queue.handle('t', ({ dueAt }) => void fired.push(dueAt))
     await queue.start()

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { once } from '../shared.ts'
 import { here, pack, Project, ROOT, SURROUNDINGS } from './project.ts'
 
 const execute = promisify(execFile)
@@ -23,13 +24,14 @@ describe('the package', () => {
     const { peerDependencies, peerDependenciesMeta } = await manifest()
     const path = await mkdtemp(join(tmpdir(), 'punctual-install-'))
     onTestFinished(() => rm(path, { recursive: true, force: true }))
-    const dependencies: Record<string, string> = { punctual: `file:${await pack(path)}` }
+    const dependencies: Record<string, string> = { punctual: `file:${await once('package', pack)}` }
     // Versions that nobody asks for, of packages that only have a name: npm looks at nothing else.
     for (const name of Object.keys(peerDependencies)) {
       const folder = join(path, 'made', name.replaceAll(/\W/g, '-'))
-      await mkdir(folder, { recursive: true })
-      await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version: '0.0.1' }))
-      dependencies[name] = `file:${await pack(path, folder)}`
+      await mkdir(join(folder, 'package'), { recursive: true })
+      await writeFile(join(folder, 'package', 'package.json'), JSON.stringify({ name, version: '0.0.1' }))
+      await execute('tar', ['czf', `${folder}.tgz`, '-C', folder, 'package'])
+      dependencies[name] = `file:${folder}.tgz`
     }
     dependencies['croner'] = `file:${await pack(path, here('croner'))}`
     await writeFile(join(path, 'package.json'), JSON.stringify({ name: 'project', dependencies }))

@@ -1,11 +1,11 @@
 /** A project of a user: an empty folder in which the package was installed as it would be published. */
 import { execFile, type ExecFileException } from 'node:child_process'
-import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import { once } from '../shared.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 export const SURROUNDINGS = join(ROOT, 'test/packages/surroundings/node_modules')
@@ -26,17 +26,6 @@ export async function pack(into: string, from = ROOT): Promise<string> {
   return join(into, stdout.trim())
 }
 
-let packed: Promise<string> | undefined
-
-/** For all tests of one file. */
-function packOnce(): Promise<string> {
-  packed ??= mkdtemp(join(tmpdir(), 'punctual-packed-')).then((directory) => {
-    process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
-    return pack(directory)
-  })
-  return packed
-}
-
 export class Project {
   readonly path: string
 
@@ -50,7 +39,7 @@ export class Project {
     onTestFinished(() => rm(path, { recursive: true, force: true }))
     const project = new Project(path)
     await project.write('package.json', '{ "type": "module" }')
-    await execute('tar', ['xzf', await packOnce()], { cwd: path })
+    await execute('tar', ['xzf', await once('package', pack)], { cwd: path })
     await mkdir(join(path, 'node_modules'))
     await rename(join(path, 'package'), join(path, 'node_modules', 'punctual'))
     const own = ['croner', '@photostructure/sqlite'].map((name) => [name, here(name)] as const)

@@ -1,8 +1,7 @@
-/** The bridge on a real RabbitMQ. One file, because a node takes seconds to start. */
+/** The bridge on a real RabbitMQ. Few files, because a node takes seconds to start. */
 import { describe } from 'vitest'
 import { useBroker } from './broker.ts'
 import { describeCommand } from './cases/command.ts'
-import { describeFaults } from './cases/faults.ts'
 import { describeMessages } from './cases/messages.ts'
 import { describeSeveral } from './cases/several.ts'
 
@@ -13,4 +12,3 @@ describe.skipIf(!broker.isThere)('on a broker', () => {
   describeSeveral(broker)
   describeCommand(broker)
 })
-describe.skipIf(!broker.isThere || broker.isGiven)('on a node of its own', () => describeFaults(broker))

@@ -3,7 +3,7 @@
  * with another server beside it or a new one in its place, on every engine that outlives a process. A second lease, of a
  * second, shows that the server left does take over what has ended: until then the first was left alone.
  */
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, it } from 'vitest'
 import { fileEngine, mysqlEngine, postgresEngine, redisEngine } from '../../cli/engines.ts'
 import { makePlace, type Place, type Running } from '../../cli/punctual.ts'
 
@@ -36,7 +36,7 @@ class Serving {
 
   async call(method: string, path: string, body?: unknown): Promise<Answer> {
     if (this.#base === undefined) {
-      await expect.poll(() => this.running.stdout, { timeout: PATIENCE_MS }).toMatch(/http:/)
+      await this.running.says('http:')
       this.#base = /http:\/\/[\d.]+:\d+/.exec(this.running.stdout)?.[0] ?? ''
     }
     const response = await fetch(`${this.#base}/v1/queues/${this.#queue}${path}`, {
@@ -55,16 +55,18 @@ class Serving {
   }
 }
 
-describe.each(ENGINES)('on $name', ({ store: storeOf }) => {
-  it.concurrent.each([
+// Each waits for leases to end: all of them side by side.
+describe.concurrent.each(ENGINES)('on $name', ({ store: storeOf }) => {
+  it.for([
     ['SIGTERM', 'one server'],
     ['SIGKILL', 'one server'],
     ['SIGTERM', 'two servers'],
     ['SIGKILL', 'two servers'],
   ] as const)(
     'P3, P6: after %s, with %s, its worker still has the lease, and no attempt is burnt',
-    async (signal, servers) => {
-      const place = await makePlace(await storeOf())
+    { timeout: 300_000 },
+    async ([signal, servers], { expect, onTestFinished }) => {
+      const place = await makePlace(await storeOf(), onTestFinished)
       const queue = `${signal}-${servers.replace(' ', '-')}`
       const first = new Serving(place, queue)
       await first.call('PUT', '/messages/long', { topic: 'long', retry: { limit: 3 } })
@@ -101,6 +103,5 @@ describe.each(ENGINES)('on $name', ({ store: storeOf }) => {
       expect(results).toEqual(['settled'])
       expect(await second.call('GET', '/messages/long')).toMatchObject({ state: 'completed', attempt: 1 })
     },
-    300_000,
   )
 })

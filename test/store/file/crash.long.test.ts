@@ -11,7 +11,7 @@ import type { StoredMessage } from '../../../src/store/contract/store.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build } from './build.ts'
+import { endAll, start } from './programs.ts'
 
 const ROUNDS = Number(process.env['PUNCTUAL_CRASH_ROUNDS'] ?? 30)
 const SEED = Number(process.env['PUNCTUAL_CRASH_SEED'] ?? 1)
@@ -21,16 +21,14 @@ const LIFE_MS_MAX = 150
 /** What is known of a message from what the children said. `unsure`: something was about to happen to it. */
 type Known = { state: 'waiting' | 'running' | 'dead' | 'gone' | 'unsure'; attempt: number }
 
-let program: Build
 let place: TemporaryDirectory
 
 beforeAll(async () => {
-  program = await build()
   place = await temporaryDirectory()
 })
 
 afterAll(async () => {
-  await program.remove()
+  await endAll()
   await place.remove()
 })
 
@@ -41,7 +39,7 @@ test(
     let acknowledged = 0
     for (let round = 0; round < ROUNDS; round += 1) {
       const seed = SEED * 1000 + round
-      const child = program.start('chaos.mjs', { directory: place.directory, seed })
+      const child = start('chaos.mjs', { directory: place.directory, seed })
       if (round % 5 !== 0) await child.said('opened')
       await pause((((seed * 7919) % 1000) / 1000) * LIFE_MS_MAX)
       await child.kill()

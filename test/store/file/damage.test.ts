@@ -5,21 +5,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ack, claimDue, dead, idsOf, message } from '../../../src/testing/conformance/stand.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build } from './build.ts'
+import { endAll, start } from './programs.ts'
 
 const FLIPS = Number(process.env['PUNCTUAL_FLIPS'] ?? 24)
 /** Each takes a second. */
 const LIVES = Math.ceil(FLIPS / 3)
 const SEED = Number(process.env['PUNCTUAL_FLIP_SEED'] ?? 1)
 
-let program: Build
 let place: TemporaryDirectory
 let original: string
 let whole: string
 const clock = new VirtualClock()
 
 beforeAll(async () => {
-  program = await build()
   place = await temporaryDirectory()
   original = path.join(place.directory, 'original')
   await populate(original)
@@ -28,13 +26,13 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await program.remove()
+  await endAll()
   await place.remove()
 })
 
 test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`, async () => {
   const { size } = await stat(path.join(original, 'queue.db'))
-  for (let flip = 0; flip < FLIPS; flip += 1) {
+  await sideBySide(FLIPS, async (flip) => {
     const offset = ((SEED * 7919 + flip * 104_729) * 31) % size
     const copy = await copyOf(original)
     await flipBit(path.join(copy, 'queue.db'), offset)
@@ -44,16 +42,16 @@ test(`${FLIPS} flipped bits: the store is as it was, or says that it is damaged`
         `^(${whole}|damaged .*|refused (STORE_CORRUPT|ERR_ASSERTION|STORE_FOREIGN|STORE_TOO_NEW) .*)$`,
       ),
     )
-  }
+  })
 })
 
 test(`${LIVES} times a few bytes changed: a worker and every verb meet typed errors only, and none spins`, async () => {
   const { size } = await stat(path.join(original, 'queue.db'))
-  for (let round = 0; round < LIVES; round += 1) {
+  await sideBySide(LIVES, async (round) => {
     const copy = await copyOf(original)
     const offsets = [1, 2, 3].map((n) => ((SEED * 6311 + round * 50_021 + n * 15_485_863) * 17) % size)
     for (const offset of offsets) await flipBit(path.join(copy, 'queue.db'), offset)
-    const child = program.start('live.mjs', {
+    const child = start('live.mjs', {
       directory: copy,
       now: Date.UTC(2030, 0, 1) + 7_200_000,
       topics: ['order.close', 'topic 0', 'topic 1', 'topic 2', 'tags'],
@@ -62,7 +60,7 @@ test(`${LIVES} times a few bytes changed: a worker and every verb meet typed err
     await child.kill()
     expect(answer, `bits at ${offsets.join(', ')}`).toMatch(/^through/)
     expect(answer).not.toContain('INVARIANT')
-  }
+  })
 })
 
 test.each([0, 100, 4096, 8192, 100_000])('a data file cut to %i bytes is refused', async (bytes) => {
@@ -122,9 +120,23 @@ async function populate(directory: string): Promise<void> {
   await store.close()
 }
 
+/** So many rounds, four at a time: each of them mostly waits for a process. */
+async function sideBySide(rounds: number, run: (round: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const go = async (): Promise<void> => {
+    while (next < rounds) {
+      next += 1
+      await run(next - 1)
+    }
+  }
+  await Promise.all([go(), go(), go(), go()])
+}
+
+let copies = 0
+
 async function copyOf(directory: string): Promise<string> {
-  const copy = path.join(place.directory, 'copy')
-  await rm(copy, { recursive: true, force: true })
+  copies += 1
+  const copy = path.join(place.directory, `copy-${copies}`)
   await cp(directory, copy, { recursive: true })
   return copy
 }
@@ -140,7 +152,7 @@ async function flipBit(file: string, offset: number): Promise<void> {
 
 /** Asks a process of its own, so that damage which ends a process fails the test and not the tests. */
 async function check(directory: string): Promise<string> {
-  const child = program.start('check.mjs', { directory, now: Date.UTC(2030, 0, 1) })
+  const child = start('check.mjs', { directory, now: Date.UTC(2030, 0, 1) })
   try {
     return await child.said('')
   } finally {

@@ -1,20 +1,18 @@
 /** Another process holds the write lock, or this one ends while it writes: calls have a deadline, and nobody hangs. */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build } from './build.ts'
+import { endAll, start } from './programs.ts'
 
 const EXITS = Number(process.env['PUNCTUAL_EXITS'] ?? 50)
 
-let program: Build
 let place: TemporaryDirectory
 let directory: string
 
-beforeAll(async () => void (program = await build()))
-afterAll(() => program.remove())
+afterAll(endAll)
 beforeEach(async () => {
   place = await temporaryDirectory()
   directory = path.join(place.directory, 'store')
@@ -24,9 +22,9 @@ afterEach(() => place.remove())
 test('P11: a held lock: open and looking work, put rejects at its deadline, the event loop lives, and exit ends', async () => {
   const store = await openStore(directory)
   await store.put([message('before')])
-  const holder = program.start('hold.mjs', { directory })
+  const holder = start('hold.mjs', { directory })
   await holder.said('holding')
-  const child = program.start('held.mjs', { directory })
+  const child = start('held.mjs', { directory })
   expect(await child.said('open')).toMatch(/^open resolved/)
   expect(await child.said('count')).toMatch(/^count resolved/)
   expect(await child.said('put')).toMatch(
@@ -43,7 +41,7 @@ test('P11: a held lock: open and looking work, put rejects at its deadline, the 
 test('a process killed while it holds the write lock blocks nobody', async () => {
   const store = await openStore(directory)
   await store.put([message('before')])
-  const holder = program.start('hold.mjs', { directory })
+  const holder = start('hold.mjs', { directory })
   await holder.said('holding')
   const put = store.put([message('after')])
   await holder.kill()
@@ -55,7 +53,7 @@ test('a process killed while it holds the write lock blocks nobody', async () =>
 test('who waits for the lock has it when it is free, and looks meanwhile', async () => {
   const store = await openStore(directory)
   const release = path.join(place.directory, 'release')
-  const holder = program.start('hold.mjs', { directory, release })
+  const holder = start('hold.mjs', { directory, release })
   await holder.said('holding')
   const puts = [store.put([message('a')]), store.put([message('b')])]
   expect((await store.count()).states.ready).toBe(0)
@@ -67,7 +65,7 @@ test('who waits for the lock has it when it is free, and looks meanwhile', async
 
 test('closing does not wait for a process that keeps the write lock', async () => {
   const store = await openStore(directory)
-  const holder = program.start('hold.mjs', { directory })
+  const holder = start('hold.mjs', { directory })
   await holder.said('holding')
   const put = store.put([message('stuck')])
   const outcome = expect(put).rejects.toMatchObject({ code: 'STORE_CLOSED' })
@@ -79,7 +77,7 @@ test('closing does not wait for a process that keeps the write lock', async () =
 test(`P11: ${EXITS} times process.exit with calls under way: it ends, nobody else stops, and the store is whole`, async () => {
   const store = await openStore(directory)
   for (let round = 0; round < EXITS; round += 1) {
-    const child = program.start('exit.mjs', { directory, name: `r${round}`, seed: round })
+    const child = start('exit.mjs', { directory, name: `r${round}`, seed: round })
     await child.said('begun')
     expect(await store.put([message(`beside${round}`, { when: { delayMs: 3_600_000 } })])).toEqual(['stored'])
     await child.finished()

@@ -4,17 +4,15 @@
  */
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build, type Child } from './build.ts'
+import { endAll, start, type Child } from './programs.ts'
 
-let program: Build
 let place: TemporaryDirectory
 
-beforeAll(async () => void (program = await build()))
-afterAll(() => program.remove())
+afterAll(endAll)
 beforeEach(async () => void (place = await temporaryDirectory()))
 afterEach(() => place.remove())
 
@@ -31,7 +29,7 @@ function isAllowed(): boolean {
 
 /** In a namespace of its own; what is killed is all of it. */
 function startInside(name: string, args: Readonly<Record<string, unknown>>): Child {
-  return program.start(name, args, ['unshare', ...UNSHARE])
+  return start(name, args, ['unshare', ...UNSHARE])
 }
 
 test('P3: producers and a worker in namespaces of their own work on one directory; one is killed, and nobody else stops', async (context) => {

@@ -17,7 +17,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build } from './build.ts'
+import { commandOf } from './programs.ts'
 
 /** Enough for the journal to be moved into the store and start over. */
 const ROUNDS = 60
@@ -41,16 +41,13 @@ type Event =
   | { readonly kind: 'sync'; readonly file: FileName }
   | { readonly kind: 'said'; readonly line: string }
 
-let program: Build
 let place: TemporaryDirectory
 
 beforeAll(async () => {
-  program = await build()
   place = await temporaryDirectory()
 })
 
 afterAll(async () => {
-  await program.remove()
   await place.remove()
 })
 
@@ -118,7 +115,7 @@ function imageAt(file: FileName, events: readonly Event[], seed: number): Buffer
 /** Runs a child under strace and reads what it did to its files, in order. */
 async function watch(directory: string): Promise<Event[]> {
   const log = path.join(place.directory, 'strace.log')
-  const { command, args } = program.commandOf('steady.mjs', { directory, count: ROUNDS })
+  const { command, args } = commandOf('steady.mjs', { directory, count: ROUNDS })
   const calls = 'trace=openat,close,lseek,pwrite64,pwritev,write,writev,fsync,fdatasync,ftruncate'
   await promisify(execFile)('strace', [
     '-f',

@@ -1,31 +1,27 @@
 /** Several processes on one directory: nothing twice, nobody deaf, nobody starved, and the dead block nobody. */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { message } from '../../../src/testing/conformance/stand.ts'
 import { takeCensus } from '../../../src/testing/census.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build, type Build } from './build.ts'
+import { endAll, start } from './programs.ts'
 
 const PER_PRODUCER = 2000
 
-let program: Build
 let place: TemporaryDirectory
 
-beforeAll(async () => void (program = await build()))
-afterAll(() => program.remove())
+afterAll(endAll)
 beforeEach(async () => void (place = await temporaryDirectory()))
 afterEach(() => place.remove())
 
 test('P3: two producers and two workers share a directory, others open and close it; each message is done exactly once', async () => {
   const directory = path.join(place.directory, 'store')
   const [stop, stopOpener] = [path.join(place.directory, 'stop'), path.join(place.directory, 'stop-opener')]
-  const opener = program.start('reopen.mjs', { directory, stop: stopOpener })
+  const opener = start('reopen.mjs', { directory, stop: stopOpener })
   await opener.said('opening')
-  const workers = [1, 2].map(() => program.start('work.mjs', { directory, stop }))
-  const producers = ['a', 'b'].map((name) =>
-    program.start('produce.mjs', { directory, name, count: PER_PRODUCER }),
-  )
+  const workers = [1, 2].map(() => start('work.mjs', { directory, stop }))
+  const producers = ['a', 'b'].map((name) => start('produce.mjs', { directory, name, count: PER_PRODUCER }))
   for (const producer of producers) await producer.finished()
   await writeFile(stop, '')
   for (const worker of workers) await worker.finished()
@@ -43,7 +39,7 @@ test('P9: a new head in one process wakes the sleepers in another', async () => 
   const { directory } = place
   const store = await openStore(directory)
   await store.put([message('far', { when: { delayMs: 3_600_000 } })])
-  const listener = program.start('listen.mjs', { directory })
+  const listener = start('listen.mjs', { directory })
   await listener.said('listening')
   await store.put([message('near', { when: { delayMs: 60_000 } })])
   await listener.said('woken')
@@ -53,9 +49,7 @@ test('P9: a new head in one process wakes the sleepers in another', async () => 
 
 test('several processes make a new store at once, and all find the same', async () => {
   const directory = path.join(place.directory, 'new')
-  const producers = ['a', 'b', 'c', 'd'].map((name) =>
-    program.start('produce.mjs', { directory, name, count: 100 }),
-  )
+  const producers = ['a', 'b', 'c', 'd'].map((name) => start('produce.mjs', { directory, name, count: 100 }))
   for (const producer of producers) await producer.finished()
   const store = await openStore(directory)
   expect((await takeCensus(store)).total).toBe(400)
@@ -66,7 +60,7 @@ test('P6: what a killed worker had in hand is taken over at once, with its attem
   const { directory } = place
   const store = await openStore(directory)
   await store.put([message('a')])
-  const holder = program.start('claim.mjs', { directory, leaseMs: 3_600_000 })
+  const holder = start('claim.mjs', { directory, leaseMs: 3_600_000 })
   await holder.said('claimed')
   const claim = () => store.claim({ from: 'lapsed', owner: 'reaper', limit: 1, leaseMs: 1000 })
   const alive = await claim()
@@ -81,7 +75,7 @@ test('P6: what a killed worker had in hand is taken over at once, with its attem
 test('P12: a worker that blocks its own event loop in the middle of a call keeps nobody from the store', async () => {
   const directory = path.join(place.directory, 'store')
   const release = path.join(place.directory, 'release')
-  const blocker = program.start('block.mjs', { directory, release })
+  const blocker = start('block.mjs', { directory, release })
   const store = await openStore(directory)
   for (let round = 0; round < 5; round += 1) {
     await blocker.said(`blocked ${round}`)
@@ -98,13 +92,13 @@ test.each([4, 8])(
   '%i processes that write without a pause: none gets less than half of its share',
   async (writers) => {
     const { directory } = place
-    const [start, stop] = [`${directory}-start`, `${directory}-stop`]
+    const [go, stop] = [`${directory}-start`, `${directory}-stop`]
     const store = await openStore(directory)
     const children = Array.from({ length: writers }, (_, i) =>
-      program.start('compete.mjs', { directory, name: `w${i}`, start, stop }),
+      start('compete.mjs', { directory, name: `w${i}`, start: go, stop }),
     )
     for (const child of children) await child.said('ready')
-    await writeFile(start, '')
+    await writeFile(go, '')
     await expect
       .poll(async () => (await store.count()).states.delayed, { timeout: 50_000 })
       .toBeGreaterThan(writers * 500)

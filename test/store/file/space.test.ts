@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { FileStore } from '../../../src/store/file/store.ts'
 import { ack, claimDue, message } from '../../../src/testing/conformance/stand.ts'
 import { openStore, temporaryDirectory, type TemporaryDirectory } from './bench.ts'
-import { build } from './build.ts'
+import { endAll, start } from './programs.ts'
 
 const ROUNDS = 15
 const BATCH = 500
@@ -43,7 +43,6 @@ test('the space of completed messages is used again', async () => {
 })
 
 test('P10: a process killed in the middle of a read does not keep the space of what is completed after', async () => {
-  const { start, remove } = await build()
   const store = await openStore(place.directory)
   await churn(store, 2)
   const reader = start('read.mjs', { directory: place.directory })
@@ -53,5 +52,5 @@ test('P10: a process killed in the middle of a read does not keep the space of w
   const [early = 0, late = 0] = [sizes[ROUNDS], sizes.at(-1)]
   expect(late, `sizes were ${sizes.join(', ')}`).toBeLessThanOrEqual(early * 1.5)
   await store.close()
-  await remove()
+  await endAll()
 })

@@ -1,5 +1,5 @@
 /**
- * MariaDB servers for tests. One is shared by all files of a run (`test/shared-servers.ts`); tests that kill or configure a server
+ * MariaDB servers for tests. One is shared by all files of a run (`test/shared.ts`); tests that kill or configure a server
  * start one of their own. A URL in PUNCTUAL_TEST_MYSQL is used instead by tests that need no server of their own: it may as well be a MySQL.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { createConnection, type Connection } from 'mariadb'
 import { POSTGRES_USER as NOBODY } from '../../../scripts/postgres-binaries.mjs'
 import { startingServer } from '../../costs.ts'
-import { shared } from '../../shared-servers.ts'
+import { shared } from '../../shared.ts'
 import { freePort } from '../redis/server.ts'
 import { until } from '../redis/until.ts'
 

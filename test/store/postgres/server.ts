@@ -1,5 +1,5 @@
 /**
- * PostgreSQL for tests: databases on a server that all files of a run share (`test/shared-servers.ts`), or on the one that
+ * PostgreSQL for tests: databases on a server that all files of a run share (`test/shared.ts`), or on the one that
  * PUNCTUAL_TEST_POSTGRES names. Tests that kill or configure a server start one of their own, on a free port and in a directory of
  * its own, ended by its process id.
  */
@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startingServer } from '../../costs.ts'
-import { shared } from '../../shared-servers.ts'
+import { shared } from '../../shared.ts'
 import { freePort } from '../redis/server.ts'
 import { until } from '../redis/until.ts'
 import { POSTGRES_USER, findBinaries } from '../../../scripts/postgres-binaries.mjs'

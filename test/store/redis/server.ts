@@ -127,7 +127,7 @@ export async function sendOnce(options: AdminOptions, command: readonly string[]
  * server then does not start, that of the other one answers in its place, and ends in the middle of its tests.
  */
 export async function freePort(): Promise<number> {
-  const place = process.env['PUNCTUAL_SHARED_SERVERS']
+  const place = process.env['PUNCTUAL_SHARED']
   for (;;) {
     const port = await findPort()
     if (place === undefined) return port

@@ -1,63 +1,38 @@
 /**
- * Real processes for the tests. Child programs are plain JavaScript beside this file; what they need of punctual
- * they import from a build made for the test, so they run what users run.
+ * Real processes for the tests. Child programs are plain JavaScript beside this file; what they need of punctual they import from
+ * dist/, so they run what users run.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { rm } from 'node:fs/promises'
+import { spawn, type ChildProcess } from 'node:child_process'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
 
-const ROOT = path.resolve(import.meta.dirname, '../../..')
-
-let builds = 0
+const DIST = path.resolve(import.meta.dirname, '../../../dist')
 
 type Arguments = Readonly<Record<string, unknown>>
 type Command = { readonly command: string; readonly args: readonly string[] }
 
-export type Build = {
-  /** `under`: another command that starts it, such as one that makes a namespace. */
-  readonly start: (program: string, args: Arguments, under?: readonly string[]) => Child
-  /** The same as a command line, for running it under something else. */
-  readonly commandOf: (program: string, args: Arguments) => Command
-  /** Ends every child and removes the build. */
-  readonly remove: () => Promise<void>
+const children = new Set<Child>()
+
+/** `under`: another command that starts it, such as one that makes a namespace. */
+export function start(program: string, args: Arguments, under: readonly string[] = []): Child {
+  const own = commandOf(program, args)
+  const [command = own.command, ...rest] = [...under, own.command, ...own.args]
+  const child = new Child({ command, args: rest })
+  children.add(child)
+  return child
 }
 
-/** Inside node_modules, so that the build finds the packages it needs. */
-export async function build(): Promise<Build> {
-  const directory = path.join(ROOT, 'node_modules/.cache', `punctual-test-${process.pid}-${builds++}`)
-  await promisify(execFile)(process.execPath, [
-    path.join(ROOT, 'node_modules/typescript/bin/tsc'),
-    '-p',
-    path.join(ROOT, 'tsconfig.build.json'),
-    '--outDir',
-    directory,
-    '--sourceMap',
-    'false',
-  ])
-  const children = new Set<Child>()
-  const commandOf = (program: string, args: Arguments): Command => ({
-    command: process.execPath,
-    args: [
-      path.join(import.meta.dirname, 'children', program),
-      JSON.stringify({ ...args, build: directory }),
-    ],
-  })
+/** The same as a command line, for running it under something else. */
+export function commandOf(program: string, args: Arguments): Command {
   return {
-    commandOf,
-    start: (program, args, under = []) => {
-      const own = commandOf(program, args)
-      const [command = own.command, ...rest] = [...under, own.command, ...own.args]
-      const child = new Child({ command, args: rest })
-      children.add(child)
-      return child
-    },
-    remove: async () => {
-      for (const child of children) await child.kill()
-      await rm(directory, { recursive: true, force: true })
-    },
+    command: process.execPath,
+    args: [path.join(import.meta.dirname, 'children', program), JSON.stringify({ ...args, build: DIST })],
   }
+}
+
+/** Ends every child of this file. */
+export async function endAll(): Promise<void> {
+  for (const child of children) await child.kill()
 }
 
 /** A child process that reports by lines on its standard output. */

@@ -1,6 +1,6 @@
 /**
- * Servers that all test files of a run share, each with a queue or a database of its own: the first file that needs one starts it,
- * and they end with the run. What stops a server, or configures it, starts one of its own.
+ * What all test files of a run share: the first file that needs it makes it, and it ends with the run. Servers, on which each file
+ * has a queue or a database of its own (what stops a server, or configures it, starts one of its own), and the packed package.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { mkdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises'
@@ -19,33 +19,38 @@ export type SharedServer = {
 /** For the whole run, before its first file; answers what ends them. */
 export function setup(): () => void {
   const place = mkdtempSync(join(tmpdir(), 'punctual-shared-'))
-  process.env['PUNCTUAL_SHARED_SERVERS'] = place
+  process.env['PUNCTUAL_SHARED'] = place
   return () => {
-    for (const name of readdirSync(place).filter((file) => file.endsWith('.json')))
+    for (const name of readdirSync(place).filter((file) => /^server-.*\.json$/.test(file)))
       end(JSON.parse(readFileSync(join(place, name), 'utf8')) as SharedServer)
     rmSync(place, { recursive: true, force: true })
   }
 }
 
-/** The URL of the one of this kind; `start` makes it, in one of all processes that ask. */
+/** The URL of the one of this kind. */
 export async function shared(kind: string, start: () => Promise<SharedServer>): Promise<string> {
-  const place = process.env['PUNCTUAL_SHARED_SERVERS']
-  if (place === undefined) throw new Error('shared servers need the set-up of the test run')
-  const told = join(place, `${kind}.json`)
-  const begun = join(place, `${kind}-begun`)
+  return (await once(`server-${kind}`, start)).url
+}
+
+/** What `make` answers in one of all processes that ask; it may leave files in `place`. */
+export async function once<T>(name: string, make: (place: string) => Promise<T>): Promise<T> {
+  const place = process.env['PUNCTUAL_SHARED']
+  if (place === undefined) throw new Error('what a run shares needs the set-up of the run')
+  const told = join(place, `${name}.json`)
+  const begun = join(place, `${name}-begun`)
   try {
     await mkdir(begun) // The first one makes it.
   } catch {
-    await until(`the shared ${kind} is there`, () => existsSync(told))
-    return (JSON.parse(await readFile(told, 'utf8')) as SharedServer).url
+    await until(`${name} is there`, () => existsSync(told))
+    return JSON.parse(await readFile(told, 'utf8')) as T
   }
-  const server = await start().catch(async (error: unknown) => {
+  const made = await make(place).catch(async (error: unknown) => {
     await rmdir(begun) // The next one may try.
     throw error
   })
-  await writeFile(`${told}.new`, JSON.stringify(server))
+  await writeFile(`${told}.new`, JSON.stringify(made))
   await rename(`${told}.new`, told)
-  return server.url
+  return made
 }
 
 function end({ pid, directory, signal }: SharedServer): void {
