@@ -1,4 +1,5 @@
 /** A store on MySQL or MariaDB from a URL. Nothing is connected before `open()`. */
+import { admitting } from '../shared/admission.ts'
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { parseMysqlUrl, type MysqlSettings } from './address/url.ts'
@@ -9,12 +10,14 @@ import { MysqlStore } from './store.ts'
 export function openMysqlStore(url: string, context: StoreContext, given: MysqlSettings = {}): Store {
   const { address, server, settings } = parseMysqlUrl(url)
   const all = { ...settings, ...given }
-  return new MysqlStore(context, {
-    address,
-    server,
-    mayMigrate: all.migrate ?? true,
-    isDeaf: all.isDeaf ?? false,
-    ...readTimeouts(all),
-    ...(all.now === undefined ? {} : { now: all.now }),
-  })
+  return admitting(
+    new MysqlStore(context, {
+      address,
+      server,
+      mayMigrate: all.migrate ?? true,
+      isDeaf: all.isDeaf ?? false,
+      ...readTimeouts(all),
+      ...(all.now === undefined ? {} : { now: all.now }),
+    }),
+  )
 }

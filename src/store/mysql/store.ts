@@ -15,7 +15,6 @@ import { parseTransaction, type TransactionHandle } from '../../core/input/trans
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
@@ -128,7 +127,7 @@ export class MysqlStore implements contract.Store {
       now: options.now,
       wrote,
     })
-    this.#looking = new MysqlLooking({ calls: this.#writes, where, batchMax: BATCH_MAX })
+    this.#looking = new MysqlLooking({ calls: this.#writes, where })
     this.#upkeep = makeUpkeep(clock, this.#writes, where)
     const sleeping = { ...shared, name: `${name}:wakeups`, lock, others: this.#writesLink }
     this.#wakeups = new SqlWakeups({
@@ -154,9 +153,7 @@ export class MysqlStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    admitEntries(messages.length, BATCH_MAX)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     const stored = await this.#puts.put(messages)
     const where = await this.#place()
     return stored ?? this.#answered((steps) => put(steps, where, messages))
@@ -167,9 +164,7 @@ export class MysqlStore implements contract.Store {
     from: 'waiting' | 'dead',
     { isRunningToo = false }: contract.RemoveOptions = {},
   ): Promise<contract.RemoveResult[]> {
-    admitEntries(ids.length, BATCH_MAX)
     const where = await this.#knownPlace()
-    if (ids.length === 0) return []
     const how = { wanted: from === 'waiting' ? WAITING : DEAD, isRunningToo } as const
     const answers = await this.#writes.run((steps) => remove(steps, where, ids, how))
     this.#wrote(answers.includes('cancelling') ? CANCELLING : undefined)
@@ -177,16 +172,12 @@ export class MysqlStore implements contract.Store {
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    admitEntries(moves.length, BATCH_MAX)
     const where = await this.#knownPlace()
-    if (moves.length === 0) return []
     return this.#answered((steps) => reschedule(steps, where, moves))
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    admitEntries(ids.length, BATCH_MAX)
     const where = await this.#knownPlace()
-    if (ids.length === 0) return []
     return this.#answered((steps) => revive(steps, where, ids))
   }
 
@@ -221,20 +212,16 @@ export class MysqlStore implements contract.Store {
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    admitClaim(request, this.capabilities)
     if (request.from === 'due') this.#wakeups.note(request.owner, request.wants)
     return this.#leasing.claim(await this.#place(), request)
   }
 
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    admitEntries(leases.length, BATCH_MAX)
     const where = await this.#knownPlace()
-    return leases.length === 0 ? [] : this.#leasing.extend(where, leases, leaseMs)
+    return this.#leasing.extend(where, leases, leaseMs)
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    admitEntries(settlements.length, BATCH_MAX)
-    admitSettlements(settlements, BATCH_MAX)
     keyless.settlements(this.capabilities, settlements)
     return this.#leasing.settle(await this.#knownPlace(), settlements)
   }
@@ -250,14 +237,11 @@ export class MysqlStore implements contract.Store {
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
-    admitEntries(figures.length, BATCH_MAX)
-    if (figures.length === 0) return
     const where = await this.#place()
     await this.#writes.run((steps) => record(steps, where, figures))
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    admitEntries('ids' in query ? query.ids.length : query.limit, BATCH_MAX)
     const where = await this.#knownPlace()
     return 'ids' in query ? readIds(this.#writes, where, query.ids) : readPage(this.#writes, where, query)
   }
@@ -287,14 +271,11 @@ export class MysqlStore implements contract.Store {
   }
 
   async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
-    admitEntries(query.limit, BATCH_MAX)
     return readRemembered(this.#writes, await this.#knownPlace(), query)
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    admitEntries(messages.length, BATCH_MAX)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     const where = await this.#place()
     return this.#answered((steps) => restore(steps, where, messages))
   }

@@ -2,7 +2,6 @@
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { assertNever } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
-import { admitEntries } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
 import { toMicros, toMs } from '../sql/micros.ts'
 import { toStored, type SeenRow } from '../sql/rows.ts'
@@ -59,7 +58,6 @@ export type LookingOptions = {
   readonly queue: () => Promise<number>
   /** The clock of a test, in microseconds. */
   readonly at: () => string | null
-  readonly batchMax: number
 }
 
 export class PostgresLooking {
@@ -70,9 +68,8 @@ export class PostgresLooking {
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
-    const { calls, queue, batchMax } = this.#options
+    const { calls, queue } = this.#options
     if (!('ids' in query)) return this.#page(query)
-    admitEntries(query.ids.length, batchMax)
     const number = await queue()
     if (query.ids.length === 0) return { items: [], scanned: 0 }
     const [now, rows] = await Promise.all([
@@ -94,8 +91,7 @@ export class PostgresLooking {
   }
 
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
-    const { calls, queue, batchMax } = this.#options
-    admitEntries('topics' in query ? query.topics.length : query.limit, batchMax)
+    const { calls, queue } = this.#options
     const number = await queue()
     if ('topics' in query) {
       const rows = await calls.run<TopicCountRow>('count_topics_1', [number, query.topics, '', 0])
@@ -154,8 +150,7 @@ export class PostgresLooking {
   }
 
   async remembered({ limit, cursor }: contract.RememberedQuery): Promise<contract.Page> {
-    const { calls, queue, at, batchMax } = this.#options
-    admitEntries(limit, batchMax)
+    const { calls, queue, at } = this.#options
     const [, ...place] = cursor === undefined ? [] : decodeCursor(cursor, REMEMBERED_CURSOR)
     const rows = await calls.run<SeenRow>('inspect_remembered_1', [
       await queue(),
@@ -171,8 +166,7 @@ export class PostgresLooking {
   }
 
   async #page(query: contract.ListQuery | contract.TagQuery): Promise<contract.Page> {
-    const { calls, queue, batchMax } = this.#options
-    admitEntries(query.limit, batchMax)
+    const { calls, queue } = this.#options
     const [number, now] = await Promise.all([queue(), this.#now()])
     const { kind, name, values } = listCall(query, now)
     const [, ...place] = query.cursor === undefined ? [] : decodeCursor(query.cursor, PLACES[kind] ?? [])

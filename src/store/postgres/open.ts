@@ -1,4 +1,5 @@
 /** A PostgreSQL store from a URL. Nothing is connected before `open()`. */
+import { admitting } from '../shared/admission.ts'
 import type { Store } from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { parsePostgresUrl, type PostgresSettings } from './address/url.ts'
@@ -13,15 +14,17 @@ export function openPostgresStore(url: string, context: StoreContext, given: Pos
   const all = { ...settings, ...given }
   const isPooled = all.pooler === 'transaction'
   const listenUrls = all.listen === undefined ? (isPooled ? [] : urls) : parsePostgresUrl(all.listen).urls
-  return new PostgresStore(context, {
-    urls,
-    listenUrls,
-    server,
-    schema: all.schema ?? SCHEMA_DEFAULT,
-    isPooled,
-    isReplicated: all.durability === 'replicated',
-    mayMigrate: all.migrate ?? true,
-    ...readTimeouts(all),
-    ...(all.now === undefined ? {} : { now: all.now }),
-  })
+  return admitting(
+    new PostgresStore(context, {
+      urls,
+      listenUrls,
+      server,
+      schema: all.schema ?? SCHEMA_DEFAULT,
+      isPooled,
+      isReplicated: all.durability === 'replicated',
+      mayMigrate: all.migrate ?? true,
+      ...readTimeouts(all),
+      ...(all.now === undefined ? {} : { now: all.now }),
+    }),
+  )
 }

@@ -11,7 +11,6 @@ import { parseTransaction, type TransactionHandle } from '../../core/input/trans
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { changeControl, controlsReply, type ControlsWrite } from '../sql/controlling.ts'
@@ -113,7 +112,6 @@ export class PostgresStore implements contract.Store {
       calls: this.#writes,
       queue: () => this.#queue.known(),
       at: () => this.#at(),
-      batchMax: BATCH_MAX,
     })
     this.#upkeep = new Upkeep({ ...shared, calls: this.#writes })
     this.#channel = channelOf(schema, queue)
@@ -152,9 +150,7 @@ export class PostgresStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    admitEntries(messages.length, BATCH_MAX)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     const values = [await this.#queue.own(), this.#at(), ...putColumns(messages), false, null]
     return this.#answered('put_1', values)
   }
@@ -164,9 +160,7 @@ export class PostgresStore implements contract.Store {
     from: 'waiting' | 'dead',
     { isRunningToo = false }: contract.RemoveOptions = {},
   ): Promise<contract.RemoveResult[]> {
-    admitEntries(ids.length, BATCH_MAX)
     const queue = await this.#queue.known()
-    if (ids.length === 0) return []
     const values = [queue, this.#at(), ids, from === 'waiting' ? 0 : 2, false, isRunningToo]
     const { remove_1: answers } = await this.#writes.one<{ remove_1: contract.RemoveResult[] }>(
       'remove_1',
@@ -179,17 +173,13 @@ export class PostgresStore implements contract.Store {
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    admitEntries(moves.length, BATCH_MAX)
     const queue = await this.#queue.known()
-    if (moves.length === 0) return []
     const values = [queue, this.#at(), ...moveColumns(moves), false, null]
     return this.#answered('reschedule_1', values)
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    admitEntries(ids.length, BATCH_MAX)
     const queue = await this.#queue.known()
-    if (ids.length === 0) return []
     return this.#answered('revive_1', [queue, this.#at(), ids])
   }
 
@@ -223,20 +213,16 @@ export class PostgresStore implements contract.Store {
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    admitClaim(request, this.capabilities)
     if (request.from === 'due') this.#wakeups.note(request.owner, request.wants)
     return this.#leasing.claim(await this.#queue.own(), request)
   }
 
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    admitEntries(leases.length, BATCH_MAX)
     const queue = await this.#queue.known()
-    return leases.length === 0 ? [] : this.#leasing.extend(queue, leases, leaseMs)
+    return this.#leasing.extend(queue, leases, leaseMs)
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    admitEntries(settlements.length, BATCH_MAX)
-    admitSettlements(settlements, BATCH_MAX)
     keyless.settlements(this.capabilities, settlements)
     return this.#leasing.settle(await this.#queue.known(), settlements)
   }
@@ -252,8 +238,6 @@ export class PostgresStore implements contract.Store {
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
-    admitEntries(figures.length, BATCH_MAX)
-    if (figures.length === 0) return
     await this.#writes.run('record_1', [await this.#queue.own(), this.#at(), ...figureColumns(figures)])
   }
 
@@ -286,9 +270,7 @@ export class PostgresStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    admitEntries(messages.length, BATCH_MAX)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     return this.#answered('restore_1', [await this.#queue.own(), this.#at(), ...restoredColumns(messages)])
   }
 

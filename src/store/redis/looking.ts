@@ -2,7 +2,6 @@
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { invariant } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
-import { admitEntries } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
 import type { ScriptCalls } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
@@ -19,22 +18,18 @@ const BARS_AT_ONCE = 400
 
 export class Looking {
   readonly #scripts: ScriptCalls
-  readonly #batchMax: number
 
-  constructor(calls: ScriptCalls, batchMax: number) {
+  constructor(calls: ScriptCalls) {
     this.#scripts = calls
-    this.#batchMax = batchMax
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
     if ('ids' in query) {
-      admitEntries(query.ids.length, this.#batchMax)
       if (query.ids.length === 0) return { items: [], scanned: 0 }
       const reply = await this.#run(scripts.INSPECT_IDS_SCRIPT, query.ids)
       const items = decodeRows(reply as unknown as ShownRows)
       return { items, scanned: query.ids.length }
     }
-    admitEntries(query.limit, this.#batchMax)
     if (query.tag !== undefined)
       return tagReply(query, await this.#run(scripts.INSPECT_TAG_SCRIPT, tagArgs(query)))
     return pageReply(query, await this.#run(scripts.INSPECT_PAGE_SCRIPT, pageArgs(query)))
@@ -47,11 +42,9 @@ export class Looking {
   /** Each page is one look, cut to the limit: a cursor names the look, and the topic after which to go on in it. */
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
     if ('topics' in query) {
-      admitEntries(query.topics.length, this.#batchMax)
       const [, , rows] = await this.#run(scripts.COUNT_TOPICS_SCRIPT, ['named', ...query.topics])
       return { topics: Object.fromEntries(topicRows(rows as unknown[])) }
     }
-    admitEntries(query.limit, this.#batchMax)
     const from =
       query.cursor === undefined ? ['topics', 'lines', '', ''] : decodeCursor(query.cursor, TOPICS_CURSOR)
     const [, stage = '', place = '', after = ''] = from
@@ -87,7 +80,6 @@ export class Looking {
   }
 
   async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
-    admitEntries(query.limit, this.#batchMax)
     return rememberedReply(await this.#run(scripts.INSPECT_REMEMBERED_SCRIPT, rememberedArgs(query)))
   }
 

@@ -1,4 +1,5 @@
 /** A Redis store from a URL, or from a client that the user has already. Nothing is connected before `open()`. */
+import { admitting } from '../shared/admission.ts'
 import type { Store } from '../contract/store.ts'
 import type { QueuesContext, StoreContext } from '../engine.ts'
 import type { ExistingClient } from './address/client.ts'
@@ -43,20 +44,22 @@ export function openRedisStore(
   const { connect, sentinels, watch } = found.reach(timeouts, context)
   const shared = { ...timeouts, clock, connect, durability, logger, random, server: found.server }
   const keys = new QueueKeys(tagOf(queue))
-  return new RedisStore(context, {
-    ...(settings.now === undefined ? {} : { now: settings.now }),
-    keys,
-    durability,
-    route: (nonce) => {
-      const route = serverRoute({ ...shared, keys, nonce, name: clientName(queue) })
-      const close = (): void => {
-        watch?.close()
-        route.close()
-      }
-      return { ...route, close }
-    },
-    examine: ({ calls }) => examine({ calls, clock, durability, sentinels }),
-  })
+  return admitting(
+    new RedisStore(context, {
+      ...(settings.now === undefined ? {} : { now: settings.now }),
+      keys,
+      durability,
+      route: (nonce) => {
+        const route = serverRoute({ ...shared, keys, nonce, name: clientName(queue) })
+        const close = (): void => {
+          watch?.close()
+          route.close()
+        }
+        return { ...route, close }
+      },
+      examine: ({ calls }) => examine({ calls, clock, durability, sentinels }),
+    }),
+  )
 }
 
 function openCluster(target: string, context: StoreContext, settings: RedisSettings): Store {

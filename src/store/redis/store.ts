@@ -15,7 +15,6 @@ import type { Random } from '../../random.ts'
 import { worstFirst } from '../contract/findings.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { tooManyControls } from '../shared/controls.ts'
 import { isStorable } from '../shared/moments.ts'
 import * as keyless from '../shared/keyless.ts'
@@ -98,7 +97,7 @@ export class RedisStore implements contract.Store {
     const { calls, writes } = this.#route
     this.#scripts = new ScriptCalls(calls, this.#keys, options.now)
     this.#writes = writes === calls ? this.#scripts : new ScriptCalls(writes, this.#keys, options.now)
-    this.#looking = new Looking(this.#scripts, BATCH_MAX)
+    this.#looking = new Looking(this.#scripts)
   }
 
   /** Rejects when Redis cannot be reached in time; it goes on trying, and may be called again. */
@@ -129,9 +128,7 @@ export class RedisStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    this.#admit(messages.length)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     const call = putCall(this.#keys, messages, this.#now() ?? (await this.#learnNow()))
     const { now, results } = putReply(messages.length, await this.#write(scripts.PUT_SCRIPT, call))
     this.#serverClock.hear(now)
@@ -143,27 +140,20 @@ export class RedisStore implements contract.Store {
     from: 'waiting' | 'dead',
     { isRunningToo = false }: contract.RemoveOptions = {},
   ): Promise<contract.RemoveResult[]> {
-    this.#admit(ids.length)
-    if (ids.length === 0) return []
     const args = [from, isRunningToo ? '1' : '0', ...ids]
     return (await this.#write(scripts.REMOVE_SCRIPT, { args })) as contract.RemoveResult[]
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
-    this.#admit(moves.length)
-    if (moves.length === 0) return []
     const args = moves.flatMap(({ id, when }) => [id, momentArg(when)])
     return (await this.#write(scripts.RESCHEDULE_SCRIPT, { args })) as contract.RescheduleResult[]
   }
 
   async revive(ids: readonly string[]): Promise<contract.ReviveResult[]> {
-    this.#admit(ids.length)
-    if (ids.length === 0) return []
     return (await this.#write(scripts.REVIVE_SCRIPT, { args: ids })) as contract.ReviveResult[]
   }
 
   async claim(request: contract.ClaimRequest): Promise<contract.ClaimReply> {
-    admitClaim(request, this.capabilities)
     const token = this.#newToken(request)
     if (request.from === 'due') {
       this.#wanted.note(request.owner, request.wants)
@@ -182,15 +172,11 @@ export class RedisStore implements contract.Store {
   }
 
   async extend(leases: readonly contract.LeaseRef[], leaseMs: number): Promise<contract.ExtendResult[]> {
-    this.#admit(leases.length)
-    if (leases.length === 0) return []
     const call = extendCall(this.#keys, leases, leaseMs)
     return extendResults(call, await this.#run(scripts.EXTEND_SCRIPT, call))
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    this.#admit(settlements.length)
-    admitSettlements(settlements, BATCH_MAX)
     keyless.settlements(this.capabilities, settlements)
     const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
@@ -216,8 +202,7 @@ export class RedisStore implements contract.Store {
   }
 
   async record(figures: readonly contract.TopicFigures[]): Promise<void> {
-    this.#admit(figures.length)
-    if (figures.length > 0) await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
+    await this.#scripts.run(scripts.RECORD_SCRIPT, { args: recordArgs(figures) })
   }
 
   async control(change: contract.ControlChange): Promise<void> {
@@ -259,9 +244,7 @@ export class RedisStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    this.#admit(messages.length)
     keyless.messages(this.capabilities, messages)
-    if (messages.length === 0) return []
     const call = restoreCall(this.#keys, messages)
     return (await this.#write(scripts.RESTORE_SCRIPT, call)) as contract.RestoreResult[]
   }
@@ -315,10 +298,6 @@ export class RedisStore implements contract.Store {
       )
     }
     return reply
-  }
-
-  #admit(entries: number): void {
-    admitEntries(entries, BATCH_MAX)
   }
 }
 

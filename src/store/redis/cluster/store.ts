@@ -3,9 +3,10 @@
  * calls is one script on one master. Partitions share the connections to the masters; which master has which of them is the
  * cluster's own affair, and moving them the operator's.
  */
+import { admitting } from '../../shared/admission.ts'
 import { isUnavailable } from '../../../core/errors.ts'
 import { worstFirst } from '../../contract/findings.ts'
-import type { Finding } from '../../contract/store.ts'
+import type { Finding, Store } from '../../contract/store.ts'
 import type { StoreContext } from '../../engine.ts'
 import { PartitionedStore } from '../../partitioned/store.ts'
 import type { Timeouts } from '../../shared/url-options.ts'
@@ -121,18 +122,20 @@ function share(context: StoreContext, options: ClusterOptions): Shared {
   return { router, wakeups, wakes }
 }
 
-function makePartitions(context: StoreContext, options: ClusterOptions, shared: Shared): RedisStore[] {
+function makePartitions(context: StoreContext, options: ClusterOptions, shared: Shared): Store[] {
   const { durability, now, url } = options
   return Array.from({ length: url.partitions }, (_, partition) => {
     const tag = partitionTag(context.queue, partition, url.partitions)
     const keys = new QueueKeys(tag, () => shared.wakes.isSharded)
-    return new RedisStore(context, {
-      ...(now === undefined ? {} : { now }),
-      keys,
-      durability,
-      route: (nonce) => routeTo(slotOf(tag), keys, nonce, durability, shared),
-      examine: () => Promise.resolve([]), // Servers have many partitions, and are examined once.
-    })
+    return admitting(
+      new RedisStore(context, {
+        ...(now === undefined ? {} : { now }),
+        keys,
+        durability,
+        route: (nonce) => routeTo(slotOf(tag), keys, nonce, durability, shared),
+        examine: () => Promise.resolve([]), // Servers have many partitions, and are examined once.
+      }),
+    )
   })
 }
 

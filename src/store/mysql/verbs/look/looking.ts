@@ -1,7 +1,6 @@
 /** What people ask of a store: counts, topics, figures, the forecast. Lists are in `pages.ts`. */
 import type * as contract from '../../../contract/store.ts'
 import { decodeCursor, encodeCursor } from '../../../../core/encoding/cursor.ts'
-import { admitEntries } from '../../../shared/admission.ts'
 import { checkEdges } from '../../../shared/forecast.ts'
 import { toMs } from '../../../sql/micros.ts'
 import { NOW, nowOf, readClock, type QueuePlace } from '../../sql/clock.ts'
@@ -27,7 +26,6 @@ export type MysqlLookingOptions = {
   readonly calls: Transactions
   /** The number of the queue is 0 while nothing was ever written to it. */
   readonly where: () => Promise<QueuePlace>
-  readonly batchMax: number
 }
 
 export class MysqlLooking {
@@ -72,8 +70,7 @@ export class MysqlLooking {
   }
 
   async countTopics(query: contract.TopicsQuery): Promise<contract.TopicsPage> {
-    const { calls, batchMax, where } = this.#options
-    admitEntries('topics' in query ? query.topics.length : query.limit, batchMax)
+    const { calls, where } = this.#options
     const { queue } = await where()
     if ('topics' in query)
       return { topics: await calls.look((steps) => topicCounts(steps, queue, query.topics)) }
