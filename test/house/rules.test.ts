@@ -20,7 +20,8 @@ const MAY_USE: Record<string, readonly string[]> = {
   'clock.ts': ['core'],
   'random.ts': [],
   'store/contract': ['core', 'clock.ts', 'random.ts'],
-  'store/engine.ts': ['store/contract', 'core', 'clock.ts', 'random.ts'],
+  'store/engine.ts': ['store/contract', 'store/foreign.ts', 'core', 'clock.ts', 'random.ts'],
+  'store/foreign.ts': ['core'],
   'store/thread': ['core', 'clock.ts', 'random.ts'],
   'store/link': ['core', 'clock.ts', 'random.ts'],
   'store/sql': [
@@ -40,6 +41,7 @@ const MAY_USE: Record<string, readonly string[]> = {
       [
         'store/contract',
         'store/engine.ts',
+        'store/foreign.ts',
         'store/partitioned',
         'store/shared',
         'store/thread',
@@ -62,6 +64,7 @@ const MAY_USE: Record<string, readonly string[]> = {
     'runtime',
     'store/engines.ts',
     'store/engine.ts',
+    'store/foreign.ts',
     'store/contract',
     'core',
     'clock.ts',

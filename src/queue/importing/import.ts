@@ -13,7 +13,7 @@ import {
 import { cutBatches } from '../../core/turn.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
-import type { ForeignDone, ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/engine.ts'
+import type { ForeignDone, ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/foreign.ts'
 import { checkedMessage } from '../draft.ts'
 import type { Settings } from '../settings.ts'
 import { messageOf, topicsOf, type ImportRules, type Refusal } from './message.ts'

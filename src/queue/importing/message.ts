@@ -5,7 +5,7 @@ import { RETRY_LIMIT_MAX } from '../../core/input/handle-options.ts'
 import type { RetryPolicy } from '../../core/machines/backoff.ts'
 import { errorText } from '../../core/machines/outcome.ts'
 import { ID_BYTES_MAX, isNewName, TOPIC_BYTES_MAX, type PriorityRank } from '../../core/message.ts'
-import type { ForeignJob, ForeignPolicy } from '../../store/engine.ts'
+import type { ForeignJob, ForeignPolicy } from '../../store/foreign.ts'
 import type { RestoredMessage } from '../../store/contract/store.ts'
 
 export type ImportRules = {

@@ -5,7 +5,7 @@
 import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import { decodeSchedule, occurrenceId, scheduleId, type StoredSchedule } from '../../core/recurrence/spec.ts'
 import type { Store } from '../../store/contract/store.ts'
-import type { ForeignJob } from '../../store/engine.ts'
+import type { ForeignJob } from '../../store/foreign.ts'
 
 /** Undefined: there is none, or it was removed. */
 export async function readSchedule(store: Store, name: string): Promise<StoredSchedule | undefined> {

@@ -7,7 +7,7 @@ import { retryOptionsOf } from '../../core/input/handle-options.ts'
 import { priorityName } from '../../core/message.ts'
 import { cronTimes } from '../../core/recurrence/cron.ts'
 import type { SchedulePlan, ScheduleSpec } from '../../core/recurrence/spec.ts'
-import type { ForeignSchedule } from '../../store/engine.ts'
+import type { ForeignSchedule } from '../../store/foreign.ts'
 import { rankOf, retryOf, topicOf, type ImportRules, type Refusal } from './message.ts'
 
 /** By so much the clocks of their processes may differ. */

@@ -10,7 +10,7 @@ import { StoreWrapper, type StoreVerb } from '../contract/verbs.ts'
 /** Their first argument is the list of entries. */
 const OF_LISTS = ['put', 'remove', 'reschedule', 'revive', 'extend', 'settle', 'record', 'restore'] as const
 /** Their first argument names a list, or has a limit. */
-const OF_QUERIES = { inspect: 'ids', countTopics: 'topics', remembered: undefined } as const
+const OF_QUERIES = { inspect: 'ids', countTopics: 'topics', keys: 'keys', remembered: undefined } as const
 
 export function admitting(store: Store): Store {
   return new AdmittingStore(store)

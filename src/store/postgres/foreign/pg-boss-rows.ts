@@ -1,6 +1,6 @@
 /** Rows of pg-boss as the importer takes them. */
 import type { PriorityRank } from '../../../core/message.ts'
-import type { ForeignJob, ForeignPolicy, ForeignSchedule } from '../../engine.ts'
+import type { ForeignJob, ForeignPolicy, ForeignSchedule } from '../../foreign.ts'
 
 /** `job`: the whole row as JSON, without data and output. Numbers are texts. */
 export type BossJob = {

@@ -18,7 +18,7 @@ import {
   type ForeignQueue,
   type ForeignRest,
   type ForeignSchedule,
-} from '../../engine.ts'
+} from '../../foreign.ts'
 import { parsePostgresUrl } from '../address/url.ts'
 import { readTimeouts } from '../../shared/url-options.ts'
 import { PostgresConnection } from '../link/connection.ts'

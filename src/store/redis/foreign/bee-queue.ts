@@ -6,14 +6,14 @@
  *   delayed    sorted set: its moment
  *   active, stalling, failed, succeeded        what is not carried over
  */
+import { type QueuesContext } from '../../engine.ts'
 import {
   ACTIVE_THERE,
   type ForeignJob,
   type ForeignQueue,
   type ForeignRest,
   type ForeignSchedule,
-  type QueuesContext,
-} from '../../engine.ts'
+} from '../../foreign.ts'
 import { ForeignKeys, readNumber, readObject } from './reading.ts'
 
 export async function openBee(

@@ -16,6 +16,7 @@
  * unless its moment has passed. Workers move it to `wait` when its moment comes, also while the queue is paused. Other jobs of a
  * schedule wait for a retry. Each says which moment it is of: a schedule that was imported before brings that moment itself.
  */
+import { type QueuesContext } from '../../engine.ts'
 import {
   ACTIVE_THERE,
   type ForeignJob,
@@ -23,8 +24,7 @@ import {
   type ForeignQueue,
   type ForeignRest,
   type ForeignSchedule,
-  type QueuesContext,
-} from '../../engine.ts'
+} from '../../foreign.ts'
 import {
   filled,
   isWhole,
