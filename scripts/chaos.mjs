@@ -12,5 +12,5 @@ const code = await main(process.argv.slice(2))
 await Promise.all(
   [process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))),
 )
-// Not left to Node: after sockets were reset, as the proxies do, its own clean-up can wait for them for ever (20.20).
+// Not left to Node: after sockets were reset, as the proxies do, its own clean-up can wait for them without end (20.20).
 process.exit(code)

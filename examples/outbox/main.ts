@@ -27,7 +27,7 @@ queue.handle('order.close', async ({ payload: { orderId } }) => {
     "update shop_order set status = 'closed' where id = $1 and status = 'open'",
     [orderId],
   )
-  console.log(`order ${orderId}: ${rowCount === 1 ? 'closed, nobody paid' : 'nothing to close'}`)
+  console.log(`order ${orderId}: ${rowCount === 1 ? 'closed, not paid' : 'nothing to close'}`)
 })
 await queue.start()
 

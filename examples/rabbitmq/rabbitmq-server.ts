@@ -66,7 +66,7 @@ async function answers(url: string): Promise<boolean> {
 }
 
 /**
- * In a process group that ends when we do, however that happens: its shell reads from a pipe that nobody writes to, and kills
+ * In a process group that ends when we do, however that happens: its shell reads from a pipe that stays empty, and kills
  * the group, itself included, when the pipe closes.
  */
 function spawnGuarded(program: string, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {

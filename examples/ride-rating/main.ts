@@ -1,5 +1,5 @@
 /**
- * A ride that nobody rated gets five stars after 48 hours.
+ * A ride that was not rated gets five stars after 48 hours.
  *
  *   npm run example ride-rating          the story
  *   npx vitest run examples/ride-rating  its test

@@ -17,7 +17,7 @@ async function makeRides(): Promise<{ clock: VirtualClock; rides: Rides }> {
   return { clock, rides }
 }
 
-it('a ride that nobody rated has five stars after 48 hours, and not a moment before', async () => {
+it('a ride that was not rated has five stars after 48 hours, and not a moment before', async () => {
   const { clock, rides } = await makeRides()
   await rides.end('ride-1')
   await clock.advance(48 * 3_600_000 - 1)

@@ -1,4 +1,4 @@
-/** Rides of a taxi app: one that nobody rated within 48 hours gets five stars. */
+/** Rides of a taxi app: one that was not rated within 48 hours gets five stars. */
 import type { Punctual } from 'punctual'
 
 export type Topics = { 'ride.rate': { rideId: string } }

@@ -25,7 +25,7 @@ await queue.start()
 
 // @ts-expect-error The compiler knows that there is no such topic; so does the queue.
 await queue.produce('mail.sned', { to: 'ada@example.org' }).catch(report)
-await queue.produce('mail.send', { to: 'nobody' }).catch(report)
+await queue.produce('mail.send', { to: 'no address' }).catch(report)
 await queue.produce('mail.send', { to: 'ada@example.org' }, { delay: '100ms' })
 await done
 await queue.stop()

@@ -3,13 +3,13 @@
  *
  * It is the same runtime as a worker's own, with lanes that start a message by handing it out (`RemoteTaker`), so that
  * everything a worker is promised holds: nothing early (P1), fenced (P4), pauses and limits (P14), ttl and attempt limits
- * before it is handed out, leases kept alive, lapsed ones of others taken over. Nothing is claimed for which nobody waits.
+ * before it is handed out, leases kept alive, lapsed ones of others taken over. Nothing is claimed that no caller waits for.
  *
  *   claim ──► lane ──start──► taker ──► (elsewhere) ──► end(ending) ──► core/machines/outcome ──► settle
  *                                └─ not heard of in time ──► as if its lease had lapsed (P6)
  *
  * What was handed out outlives this process, whether it stops or is killed: its leases last at the store as long as was
- * promised, and its owner's name says that they are held elsewhere. Whoever has one can still settle it through another
+ * promised, and its owner's name says that they are held elsewhere. A holder can still settle one through another
  * process, by its token.
  */
 import { decodePolicy, encodeResult } from '../core/encoding/codec.ts'
@@ -52,7 +52,7 @@ const TOGETHER_MS = 5_000
 export class RemoteTask {
   readonly lease: Lease
   readonly latenessMs: number
-  /** Monotonic: when whoever has it must have been heard of. */
+  /** Monotonic: by when its holder must have been heard of. */
   deadlineAt = Infinity
   readonly #run: Run
   readonly #end: (ending: Ending) => void
@@ -68,7 +68,7 @@ export class RemoteTask {
     return this.#run
   }
 
-  /** Whether whoever has it should go on. */
+  /** Whether its holder should go on. */
   get standing(): ExtendResult {
     const { state } = this.#run
     if (state.name === 'running') return 'extended'
@@ -159,7 +159,7 @@ export class RemoteWork {
     this.#runtime.offerRoom()
   }
 
-  /** Whoever has it must be heard of within this time. */
+  /** Its holder must be heard of within this time. */
   setDeadline(task: RemoteTask, leaseMs: number): void {
     const now = this.#settings.clock.monotonic()
     task.deadlineAt = now + leaseMs
@@ -233,7 +233,7 @@ export class RemoteWork {
 
   #makeLane(topic: string): Lane {
     const { retry, schemas } = this.#settings
-    // A message may bring a timeout of its own; else the lease of whoever has it is the only one.
+    // A message may bring a timeout of its own; else the lease of its holder is the only one.
     const settings = { concurrency: CONCURRENCY_MAX, timeoutMs: TIMER_MS_MAX, retry }
     return new Lane(topic, () => undefined, settings, {
       schema: schemas?.get(topic),

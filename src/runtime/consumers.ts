@@ -55,7 +55,7 @@ export type ConsumersParts = HandlerParts & {
   readonly onRoom: () => void
 }
 
-/** So far: handlers that ended, one way or the other; messages that went back unstarted; handlers left behind. None of our own. */
+/** Counted since the start, without our own topics: handlers that ended, whether well or not; messages that went back unstarted; handlers left behind. */
 type RunCounts = { ended: number; returned: number; abandoned: number }
 
 export class Consumers {
@@ -144,7 +144,7 @@ export class Consumers {
   /** Starts whatever may start. */
   startDue(): void {
     this.#pump.run()
-    // One that was lost, or refused at its start, leaves its room without ever taking a slot: nobody else says so.
+    // One that was lost, or refused at its start, leaves its room without ever taking a slot: only this tells it.
     this.#parts.onRoom()
   }
 
@@ -172,7 +172,7 @@ export class Consumers {
     })
   }
 
-  /** The worker stops: whoever still runs should end. */
+  /** The worker stops: handlers that still run should end. */
   abortAll(): void {
     for (const run of this.#runs) this.#feed(run, { kind: 'stop' })
   }
@@ -238,7 +238,7 @@ export class Consumers {
   }
 
   #reachDeadline(run: Run): void {
-    // After a standstill a slot may be free that nobody has looked at.
+    // After a standstill a slot may be free that was not looked at.
     if (run.state.name === 'queued') this.#pump.run()
     if (run.deadlineAt > this.#parts.clock.monotonic()) return
     run.deadlineAt = Infinity

@@ -173,7 +173,7 @@ export class Feed implements RunSource, Looker {
     this.#scheduler.start(() => this.#dispatcher.fetch())
   }
 
-  /** A topic was added: what is due for it, nobody has asked for yet. */
+  /** A topic was added: what is due for it was not asked for yet. */
   lanesChanged(): void {
     this.#scheduler.room()
   }
@@ -234,7 +234,7 @@ export class Feed implements RunSource, Looker {
     // Which message is to be cancelled, the store says with the next extension.
     if (kind !== 'due') this.#keeper.renewAll()
     if (kind !== 'cancelling') this.#scheduler.wake()
-    // The other kinds reach everybody: nobody counts on us alone.
+    // The other kinds reach every worker: the store counts on none of them alone.
     if (kind === 'due') this.#dispatcher.noteWake()
   }
 

@@ -1,6 +1,6 @@
 /**
- * Hands new messages to the store. Calls made in the same turn of the event loop share one `put`; a lone call waits
- * for nobody. Batches are cut by bytes too, and only so many bytes are on their way at once: what is too much for one
+ * Hands new messages to the store. Calls made in the same turn of the event loop share one `put`; a lone call does
+ * not wait. Batches are cut by bytes too, and only so many bytes are on their way at once: what is too much for one
  * call, or for the time that the store has for a call, waits here.
  *
  * A generated id that turns out to be taken by another message is drawn again: 54 bits of chance per millisecond

@@ -126,7 +126,7 @@ export class Runtime {
     for (const feed of this.#feeds) feed.start()
   }
 
-  /** A topic was added: what is due for it, nobody has asked for yet. */
+  /** A topic was added: what is due for it was not asked for yet. */
   lanesChanged(): void {
     for (const feed of this.#feeds) feed.lanesChanged()
   }

@@ -4,7 +4,7 @@ import type { PriorityRank } from '../core/message.ts'
 export type ForeignPlace = {
   readonly queue: string
   readonly prefix: string
-  /** `taken` will be said of what is imported: nobody else may get it before. */
+  /** `taken` will be said of what is imported: no worker there may get it before. */
   readonly isTaking?: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where a message lives, in a queue that is spread over partitions: decided by its id alone, so that whoever knows the id
+ * Where a message lives, in a queue that is spread over partitions: decided by its id alone, so that every process that knows the id
  * finds it. What an id has in braces decides instead of the whole, so that ids which share it share their home:
  *
  *   {customer-7}invoice-1        {customer-7}invoice-2     one home

@@ -106,7 +106,7 @@ function parseRate(value: unknown, burst: unknown): RateLimit {
   }
 }
 
-/** How many may start at once where nobody said: what the rate allows in a moment. */
+/** How many may start at once where `burst` is not given: as many as the rate allows in BURST_MS. */
 export function burstOf(intervalMs: number): number {
   return Math.max(1, Math.min(NUMBER_MAX, Math.ceil(BURST_MS / intervalMs)))
 }

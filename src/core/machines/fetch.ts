@@ -34,7 +34,7 @@ import { assertNever } from '../errors.ts'
 export type FetchState<L> = {
   readonly name: 'open' | 'asking' | 'full' | 'stopped'
   readonly look: 'none' | 'planned' | 'offered'
-  /** `uncounted`: the store counts on nobody. */
+  /** `uncounted`: the store counts on no worker. */
   readonly sleeper: 'uncounted' | 'resigned' | 'counted'
   readonly lanes: ReadonlyMap<L, LaneStanding>
   /** The next survey begins with the lane behind it. */

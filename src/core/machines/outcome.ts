@@ -136,7 +136,7 @@ export type Lapse = {
   readonly attempt: number
   /** How many leases of this message had lapsed in a row before. */
   readonly lapses: number
-  /** Undefined where nobody knows it: this process has no handler for the topic. */
+  /** Undefined where this process has no handler for the topic. */
   readonly policy: RetryPolicy | undefined
   readonly chance: number
 }

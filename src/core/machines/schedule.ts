@@ -88,7 +88,7 @@ export type ScheduleLimits = {
 type Step = readonly [ScheduleState, ScheduleCommand]
 
 const FAILURE_PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 5_000, jitter: 0.3 }
-/** EXPIRED without a message is legal (the store moved something out of the way), but not for ever at full speed. */
+/** EXPIRED without a message is legal (the store moved something out of the way), but not without end and without a pause. */
 const BARREN_FREE = 16
 const BARREN_PAUSE: Exponential = { baseMs: 1, factor: 2, capMs: 100, jitter: 0 }
 

@@ -53,8 +53,8 @@ export function decideFiring({ plan, progress: before, now, changedAt, isBusy }:
 }
 
 /**
- * What a look at the moment of its last change would have begun with. Whoever changes a schedule again, before a worker has
- * looked at it, goes on from here: the moment of the change before is forgotten when its message is put anew, and with
+ * What a look at the moment of its last change would have begun with. A change of a schedule that comes before a worker
+ * has looked at the one before goes on from here: the moment of the change before is forgotten when its message is put anew, and with
  * it would be what the schedule owes since then.
  */
 export function begun({ plan, progress }: StoredSchedule, changedAt: number): StoredSchedule {

@@ -194,7 +194,7 @@ const begunOn = new WeakSet<TransactionHandle>()
 /** Those whose `error` events are heard: for good, because a connection may tell after its last statement has failed. */
 const heardOf = new WeakSet<TransactionHandle>()
 
-/** When a connection breaks, its statements reject; an `error` event that nobody hears would end the process besides. */
+/** When a connection breaks, its statements reject; an `error` event without a listener would end the process besides. */
 function hearErrors(connection: TransactionHandle): void {
   if (heardOf.has(connection) || !('on' in connection) || typeof connection.on !== 'function') return
   connection.on('error', () => undefined)

@@ -84,7 +84,7 @@ async function findingOf(
   const count = `${due.isExact ? '' : 'about '}${plural(due.count, 'message')} due, `
   const start = `${name} is overdue: ${count}the oldest since ${coarse(now - oldestDueAt)}`
   const level = levelOf(oldestDueAt, now)
-  // Before the limit: one that nobody asks to start anything delays nothing.
+  // Before the limit: one that no worker asks to start anything delays nothing.
   if (workers === 0) {
     return {
       level,

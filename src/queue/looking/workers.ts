@@ -27,7 +27,7 @@ const SILENT_AFTER_MS = 120_000
 /** The store forgets those that left after this time; those that fell silent it cannot tell from the living. */
 const SILENT_SHOWN_MS = 3_600_000
 
-/** `missing`: partitions that did not answer, by name; whoever only they know is not in the list. Absent where all did. */
+/** `missing`: partitions that did not answer, by name; workers that only they know are not in the list. Absent where all did. */
 export type FoundWorkers = FoundWorker[] & { readonly missing?: readonly string[] }
 
 /** Last seen first. `known`: the controls, where the caller has read them already. */

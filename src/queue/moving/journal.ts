@@ -5,7 +5,7 @@
  *   in the source   one message of our own: which move, how far it is, and the controls from before it
  *   in the target   one message of our own named after the move: proof that it is this target, and its controls from before
  *
- * Of several processes that want to go on, one holds the lease of the first: whoever lost it must not place anything more,
+ * Of several processes that want to go on, one holds the lease of the first: one that lost it must not place anything more,
  * because the target may run already what an old page still shows. It is held before each page.
  */
 import type { Clock } from '../../clock.ts'

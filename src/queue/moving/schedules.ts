@@ -1,7 +1,7 @@
 /**
  * A schedule that both sides have. Processes set their schedules when they start, so that the target often has them before
  * the move. Of two that say the same, the one that was set first goes on, with its progress; the other is let go, with all
- * that it has placed. One that was removed, and is only kept so that nobody places it again, makes way for the other. Two
+ * that it has placed. One that was removed, and is only kept so that it is not placed again, makes way for the other. Two
  * that say different things are left for people to decide.
  */
 import { recurrenceOf } from '../../core/recurrence/firing.ts'

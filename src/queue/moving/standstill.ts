@@ -77,7 +77,7 @@ export async function giveBackLapsed({
   }
 }
 
-/** Of our own topics nobody counts attempts. */
+/** Attempts of our own topics are not counted. */
 function givenBack(lease: Lease): Settlement {
   const { attempt, lapses } = lease
   const outcome = isControl(lease.topic)

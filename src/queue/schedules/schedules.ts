@@ -43,7 +43,7 @@ import type { PayloadIn, TopicName } from '../topics.ts'
 
 export type SetResult = 'created' | 'changed' | 'unchanged'
 
-/** So many changes of others in a row are no chance. */
+/** So many changes of others in a row do not come about by chance: something is wrong. */
 const TRIES_MAX = 100
 const OCCURRENCES_MAX = 10_000
 const NEXT_DEFAULT = 10
@@ -239,7 +239,7 @@ export class Schedules<T extends object, S extends object> {
     })
   }
 
-  /** Reads, decides, and stores if nobody was faster. `decide` answers undefined to leave it as it is. */
+  /** Reads, decides, and stores unless another process was faster. `decide` answers undefined to leave it as it is. */
   async #change(
     name: string,
     decide: (found: StoredSchedule | undefined) => StoredSchedule | undefined,

@@ -2,7 +2,7 @@
  * Keeps leases alive: three times per lease, all that need it, in batches. Tells the consumers of every lease that is
  * lost, and of those that are over by our clock while the store does not answer.
  *
- * Leases of one claim share a token, and a store may keep one end for all of them: so whoever extends one of them names
+ * Leases of one claim share a token, and a store may keep one end for all of them: so a call that extends one of them names
  * all that are still held under its token. The batches go side by side, each for itself: one after the other, thousands
  * of handlers on a slow store would outlast their leases, and a batch that fails would keep those behind it from being
  * sent at all.
@@ -12,7 +12,7 @@
  *
  * A process that stood still finds leases over by its clock that the store may still extend, so that only an answer, or
  * its absence, casts doubt: on those whose extension failed, and on those that wait for one since before this tick.
- * Nobody but us takes over a lapsed lease of ours while we live, unless another worker was first: so we go on trying.
+ * While we live, a lapsed lease of ours is taken over by us alone, unless another worker was first: so we go on trying.
  */
 import type { Clock, Timer } from '../../clock.ts'
 import { holdsLease } from '../../core/machines/run.ts'

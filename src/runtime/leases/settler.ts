@@ -5,7 +5,7 @@
  * A settlement that fails is tried again, with growing pauses, for as long as the worker lives: the fence makes a late
  * answer harmless, and one that still counts saves a repetition. It is never taken for a failure of the handler. While
  * an outage keeps settlements here, the dispatcher fetches nothing new. A failure that is no outage is the fault of one
- * entry: then each goes alone, what fails keeps nobody else from being heard, and is given up after a while.
+ * entry: then each goes alone, what fails does not keep the others from being heard, and is given up after a while.
  *
  * If we die here: the lease lapses, and the reaper of another process decides.
  */

@@ -1,7 +1,7 @@
 /**
  * What a handler attaches to its attempt (P15): stored with its completion, in the same step, or not at all. Each is
  * checked when it is attached; a schema may take its time, and the attempt ends only after it has answered. One that was
- * refused fails the attempt: whoever attached it wanted it stored.
+ * refused fails the attempt: the handler that attached it wanted it stored.
  */
 import { UsageError } from '../../core/errors.ts'
 import { hasSlot } from '../../core/machines/run.ts'

@@ -1,4 +1,4 @@
-/** How a run ended, sent to the settler, and what the answer means for whoever listens. */
+/** How a run ended, sent to the settler, and what the answer means for listeners. */
 import { encodeResult } from '../../core/encoding/codec.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
 import { decideOutcome, type Ending, type Outcome } from '../../core/machines/outcome.ts'

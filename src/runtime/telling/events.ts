@@ -1,4 +1,4 @@
-/** What happened, told to whoever listens. A listener that throws harms nobody but is reported. */
+/** What happened, told to listeners. One that throws does no harm, and is reported. */
 import { isControl } from '../../core/control.ts'
 import { UsageError, describe } from '../../core/errors.ts'
 import { suggestion } from '../../core/input/checks.ts'
@@ -79,12 +79,12 @@ export class Events {
     if (listeners?.size === 0) this.#listeners.delete(name)
   }
 
-  /** Lets hot paths skip making an event that nobody hears. */
+  /** Lets hot paths skip making an event that has no listener. */
   hears(name: EventName): boolean {
     return this.#listeners.has(name)
   }
 
-  /** It happened, is counted, and nobody listens. */
+  /** It happened, is counted, and has no listener. */
   unheard(name: EventName): void {
     this.#meter.happened(name)
   }

@@ -1,5 +1,5 @@
 /**
- * Failures in the log, so that nobody must listen to events to hear of them: the first dead letter of a topic and minute
+ * Failures in the log, so that an operator hears of them without listening to events: the first dead letter of a topic and minute
  * in full, then how many more there were; and one line per failing topic and minute for attempts that are retried.
  */
 import type { Clock, Timer } from '../../clock.ts'

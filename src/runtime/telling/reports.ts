@@ -1,4 +1,4 @@
-/** What the store has confirmed, told to whoever wants to know: listeners, the figures of the store, the log. */
+/** What the store has confirmed, told to all that want to know: listeners, the figures of the store, the log. */
 import { isControl } from '../../core/control.ts'
 import { assertNever } from '../../core/errors.ts'
 import type { Outcome } from '../../core/machines/outcome.ts'

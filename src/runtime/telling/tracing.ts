@@ -4,7 +4,7 @@
  *   send order.close ──(48 hours)──► process order.close
  *        a span of the producer's trace   a trace of its own, with a link to it
  *
- * A trace that waits for days helps nobody, and collectors close it after minutes: so each attempt begins a new one. Names
+ * A trace that waits for days is of no help, and collectors close it after minutes: so each attempt begins a new one. Names
  * and attributes follow the messaging conventions of OpenTelemetry.
  */
 import { createRequire } from 'node:module'
@@ -55,11 +55,11 @@ function loadApi(): typeof Api | undefined {
 class OpenTelemetryTracing implements Tracing {
   readonly #api: typeof Api
   readonly #queue: string
-  readonly #nobody: Api.TracerProvider
+  readonly #unregistered: Api.TracerProvider
 
   constructor(api: typeof Api, queue: string) {
     this.#api = api
-    this.#nobody = new api.ProxyTracerProvider().getDelegate()
+    this.#unregistered = new api.ProxyTracerProvider().getDelegate()
     this.#queue = queue
   }
 
@@ -135,11 +135,11 @@ class OpenTelemetryTracing implements Tracing {
     return ending
   }
 
-  /** The package is there, and nobody has registered anything that keeps spans. */
+  /** The package is there, but nothing is registered that keeps spans. */
   get #isIdle(): boolean {
     const { trace, ProxyTracerProvider } = this.#api
     const provider = trace.getTracerProvider()
-    return provider instanceof ProxyTracerProvider && provider.getDelegate() === this.#nobody
+    return provider instanceof ProxyTracerProvider && provider.getDelegate() === this.#unregistered
   }
 
   /** Asked for each time: an application may register its own after it made its queue. */

@@ -4,8 +4,8 @@
  * Leases. A claim hands out leases to one **owner**: one started queue. A lease has a `token`, which fences it: `settle`
  * and `extend` act only if the message runs under exactly this token. All leases of one claim may share a token. A token
  * stays the same while the lease is extended, so that the lost reply of an extension costs nothing, and is never used
- * again once the lease ended. A lapsed lease that nobody took over still counts as the holder's own: nobody else has
- * started.
+ * again once the lease ended. A lapsed lease that was not taken over still counts as the holder's own: no other handler
+ * has started.
  *
  * A reply can be lost after the claim took effect. The store then holds leases that no worker knows of. `owned` lists
  * what the store thinks an owner holds; the worker gives back what it does not know.

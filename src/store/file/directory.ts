@@ -25,7 +25,7 @@ const SYSTEM_FILES = /^(?:\.DS_Store|\._.*|\.localized|desktop\.ini|thumbs\.db|\
 /** How the store lay on the disk before it was SQLite. */
 const LMDB_FILE = 'data.mdb'
 
-/** Without what is nobody's. */
+/** Without what belongs to no process. */
 export function filesIn(directory: string): string[] {
   return readdirSync(directory).filter((name) => !SYSTEM_FILES.test(name))
 }

@@ -20,7 +20,7 @@ const DAMAGE: ReadonlySet<unknown> = new Set([
   // Node's word for a number that is larger than any of ours.
   'ERR_OUT_OF_RANGE',
 ])
-/** Words of the file system that no waiting mends. */
+/** Failures of the file system that do not pass by waiting. */
 const NOT_ALLOWED: ReadonlySet<unknown> = new Set(['EACCES', 'EPERM', 'EROFS'])
 /** Below this much room a failed write is put down to the lack of it. */
 const FULL_BYTES = 1024 * 1024

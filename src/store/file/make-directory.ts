@@ -2,14 +2,14 @@
  * A directory and those above it, made where they are missing, or a word about what is in the way.
  *
  * Not `mkdir` with `recursive`: where the parent exists and still nothing can be made in it (below /proc, in a
- * directory that was deleted while somebody stood in it), Node tries for ever, at full speed.
+ * directory that was deleted while somebody stood in it), Node tries without end, at full speed.
  */
 import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { UsageError, describe, errorCode, type PunctualError } from '../../core/errors.ts'
 import { explainFailure, isRefused } from './failure.ts'
 
-/** Codes that no waiting mends, and what they mean. */
+/** Codes of failures that do not pass by waiting, and what they mean. */
 const IN_THE_WAY: Readonly<Record<string, string>> = {
   EEXIST: 'something that is no directory has this name',
   ENOTDIR: 'a part of the path is no directory',

@@ -5,7 +5,7 @@
  *
  * Proof needs all four: within the same boot and the same namespace a pid that is gone, or that began at another time, is
  * a dead process. With another boot id or namespace nothing is proven (another container, or another machine on a shared
- * disk), and the lease has to end by itself. Where there is no /proc (macOS, Windows) nobody is ever proven dead.
+ * disk), and the lease has to end by itself. Where there is no /proc (macOS, Windows) no process is ever proven dead.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { errorCode } from '../../core/errors.ts'

@@ -13,7 +13,7 @@ import { makeDirectory } from './make-directory.ts'
 import { explainDeath, spawnFileThread } from './spawn.ts'
 import type { WakeChannel } from './wake.ts'
 
-/** Longer than this nobody waits for the lock of another process, or for the disk. */
+/** The longest wait for the lock of another process, or for the disk. */
 export const CALL_MS_MAX = 5000
 /** How long the end of calls, and then of the thread, is waited for. */
 const CLOSE_MS_MAX = 1000

@@ -1,7 +1,7 @@
 /**
  * Waking sleepers: one small file per queue, which the waker's thread writes to and the sleepers of all processes watch.
  *
- * The operating system delivers the news (inotify on Linux), so nobody polls, nobody keeps a list of processes, and
+ * The operating system delivers the news (inotify on Linux), so no process polls, none keeps a list of the others, and
  * a dead process leaves nothing behind. Sleepers of this process are called directly; the echo of our own write
  * makes them look once more than needed, which costs a read.
  *

@@ -80,7 +80,7 @@ type State<Conn> =
   | { readonly name: 'pausing'; readonly timer: Timer }
   | { readonly name: 'closed' }
 
-/** A connection in the making: given up by whoever is first, the deadline or `close`. */
+/** A connection in the making: given up by the deadline or by `close`, whichever is first. */
 type Attempt<Conn> = { abandoned: boolean; readonly connection: Conn }
 
 type LinkCall<Command, Conn> = {
@@ -181,7 +181,7 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     if (this.#state.name !== 'connecting' || this.#state.attempt !== attempt) return
     this.#lastError = error
     this.#pause()
-    // Waiting mends an outage, not a wrong password: whoever waits hears of it now.
+    // An outage passes by waiting, a wrong password does not: callers that wait hear of it now.
     if (error instanceof UsageError) for (const call of this.#calls) this.#fail(call, error)
   }
 

@@ -261,7 +261,7 @@ export class Messages {
     }
   }
 
-  /** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+  /** One that runs ends. At its limit, that lets another one start, and no worker knows yet that it waits. */
   #noteFreed({ name, running }: Topic, releasedBy: string | undefined): void {
     const concurrency = this.controls.get(name)?.limit.concurrency
     if (running === concurrency) this.sleepers.note(releasedBy)

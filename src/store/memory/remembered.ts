@@ -1,5 +1,5 @@
 /**
- * Ids that stay taken after their message is done, each until its moment. Whoever asks for one after that is told nothing,
+ * Ids that stay taken after their message is done, each until its moment. A question for one after that finds nothing,
  * and every call drops some that are over, so that they leave by themselves.
  *
  * Cost: O(log n) to remember one and to drop one; a store that remembers nothing pays nothing.

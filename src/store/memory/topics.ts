@@ -153,7 +153,7 @@ export class Topics {
   #list(topic: Topic, at: number): void {
     topic.listedAt = at
     this.#listed.push(topic.number, at, topic.number)
-    // Listings of topics that are gone, or of earlier moments, must not pile up while nobody asks.
+    // Listings of topics that are gone, or of earlier moments, must not pile up while they are not asked for.
     if (this.#listed.size > 2 * this.#byName.size + EMPTY_KEPT) this.#listAnew()
   }
 

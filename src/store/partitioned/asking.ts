@@ -2,7 +2,7 @@
 import { UnavailableError, isUnavailable } from '../../core/errors.ts'
 import type { Store } from '../contract/store.ts'
 
-/** Whoever answered, and the failures of the others. */
+/** What was answered, and the failures of the others. */
 export type PartitionAnswers<T> = { readonly given: readonly T[]; readonly failed: readonly FailedAnswer[] }
 export type FailedAnswer = { readonly partition: number; readonly error: unknown }
 

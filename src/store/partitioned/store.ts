@@ -46,7 +46,7 @@ export class PartitionedStore implements contract.Store {
     this.capabilities = { ...first.capabilities, features }
   }
 
-  /** A partition that is away is opened by whoever needs it. Rejects when none can be opened. */
+  /** A partition that is away is opened by the first call that needs it. Rejects when none can be opened. */
   async open(): Promise<void> {
     const { failed } = await askAll(this.#stores, (store) => store.open())
     if (failed.length === this.#stores.length) throw failed[0]?.error
@@ -76,7 +76,7 @@ export class PartitionedStore implements contract.Store {
       }
     }
     const merged = mergeClaims(replies, asked === this.#stores.length)
-    // What was handed out must reach its asker, whoever failed.
+    // What was handed out must reach its asker, whichever partition failed.
     if (failure !== undefined && merged.leases.length === 0) throw failure.error
     return merged
   }

@@ -1,6 +1,6 @@
 /**
  * Counts by topic over all partitions, page by page. A topic has messages in many of them and is to be shown once, with
- * their sum, and nobody can keep all topics in mind. So each partition is walked in turn; for the topics on its page all
+ * their sum, and all topics together may be too many to keep in memory. So each partition is walked in turn; for the topics on its page all
  * others are asked by name; and what one before it has was shown there.
  */
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'

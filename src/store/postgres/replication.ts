@@ -1,7 +1,7 @@
 /**
  * `durability=replicated`: a write is acknowledged when a synchronous standby has it. PostgreSQL itself waits for that in
  * each commit; here is what it does not say: a server without such a standby would not wait at all, and one whose standby
- * is away waits for ever.
+ * is away waits without end.
  */
 import { UnavailableError, UsageError } from '../../core/errors.ts'
 import type { PgQuery } from './link/client.ts'

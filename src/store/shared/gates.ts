@@ -80,7 +80,7 @@ export class Gate {
     return Math.max(0, Math.min(this.#places, this.#free, this.#freeSlots.left, ...rates))
   }
 
-  /** No clock opens it, to nobody. */
+  /** No clock opens it, for any worker. */
   get isShutOff(): boolean {
     return this.#pausedUntil === FOREVER || this.#places <= 0
   }
@@ -117,7 +117,7 @@ export class Gate {
     return this.isClosed ? undefined : this.opensAt(headAt, leadMs)
   }
 
-  /** The same for whoever has a free slot. */
+  /** The same for a worker with a free slot. */
   opensAt(headAt: number | undefined, leadMs: number): number | undefined {
     if (headAt === undefined || this.isShutOff) return undefined
     const moments = this.#meters.map(({ againAt }) => Math.ceil(againAt))

@@ -12,7 +12,7 @@ export type ExtendWord = ExtendResult | `${ExtendResult}?`
 const TRIES = 3
 const PAUSE_MS = 20
 
-/** Whoever claims over the same connection does not wait meanwhile. */
+/** Claims over the same connection do not wait meanwhile. */
 export async function extendInDoubt(
   leases: readonly LeaseRef[],
   extend: (leases: readonly LeaseRef[]) => Promise<readonly ExtendWord[]>,

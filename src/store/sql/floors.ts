@@ -5,7 +5,7 @@
  *   gone gone gone gone gone gone │ waiting waiting waiting
  *                    floor ▲ two seconds before the first one that we saw
  *
- * Beginning later is a bet: what is put below the floor is overlooked. Whoever puts it there rings, and the floor falls;
+ * Beginning later is a bet: what is put below the floor is overlooked. A call that puts it there rings, and the floor falls;
  * if the ring is lost, the floor falls by itself soon after. So we bet only while it pays: when the last look from the
  * start was slow.
  */

@@ -7,9 +7,9 @@
  *
  * The write lock is shared with other processes and never waited for inside a native call. If it is taken, the thread
  * naps for 0.1 to 0.2 ms and tries again; in between it takes new calls, answers those that only look, and rejects those
- * whose time is up. A group is formed when the lock is ours, so whoever arrives meanwhile is still in it.
+ * whose time is up. A group is formed when the lock is ours, so calls that arrive meanwhile are still in it.
  *
- * Courtesy: nobody queues for the lock, so that a process which commits again at once could shut out the others. Who
+ * Courtesy: processes do not queue for the lock, so that a process which commits again at once could shut out the others. Who
  * found the lock taken within the last 50 ms lets 1 ms pass between two of its own commits; its calls gather meanwhile.
  *
  * If a group fails, its calls run again one by one, so that only the guilty one fails: a call is atomic although it

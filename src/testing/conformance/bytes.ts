@@ -23,7 +23,7 @@ async function claimAll(store: Store, bytesMax: number, topics?: readonly string
     if (leases.length > 0) claims.push(idsOf(leases))
     if (next.state !== 'EXPIRED') return claims
   }
-  throw new Error('a claim says EXPIRED for ever')
+  throw new Error('a claim says EXPIRED without end')
 }
 
 export const byteTests: readonly ConformanceTest[] = [

@@ -164,7 +164,7 @@ export const cancellingTests: readonly ConformanceTest[] = [
     assert.equal((await takeCensus(store)).total, 0)
   }),
 
-  test('P9: whoever listens is woken, and told why', async ({ store }) => {
+  test('P9: sleepers are woken, and told why', async ({ store }) => {
     await store.put([message('a')])
     await claimOne(store)
     const heard: WakeUp['kind'][] = []

@@ -228,7 +228,7 @@ export const claimTests: readonly ConformanceTest[] = [
     await waits([TOPIC], 3000)
     await waits(['others'], 1000)
     await waits([TOPIC, 'others'], 1000)
-    assert.deepEqual((await claim(store, { topics: ['nobody'] })).next, { state: 'NO_TASK' })
+    assert.deepEqual((await claim(store, { topics: ['nothing'] })).next, { state: 'NO_TASK' })
     await store.remove(['b'], 'waiting')
     await waits([TOPIC], 5000)
     await advance(1500)
@@ -242,6 +242,6 @@ export const claimTests: readonly ConformanceTest[] = [
 
 /** Lets the store notice that they are due, without handing them out. */
 async function claimReady(store: Parameters<typeof claim>[0]): Promise<void> {
-  assert.deepEqual(await claimDue(store, 10, ['nobody']), [])
+  assert.deepEqual(await claimDue(store, 10, ['nothing']), [])
   await store.count()
 }

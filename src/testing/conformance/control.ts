@@ -1,4 +1,4 @@
-/** Messages of our own (`core/control`): nobody meets them who does not name them, and they can be seized. */
+/** Messages of our own (`core/control`): only those who name them meet them, and they can be seized. */
 import assert from 'node:assert/strict'
 import { CONTROL_MARK, SCHEDULES_TOPIC } from '../../core/control.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'

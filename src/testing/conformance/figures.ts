@@ -91,7 +91,7 @@ export const figureTests: readonly ConformanceTest[] = [
     const edges = [now, now + 1000, now + 2000]
     assert.deepEqual((await store.forecast({ edges })).counts, [4, 1])
     assert.deepEqual((await store.forecast({ edges, topic: 'a' })).counts, [1, 1])
-    assert.deepEqual((await store.forecast({ edges, topic: 'nobody' })).counts, [0, 0])
+    assert.deepEqual((await store.forecast({ edges, topic: 'nothing' })).counts, [0, 0])
     await claimOne(store, ['b'])
     await store.settle([dead(await claimOne(store, ['b']))])
     assert.deepEqual((await store.forecast({ edges, topic: 'b' })).counts, [1, 0])
@@ -187,7 +187,7 @@ export const figureTests: readonly ConformanceTest[] = [
     assert.deepEqual(await minutes({ from: from + 1, until, topic: 'b' }), [2])
     assert.deepEqual(await minutes({ from, until: until + 1, topic: 'b' }), [1, 2, 3])
     assert.deepEqual(await minutes({ from, until }), [1, 1, 2, 2])
-    assert.deepEqual(await minutes({ ...EVER, topic: 'nobody' }), [])
+    assert.deepEqual(await minutes({ ...EVER, topic: 'nothing' }), [])
     assert.deepEqual(await everyRow(store, { from: until, until: from }), [])
   }),
 
@@ -268,12 +268,12 @@ export const figureTests: readonly ConformanceTest[] = [
   test('counts by topic: named ones', async ({ store }) => {
     await store.put(['a', 'b', 'c'].map((topic) => message(topic, { topic })))
     await claimDue(store, 1, ['b'])
-    const { topics } = await store.countTopics({ topics: ['b', 'nobody', 'c'] })
+    const { topics } = await store.countTopics({ topics: ['b', 'nothing', 'c'] })
     const counted = (name: string): readonly unknown[] => {
       const { waiting = 0, running = 0, dead: died = 0 } = topics[name] ?? {}
       return [waiting, running, died]
     }
-    assert.deepEqual(['a', 'b', 'c', 'nobody'].map(counted), [
+    assert.deepEqual(['a', 'b', 'c', 'nothing'].map(counted), [
       [0, 0, 0],
       [0, 1, 0],
       [1, 0, 0],

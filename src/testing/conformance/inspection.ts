@@ -50,7 +50,7 @@ export const inspectionTests: readonly ConformanceTest[] = [
     await populate(store)
     const found = (await pages(store, { state: 'ready', topic: 'other', limit: 1 })).flat()
     assert.deepEqual(idsOf(found).toSorted(), ['ready1', 'ready3'])
-    assert.deepEqual((await pages(store, { state: 'dead', topic: 'nobody', limit: 10 })).flat(), [])
+    assert.deepEqual((await pages(store, { state: 'dead', topic: 'nothing', limit: 10 })).flat(), [])
   }),
 
   test('P10: what leaves or comes between two pages does not hide or repeat what stays', async ({
@@ -80,7 +80,7 @@ export const inspectionTests: readonly ConformanceTest[] = [
 
   test('P10: messages are found by id, and unknown ids are passed over', async ({ store }) => {
     await store.put([message('a'), message('b')])
-    assert.deepEqual(idsOf((await store.inspect({ ids: ['b', 'nobody', 'a'] })).items), ['b', 'a'])
+    assert.deepEqual(idsOf((await store.inspect({ ids: ['b', 'nothing', 'a'] })).items), ['b', 'a'])
   }),
 
   test('the counts follow every move', async ({ store, advance }) => {

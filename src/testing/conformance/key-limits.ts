@@ -137,7 +137,7 @@ export const keyLimitTests: readonly ConformanceTest[] = [
       await advance(1)
       await claimOne(store)
       await advance(LEASE_MS + 1)
-      assert.deepEqual(await take(store), [], 'nobody has settled it yet')
+      assert.deepEqual(await take(store), [], 'it is not settled yet')
       const lapsed = only(await claimLapsed(store))
       assert.deepEqual([lapsed.id, lapsed.key], ['k-0', 'k'])
       assert.deepEqual(await take(store), [])

@@ -95,7 +95,7 @@ export const keyTests: readonly ConformanceTest[] = [
   }),
 
   keyTest(
-    'P16: whoever splits over keys gets a share for each, and messages without a key wait by their moment',
+    'P16: one who splits over keys gets a share for each, and messages without a key wait by their moment',
     async ({ store, advance }) => {
       await store.put([message('early'), ...flood('a', 3), ...flood('b', 3)])
       await advance(5)

@@ -164,7 +164,7 @@ export const leaseTests: readonly ConformanceTest[] = [
   }),
 
   test('P4: a lease of nothing is lost', async ({ store }) => {
-    const stranger = { id: 'nobody', token: '1', topic: TOPIC }
+    const stranger = { id: 'nothing', token: '1', topic: TOPIC }
     assert.deepEqual(await store.extend([stranger], LEASE_MS), ['lost'])
     assert.deepEqual(await store.settle([{ kind: 'ack', ...stranger }]), ['lost'])
     assert.equal((await takeCensus(store)).total, 0)
@@ -246,7 +246,7 @@ export const leaseTests: readonly ConformanceTest[] = [
     assert.deepEqual([buried?.attempt, buried?.reason, buried?.error], [1, 'failed', 'Error: no luck'])
     assert.equal(buried?.until, lease.dueAt + 100)
     await advance(5000)
-    assert.deepEqual(await store.revive(['a', 'nobody']), ['revived', 'missing'])
+    assert.deepEqual(await store.revive(['a', 'nothing']), ['revived', 'missing'])
     const revived = await claimOne(store)
     assert.equal(revived.attempt, 1)
     assert.equal(revived.dueAt, lease.dueAt + 5100)

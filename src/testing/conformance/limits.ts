@@ -71,7 +71,7 @@ export const limitTests: readonly ConformanceTest[] = [
       }
   }),
 
-  limitTest('whoever asks when told to gets the whole rate', async ({ store, advance }) => {
+  limitTest('a worker that asks when told to gets the whole rate', async ({ store, advance }) => {
     await putMany(store, 500)
     const [intervalMs, burst] = [40, 2]
     await store.control(limit(rate(intervalMs, burst)))

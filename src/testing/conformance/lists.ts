@@ -142,7 +142,7 @@ export const listTests: readonly ConformanceTest[] = [
       await assertEach(store, { state, text: 'Apple' }, [])
       await assertEach(store, { state, topic: 'other', dueFrom: now + 2500 }, ['order-2'])
       await assertEach(store, { state, idPrefix: 'order-', text: 'apple', dueUntil: now + 1500 }, ['order-1'])
-      await assertEach(store, { state, idPrefix: 'nobody' }, [])
+      await assertEach(store, { state, idPrefix: 'nothing' }, [])
       await assertEach(store, { state, text: '' }, ['order-1', 'order-10', 'order-2', 'mail-1', 'mail-%'])
     }
     await checkAll('delayed')

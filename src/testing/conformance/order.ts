@@ -86,7 +86,7 @@ export const orderTests: readonly ConformanceTest[] = [
     assert.equal(next.state, 'EXPIRED')
   }),
 
-  test('P7: a topic nobody asks for is handed to nobody', async ({ store }) => {
+  test('P7: a topic that is not asked for is not handed out', async ({ store }) => {
     await store.put([message('a', { topic: 'a' })])
     assert.deepEqual(await claimDue(store, 10, [TOPIC]), [])
     assert.deepEqual(idsOf(await claimDue(store, 10, ['a'])), ['a'])

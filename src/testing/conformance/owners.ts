@@ -1,4 +1,4 @@
-/** Who holds what: leases remember their owner, and nobody takes over from itself (P3, P6). */
+/** Who holds what: leases remember their owner, and none takes over from itself (P3, P6). */
 import assert from 'node:assert/strict'
 import { DAY_MS } from '../../core/input/duration.ts'
 import type { LeaseRef, OwnedLease, Store } from '../../store/contract/store.ts'
@@ -179,7 +179,7 @@ export const ownerTests: readonly ConformanceTest[] = [
     const foreign = (await claim(store, { owner: 'B' })).leases
     assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held))
     assert.deepEqual(refs(await everyOwned(store, 'B')), refs(foreign))
-    assert.deepEqual(await everyOwned(store, 'nobody'), [])
+    assert.deepEqual(await everyOwned(store, 'nothing'), [])
     await advance(LEASE_MS)
     assert.deepEqual(refs(await everyOwned(store, 'A')), refs(held), 'lapsed ones included')
     const [first, second, third, ...rest] = held
@@ -221,7 +221,7 @@ export const ownerTests: readonly ConformanceTest[] = [
     )
   }),
 
-  test('P4: the holder extends what lapsed, under the same token, while nobody took it', async ({
+  test('P4: the holder extends what lapsed, under the same token, until it is taken over', async ({
     store,
     advance,
   }) => {

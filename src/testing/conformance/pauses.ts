@@ -107,7 +107,7 @@ export const pauseTests: readonly ConformanceTest[] = [
       await store.put(
         topics.flatMap((topic) => [message(`${topic}.0`, { topic }), message(`${topic}.1`, { topic })]),
       )
-      await store.control(pause('nobody wants it'))
+      await store.control(pause('nothing wants it'))
       await store.control(pause('t1'))
       await store.control(limit(rate(60_000, 1), 't3'))
       const ask = () => claim(store, { topics, limit: size * 2 })
@@ -122,7 +122,7 @@ export const pauseTests: readonly ConformanceTest[] = [
     },
   ),
 
-  limitTest('whoever asks sees what holds, in every process', async ({ store, another, advance }) => {
+  limitTest('what holds is seen in every process', async ({ store, another, advance }) => {
     const other = (await another?.()) ?? store
     await store.control(pause('a'))
     await store.control({ kind: 'pause', topic: '', until: { delayMs: 60_000 } })

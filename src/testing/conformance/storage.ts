@@ -162,7 +162,7 @@ export const storageTests: readonly ConformanceTest[] = [
       message('runs', { ifExists: 'replace' }),
     ])
     assert.deepEqual(results, ['stored', 'duplicate', 'replaced', 'succeeds'])
-    assert.deepEqual(await store.remove(['new', 'runs', 'nobody'], 'waiting'), [
+    assert.deepEqual(await store.remove(['new', 'runs', 'nothing'], 'waiting'), [
       'removed',
       'running',
       'missing',

@@ -86,7 +86,7 @@ export const tagTests: readonly ConformanceTest[] = [
       assert.equal(only((await walk(store, { tag: 't', state })).found).state, state)
     const running = found.find(({ id }) => id === 'runs')
     assert.deepEqual(running, await stored(store, 'runs'), 'it is shown as by its id')
-    assert.deepEqual(await tagged(store, 'nobody'), [])
+    assert.deepEqual(await tagged(store, 'nothing'), [])
   }),
 
   test('P10: a walk over a tag looks at its messages only, however many others there are', async ({
@@ -181,7 +181,7 @@ export const tagTests: readonly ConformanceTest[] = [
     assert.equal((await takeCensus(store)).total, 2)
   }),
 
-  test('tags: many that are done at once leave their tags, and take nobody else along', async ({ store }) => {
+  test('tags: many that are done at once leave their tags, and take no others along', async ({ store }) => {
     const ids = Array.from({ length: 30 }, (_, i) => `m${i}`)
     await store.put(ids.map((id, i) => message(id, i % 2 === 0 ? { tags: ['even', `n${i}`] } : {})))
     const leases = await claimDue(store)

@@ -146,7 +146,7 @@ export const wakeTests: readonly ConformanceTest[] = [
     ])
     await advance(60_000)
     let reply = await claimReply(store)
-    // Moving them out of the way may take a few calls, but not for ever.
+    // Moving them out of the way may take a few calls, but must end.
     for (let i = 0; i < 5 && reply.next.state === 'EXPIRED'; i += 1) reply = await claimReply(store)
     assert.deepEqual(reply, { leases: [], next: { state: 'NO_TASK' } })
   }),

@@ -14,7 +14,7 @@ async function workerNamed(store: Store, owner: string): Promise<WorkerRecord | 
 }
 
 export const workerTests: readonly ConformanceTest[] = [
-  test('workers: nobody before the first claim, then whoever claims, with its facts', async ({ store }) => {
+  test('workers: none before the first claim, then those that claim, with their facts', async ({ store }) => {
     assert.deepEqual((await store.workers()).workers, [])
     await claim(store, { owner: 'A', facts: '{"host":"ü"}' })
     const { now, workers } = await store.workers()
@@ -63,7 +63,7 @@ export const workerTests: readonly ConformanceTest[] = [
     await claim(store, { owner: 'B', facts: 'b' })
     await advance(10)
     await store.leave('A')
-    await store.leave('nobody')
+    await store.leave('nothing')
     const { now, workers } = await store.workers()
     assert.equal(workers.length, 2)
     assert.equal((await workerNamed(store, 'A'))?.goneAt, now)

@@ -243,7 +243,7 @@ describe('what breaks the protocol condemns the connection', () => {
     await expect(connection.send(['PING'])).rejects.toBeInstanceOf(ProtocolError)
   })
 
-  test('a reply that nobody asked for', async () => {
+  test('a reply to no command', async () => {
     const server = await fake(greeting(() => '+OK\r\n+OK\r\n'))
     const { connection, losses } = await opened(server.url)
     await expect(connection.send(['A'])).resolves.toBe('OK')

@@ -2,8 +2,8 @@
  * One connection to `queue.db`: statements prepared once, transactions that never wait inside SQLite, and the making of
  * the file.
  *
- * WAL: a commit appends to `queue.db-wal` and syncs it once; readers see the last commit and block nobody. An existing
- * store opens without the write lock, so a process that holds it keeps nobody out.
+ * WAL: a commit appends to `queue.db-wal` and syncs it once; readers see the last commit and block no one else. An existing
+ * store opens without the write lock, so a process that holds it keeps no other out.
  *
  * Danger: POSIX drops every lock that a process has on a file when it closes any descriptor of it. So no other code may
  * open `queue.db`, not even to read it.
@@ -95,7 +95,7 @@ export class Database {
     }
   }
 
-  /** Moves what the journal holds into the file, as far as nobody reads it there, and lets the journal start over. */
+  /** Moves what the journal holds into the file, as far as it is not read there, and lets the journal start over. */
   checkpoint(): void {
     this.all('PRAGMA wal_checkpoint(TRUNCATE)')
   }

@@ -6,7 +6,7 @@
  * placed must not be among those it finds.
  *
  * When to wake: a worker sleeps until the first message of its topics is due. So who makes a topic's first moment
- * earlier than it was wakes the sleepers, and nobody else needs to.
+ * earlier than it was wakes the sleepers, and no other place needs to.
  */
 import type { Wake } from '../../thread/protocol.ts'
 import { corrupt } from '../failure.ts'
@@ -102,7 +102,7 @@ export class Ledger {
     if (state === WAITING) book.isNextKnown = false
   }
 
-  /** A message of this topic begins, or ceases, to wait for one that runs: it is counted, and nobody is woken for it. */
+  /** A message of this topic begins, or ceases, to wait for one that runs: it is counted, and no worker is woken for it. */
   countSuccessor(topic: number, by: 1 | -1): void {
     this.#count(topic, WAITING, by)
   }

@@ -15,7 +15,7 @@
  *             mark: of one that runs; SUCCEEDED: another takes its place when it ends. CANCELLING: it is to be cancelled
  *   successor what takes the place of a message that runs, by its id. It counts as one that waits in its topic
  *   tag       which messages have a tag, by id. Only messages with tags are in it, and what has such a successor
- *   body      bodies above BODY_INLINE_MAX (message.body is then null): whoever changes a message rewrites its row
+ *   body      bodies above BODY_INLINE_MAX (message.body is then null): each change of a message rewrites its row
  *   figure    what ended, by topic and minute
  *   control   pauses and limits, by topic; '' is the whole queue
  *   messages  a view for people with `sqlite3`; the engine does not use it

@@ -130,7 +130,7 @@ function* walkWaiting(view: View, query: ListQuery, from: number, until: number)
   }
 }
 
-/** It ends at those that died before it began, so that whoever revives page by page comes to an end. */
+/** It ends at those that died before it began, so that reviving page by page comes to an end. */
 function* walkDead(view: View, query: ListQuery): Walk {
   const start = parseCursor(query.cursor, ['number', 'string', 'number'])
   const [last = view.db.get<{ sequence: number }>(SEQUENCE)?.sequence ?? 0, name = AFTER_CONTROL, death = 0] =

@@ -1,6 +1,6 @@
 /**
- * Who claims. An owner is one started queue; its row says in which process it runs, and facts about it for people. Whoever
- * speaks for workers elsewhere has no process there: its death proves nothing about them, and their leases end by themselves. Rows
+ * Who claims. An owner is one started queue; its row says in which process it runs, and facts about it for people. An
+ * owner that speaks for workers elsewhere has no process there: its death proves nothing about them, and their leases end by themselves. Rows
  * of owners that are gone, or were last seen, more than an hour ago leave when the next new one comes, unless they still
  * hold leases.
  */

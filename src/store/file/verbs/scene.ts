@@ -17,5 +17,5 @@ export type Scene = View & {
   readonly hasRoomFor: (messages: readonly NewMessage[]) => boolean
 }
 
-/** No row has it, so that whoever looks finds nothing. */
+/** No row has it, so that a look finds nothing. */
 export const NO_QUEUE = -1

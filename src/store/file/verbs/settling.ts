@@ -88,7 +88,7 @@ function giveWay(scene: Scene, row: HeldRow, settlement: Settlement, isCancelled
   return settlement.kind === 'ack' ? 'settled' : 'succeeded'
 }
 
-/** One that runs ends. At its limit, that lets another one start, which nobody was told to wait for. */
+/** One that runs ends. At its limit, that lets another one start, and no worker knows yet that it waits. */
 function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
   const { name, running } = ledger.running(topic)
   if (limits.get(name) === running) ledger.wake(queueName, 'due')

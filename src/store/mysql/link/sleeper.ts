@@ -7,8 +7,8 @@
  *   ringer    update punctual_bell set number = number + 1, …; then KILL QUERY of every session that sleeps there
  *
  * Nothing is lost in between: a sleeper that looked before the ringer's commit is in the list of sessions by then, and one
- * that looks after it sees another number. MINE is a lock that another session of the same store holds, so that nobody
- * else gets it. The session reads uncommitted: a statement that lasts half a minute must not keep old rows alive.
+ * that looks after it sees another number. MINE is a lock that another session of the same store holds, so that no
+ * other gets it. The session reads uncommitted: a statement that lasts half a minute must not keep old rows alive.
  *
  * A proxy may hide sessions from each other. So it is tried out at the start and every 30 seconds: another session ends
  * our sleep.
@@ -180,7 +180,7 @@ export class MysqlSleeper implements SqlListener {
       if (this.#isWoken) this.#ear.hears()
       else this.#ear.deaf()
     } catch {
-      // Nobody was asked; the store's own calls tell that the server is away.
+      // The question was not sent; the store's own calls tell that the server is away.
     }
     if (this.#isClosed) return
     this.#echo = clock.schedule(ECHO_EVERY_MS, () => void this.#askEcho())

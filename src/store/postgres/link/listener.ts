@@ -123,7 +123,7 @@ export class PostgresListener implements SqlListener {
       .call({ text: 'select pg_notify($1, $2)', values: [echoChannel, ''] })
       // Counted from here: the question itself may have waited for a server that was restarted.
       .then(() => endsWithin(this.#clock, ECHO_TIMEOUT_MS, heard))
-      // Nobody was asked.
+      // The question was not sent.
       .catch(() => undefined)
       .then((isHeard) => {
         if (this.#isClosed || asked !== this.#asked) return

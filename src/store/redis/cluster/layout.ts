@@ -1,6 +1,6 @@
 /**
  * How many partitions a queue has: written when it is first opened, and never changed, because a message is looked for
- * where its id says. Whoever opens the queue with another number would look in the wrong places, and is refused.
+ * where its id says. A process that opens the queue with another number would look in the wrong places, and is refused.
  *
  * It is written three times, in three parts of the slot range: two that agree are enough, so that a queue can be opened
  * while one master is away, and two processes that open it first with different numbers never both succeed.

@@ -170,7 +170,7 @@ export class ClusterRouter {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Whoever is no master any more. One that still answers may: the map may be an old one, and it says so itself if not. */
+  /** Nodes that are no master any more. One that still answers is left: the map may be old, and the node says itself if it is not. */
   #leaveDeposed(): void {
     const masters = this.topology.masters()
     const silentBefore = this.#clock.monotonic() - SILENT_MS

@@ -1,7 +1,7 @@
 /**
  * Wake-ups of all partitions: one subscription for each master, on the channels of those that live there, because a script
  * publishes on its own master only (SPUBLISH) and counts who heard it there. When partitions move, the subscriptions are
- * made anew, and whoever listens looks at everything again.
+ * made anew, and listeners look at everything again.
  *
  *   partition 1 ─┐                     ┌─ subscription to master A: channels of 1 and 3
  *   partition 2 ─┼─ map of the router ─┤

@@ -24,7 +24,7 @@ export async function examineSentinels(sentinels: Sentinels): Promise<Finding[]>
   return [
     ...examined,
     warning(
-      `the URL names ${group.sentinels.length} sentinel(s): when those are away, nobody says where the primary is`,
+      `the URL names ${group.sentinels.length} sentinel(s): when those are away, none says where the primary is`,
       'run three or more on machines of their own, and name them all',
     ),
   ]

@@ -6,7 +6,7 @@
  *
  * Commands of one turn of the event loop leave in one write; when there are many bytes, at once, so that the server
  * begins while we still make the next. Replies come in the order of the commands, so that a queue of who waits is all
- * the bookkeeping there is. What does not fit that order condemns the connection: nobody could tell any more which
+ * the bookkeeping there is. A reply that does not fit that order condemns the connection: it would no longer be known which
  * reply belongs to whom.
  */
 import type { Socket } from 'node:net'
@@ -211,7 +211,7 @@ class ServerConnection implements Connection {
     this.#lose(error)
   }
 
-  /** It broke by itself: whoever holds it hears of that, unless it is still waited for in `open`. */
+  /** It broke by itself: its owner hears of that, unless it is still waited for in `open`. */
   #lose(error: Error): void {
     const wasOpen = this.#state.name === 'open'
     this.#finish(error)
@@ -231,7 +231,7 @@ class ServerConnection implements Connection {
 function unasked(reply: unknown): Error {
   return reply instanceof ErrorReply
     ? new Error(`the server ended the connection: ${reply.message}`)
-    : new ProtocolError('a reply that nobody asked for')
+    : new ProtocolError('a reply to no command')
 }
 
 /** First in, first out. Those behind are moved up now and then, not each time. */

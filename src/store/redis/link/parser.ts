@@ -125,7 +125,7 @@ export class ReplyParser {
       list.missing -= 1
       if (list.missing > 0) return GOES_ON
       this.#stack.pop()
-      // An attribute says something about the value behind it, which nobody here has asked for.
+      // An attribute says something about the value behind it, which was not asked for here.
       if (list.kind === 'attribute') return GOES_ON
       whole = list.kind === 'push' ? new Push(list.entries) : list.entries
     }

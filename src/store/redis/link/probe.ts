@@ -1,6 +1,6 @@
 /**
  * Whether anybody listens at an address, asked once. The link itself waits for a server that is away, as workers and
- * producers want it; whoever runs one command would rather hear at once that nobody is there.
+ * producers want it; a person who runs one command would rather hear at once that no server is there.
  */
 import { createConnection } from 'node:net'
 import { UnavailableError } from '../../../core/errors.ts'
@@ -9,7 +9,7 @@ import { describeAddress, parseRedisUrl } from '../address/url.ts'
 /** Certain at once; everything else may be slowness, for which the link has its patience. */
 const CERTAIN: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND'])
 
-/** Resolves unless it is certain that nobody answers. */
+/** Resolves unless it is certain that no server answers. */
 export async function probe(target: string): Promise<void> {
   const { address } = parseRedisUrl(target)
   const refusal = await refusalOf(address.host, address.port)

@@ -60,7 +60,7 @@ export const UNDONE: ReadonlySet<string> = new Set([
   'MASTERDOWN',
 ])
 
-/** Somebody has to mend it. */
+/** Passes only when a person changes something. */
 const REFUSED: Readonly<Record<string, string>> = {
   NOAUTH: 'Redis wants a password: redis://:PASSWORD@host or redis://USER:PASSWORD@host',
   WRONGPASS: 'Redis does not know this user and password',
@@ -71,7 +71,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   DENIED: 'Redis runs in protected mode: set a password or bind it to this network',
 }
 
-/** Certificates and protocols do not mend themselves. */
+/** Certificates and protocols do not change by waiting. */
 const TLS_REFUSALS: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

@@ -73,7 +73,7 @@ export class Subscription {
         this.#ping?.cancel()
         this.#schedulePing()
       }
-      // A ping that fails has condemned its connection already; the link mends it.
+      // A ping that fails has condemned its connection already; the link makes another.
       this.#link.call(['PING'], ANSWER_TIMEOUT_MS).then(again, again)
     })
     this.#ping.unref?.()

@@ -4,7 +4,7 @@
  * a wake-up concerns. After every (re)subscription all listeners are called once and look at everything again, because
  * wake-ups may have been published meanwhile.
  *
- * A worker that may sleep for longer than its fallback is not counted on: nobody loses anything when it hears nothing, and
+ * A worker that may sleep for longer than its fallback is not counted on: nothing is lost when it hears nothing, and
  * its subscription is not asked for signs of life. The system's own probes keep it from being forgotten on the way.
  */
 import type { WakeUp } from '../../contract/store.ts'

@@ -3,7 +3,7 @@ import { refusalWord } from '../link/refusals.ts'
 import type { Script } from './generated.ts'
 import type { QueueKeys } from './keys.ts'
 
-/** Whoever sends a command and brings its reply. */
+/** What sends a command and brings its reply. */
 export interface Calls {
   call(command: readonly string[]): Promise<unknown>
 }

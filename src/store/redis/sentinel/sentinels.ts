@@ -14,7 +14,7 @@ const CLIENT_NAME = 'punctual:discovery'
 
 export type HostPort = { readonly host: string; readonly port: number }
 
-/** Told of each connection that is made, so that whoever waits can end it. */
+/** Told of each connection that is made, so that the caller that waits can end it. */
 export type Holder = (connection: Connection) => void
 
 export class Sentinels {
@@ -70,7 +70,7 @@ export class Sentinels {
     }
   }
 
-  /** A wrong password or name does not mend itself; a sentinel that is away does. */
+  /** A wrong password or name does not pass by waiting; the absence of a sentinel does. */
   #nobodyKnows(failures: readonly PunctualError[]): PunctualError {
     const [first] = failures
     if (first !== undefined && failures.every((failure) => failure instanceof UsageError)) return first

@@ -17,7 +17,7 @@ const STAMP_LENGTH = 10
 const PRODUCED_LENGTH = 7
 const HEAD_LENGTH = PRODUCED_LENGTH + 1
 
-/** A policy that is none: whoever runs the message makes a dead letter of it, and of no other that came with it. */
+/** A policy that cannot be read: the worker that runs the message makes a dead letter of it, and of no other that came with it. */
 const UNREADABLE = 'unreadable'
 
 export type Content = { readonly meta: string; readonly body: string }

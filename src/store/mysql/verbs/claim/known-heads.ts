@@ -1,7 +1,7 @@
 /**
  * The first moments of what waits, as the last claim left them. Beginning there spares a round trip, and the index entries of
  * what was taken just now, which stay until the server purges them. It is a bet: what is put or given back elsewhere is
- * overlooked. Whoever does so rings, and a look from the start follows; and so it does in any case soon after.
+ * overlooked. Such a change rings, and a look from the start follows; it follows soon in any case.
  */
 import { mayTakeAtOnce } from './due.ts'
 import type { DueTerms } from './picking.ts'

@@ -22,7 +22,7 @@ export type DueTerms = {
   readonly limitedAll: number
 }
 
-/** How rows are locked: the first ones, each by its key; or those that nobody has locked, by a scan of the index. */
+/** How rows are locked: the first ones, each by its key; or those that are not locked, by a scan of the index. */
 export type LockWay = 'keys' | 'scan'
 
 type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }

@@ -9,7 +9,7 @@ import type { Ring } from '../../../sql/wakeups/bell.ts'
 import { sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
 
 const SURE_MICROS = 1_000_000
-/** Of more topics nobody asks: all are rung for. */
+/** Of more topics than this none is asked for: all are rung for. */
 const LOOKS_MAX = 20
 
 export class RingNotes {

@@ -68,7 +68,7 @@ export async function settle(
 }
 
 type SettleTerms = Placing & {
-  /** The queue has a limit of concurrency: what ends lets another one start, which nobody was told to wait for. */
+  /** The queue has a limit of concurrency: what ends lets another one start, and no worker knows yet that it waits. */
   readonly frees: boolean
 }
 

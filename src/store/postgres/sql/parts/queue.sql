@@ -1,4 +1,4 @@
--- queue_1: the number of a queue, which it gets with its first use. Waits for nobody: the insert of another open
+-- queue_1: the number of a queue, which it gets with its first use. Does not wait: the insert of another open
 -- transaction is found when that transaction ends, and this call is repeated until then by the unique index itself.
 create or replace function punctual.queue_1(queue_name text) returns int language plpgsql as $$
 declare

@@ -2,7 +2,7 @@
 --
 -- reply      for each 'extended', 'cancelling' (extended, and to be cancelled) or 'lost'; with a question mark behind it, if it was
 --            not touched although it has lapsed
--- promises   P4. A lapsed lease that nobody took over is extended too. One that an open transaction has locked (a handler
+-- promises   P4. A lapsed lease that was not taken over is extended too. One that an open transaction has locked (a handler
 --            completes its message there) is not touched: the lock protects it. Its holder hears that it is held.
 -- cost       one row and one index entry each; the commit does not wait for the disk, as in claim_due_1
 -- First the rows are locked, then, in a statement of its own, changed: one statement sees the rows as they were when it

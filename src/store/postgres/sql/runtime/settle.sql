@@ -29,7 +29,7 @@ set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   t bigint := punctual.now_1(at);
   locked record;
-  -- What ends at a limit of concurrency lets another one start, which nobody was told to wait for.
+  -- What ends at a limit of concurrency lets another one start, and no worker knows yet that it waits.
   frees boolean := exists (select 1 from punctual.control c where c.queue = q and c.control->'limit' ? 'concurrency');
 begin
   if 7 = any (kinds) then perform punctual.forget_1(q, t, '{}'); end if;

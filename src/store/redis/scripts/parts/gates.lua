@@ -130,7 +130,7 @@ local function openGates(topics, frees, leadMs)
     return gate.limited and math.min(gate.free, freeSlots) <= 0
   end
 
-  -- When its first message may start, for whoever has a free slot; never where it is shut.
+  -- When its first message may start, for a worker with a free slot; never where it is shut.
   function gates.opensAt(gate)
     local at = math.huge
     for _, head in pairs(gate.heads) do

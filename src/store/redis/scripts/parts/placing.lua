@@ -4,7 +4,7 @@
 -- So many messages are looked for in claims, times claims.
 local SEIZE_LOOKS_MAX = 100000
 
--- Takes a message that runs away from whoever has it; false where its claim is not found.
+-- Takes a message that runs away from its holder; false where its claim is not found.
 local function seize(id, line)
   local first = 0
   while first < SEIZE_LOOKS_MAX do

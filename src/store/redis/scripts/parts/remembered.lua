@@ -3,7 +3,7 @@
 --   payload      id -> '=' until, dueAt, firstDueAt (0: as dueAt), attempts, producedAt (7 digits), priority, line feed, what the client remembers
 --   remembered   id -> until
 --
--- The id stays among the payloads, so that whoever puts messages finds it taken without asking anything else. No other
+-- The id stays among the payloads, so that a put finds it taken without asking anything else. No other
 -- payload begins with that mark. Some that are over leave with each that comes, and with the facts of workers.
 
 local REMEMBERED = PREFIX .. 'remembered'

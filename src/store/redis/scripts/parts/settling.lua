@@ -205,7 +205,7 @@ local function acknowledge(claim, first, count)
   place = place + count
 end
 
--- Topics at their limit, of which fewer run now: others may start, and nobody was told to wait for them. Where one of them is
+-- Topics at their limit, of which fewer run now: others may start, and no worker knows yet that they wait. Where one of them is
 -- done, its owner may have room for the next, and hears it too.
 local function wakeFreed()
   local ended, done, tools = {}, {}, controlTools()

@@ -8,7 +8,7 @@
 -- The number of those who hear a wake-up tells whether a process still lives. A worker without room leaves the list, and
 -- the next one is woken in its place; where the list has come to its end, everybody is woken, once.
 --
--- Danger: this is a hint and no promise. Whatever is written here, a claim hands out what is due to whoever asks. So
+-- Danger: this is a hint and no promise. Whatever is written here, a claim hands out what is due to every worker that asks. So
 -- nothing here may make a script fail: a server that refuses these writes still hands out messages.
 
 local WATCHERS, KNOWN_MAX = 2, 16
@@ -39,7 +39,7 @@ local function readWatch(entry)
   return list
 end
 
--- An empty list of a topic that has a message says that everybody was woken, and nobody has time.
+-- An empty list of a topic that has a message says that all were woken, and none has time.
 local function writeWatch(topic, list, hasHead)
   if #list == 0 and not hasHead then
     try('HDEL', WATCH, topic)

@@ -241,7 +241,7 @@ local function take(number, line, size, untilText)
   if taken > before then
     heldLines[lineNumber] = line
     countRunning(line, taken - before)
-    -- A gate may just have opened: what lay behind it, nobody left lying.
+    -- A gate may just have opened: what lay behind it was not left behind by choice.
     local want, first = (number - 1) % wants + 1, gateOf(number) and now or tonumber(sharedDue)
     tookFrom[want] = math.min(tookFrom[want] or first, first)
     local row = #groups
