@@ -18,7 +18,7 @@ export type SharedServer = {
 
 /** For the whole run, before its first file; answers what ends them. */
 export function setup(): () => void {
-  const place = mkdtempSync(join(tmpdir(), 'punctual-shared-'))
+  const place = mkdtempSync(join(tmpdir(), 'punctual-run-'))
   process.env['PUNCTUAL_SHARED'] = place
   return () => {
     for (const name of readdirSync(place).filter((file) => /^server-.*\.json$/.test(file)))

@@ -11,7 +11,8 @@ export type Line = Readonly<Record<string, unknown>>
 export class Child {
   readonly lines: Line[] = []
   readonly #process: ChildProcess
-  readonly #exit: Promise<unknown>
+  /** It is gone, and all that it said is read. */
+  readonly #ended: Promise<unknown>
   readonly #watchers = new Set<() => void>()
 
   /** `program`: a file in `children/`; it gets `options` as JSON. Killed at the end of the test, if it still runs. */
@@ -20,14 +21,15 @@ export class Child {
     this.#process = spawn(process.execPath, [path, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    this.#exit = once(this.#process, 'exit')
     onEnd(() => this.kill('SIGKILL'))
     const { stdout } = this.#process
     if (stdout === null) throw new Error('a child without a voice')
-    createInterface({ input: stdout }).on('line', (line) => {
+    const reader = createInterface({ input: stdout }).on('line', (line) => {
       this.lines.push(JSON.parse(line) as Line)
       for (const watch of this.#watchers) watch()
     })
+    // What it said last may be read after its end is known.
+    this.#ended = Promise.all([once(this.#process, 'close'), once(reader, 'close')])
   }
 
   /** The first line with this key, as soon as it is said. */
@@ -39,7 +41,7 @@ export class Child {
       }
       this.#watchers.add(watch)
       watch()
-      void this.#exit.then(() => setImmediate(() => reject(new Error(`it ended without saying "${key}"`))))
+      void this.#ended.then(() => reject(new Error(`it ended without saying "${key}"`)))
     })
   }
 
@@ -50,12 +52,12 @@ export class Child {
   async kill(name: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     this.#process.kill('SIGCONT')
     this.#process.kill(name)
-    await this.#exit
+    await this.#ended
   }
 
   /** The exit code, once it ended by itself. */
   async exited(): Promise<number | null> {
-    await this.#exit
+    await this.#ended
     return this.#process.exitCode
   }
 }

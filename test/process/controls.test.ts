@@ -1,5 +1,5 @@
 /** P14 with real processes on one queue: pauses that race with claims, limits that change, workers that die. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest'
 import { Punctual } from '../../src/index.ts'
 import { until } from '../store/redis/until.ts'
 import { Child, type Line } from './child.ts'
@@ -51,10 +51,15 @@ async function withQueue<T>(store: string, work: (queue: Punctual) => Promise<T>
   }
 }
 
-async function startWorkers(store: string, options: object, count = PROCESSES): Promise<Child[]> {
+async function startWorkers(
+  { onTestFinished: onEnd }: Pick<TestContext, 'onTestFinished'>,
+  store: string,
+  options: object,
+  count = PROCESSES,
+): Promise<Child[]> {
   const workers = Array.from(
     { length: count },
-    () => new Child('controlled.mjs', { store, queue: QUEUE, ...options }),
+    () => new Child('controlled.mjs', { store, queue: QUEUE, ...options }, onEnd),
   )
   await Promise.all(workers.map((worker) => worker.said('ready')))
   return workers
@@ -69,7 +74,7 @@ describe.each(SHARED_ENGINES)('P14: several processes on $name', ({ open }) => {
   // The 250 ms themselves are judged by the simulator, whose machine never stands still.
   it(`a pause that races with the claims of ${PROCESSES}: who has heard of it starts nothing, and soon nothing runs`, async () => {
     const store = await open()
-    const workers = await startWorkers(store, { slowMs: 5, options: { concurrency: 4 } })
+    const workers = await startWorkers({ onTestFinished }, store, { slowMs: 5, options: { concurrency: 4 } })
     await withQueue(store, async (queue) => {
       for (let round = 0; round < 5; round += 1) {
         await produce(queue, 5_000)
@@ -92,12 +97,15 @@ describe.each(SHARED_ENGINES)('P14: several processes on $name', ({ open }) => {
       }
     })
   }, 240_000)
+})
 
-  it('a limit that is lowered while more run: nothing starts until enough have ended', async () => {
-    const store = await open()
+// Most of it is time that passes: side by side.
+describe.concurrent.each(SHARED_ENGINES)('P14: some processes on $name', ({ open }) => {
+  it('a limit that is lowered while more run: nothing starts until enough have ended', async (test) => {
+    const store = await open(test.onTestFinished)
     await withQueue(store, async (queue) => {
       await queue.limit('t', { concurrency: 12 })
-      const workers = await startWorkers(store, { slowMs: 300, options: { concurrency: 4 } }, FEWER)
+      const workers = await startWorkers(test, store, { slowMs: 300, options: { concurrency: 4 } }, FEWER)
       await produce(queue, 400)
       await until('twelve run', () => startsOf(workers).length >= 24)
       await queue.limit('t', { concurrency: 3 })
@@ -105,51 +113,54 @@ describe.each(SHARED_ENGINES)('P14: several processes on $name', ({ open }) => {
       // What had been handed out before may have been on its way: at most twelve.
       await until('many started under the lower limit', () => startsOf(workers).length >= before + 24)
       const spans = workers.flatMap(spansOf)
-      expect(mostAtOnce(spans)).toBeLessThanOrEqual(12)
+      test.expect(mostAtOnce(spans)).toBeLessThanOrEqual(12)
       const [lastOnes = 0] = spans
         .map(({ from }) => from)
         .toSorted((a, b) => a - b)
         .slice(-12)
-      expect(mostAtOnce(spans, lastOnes)).toBeLessThanOrEqual(3)
+      test.expect(mostAtOnce(spans, lastOnes)).toBeLessThanOrEqual(3)
       await queue.limit('t', null)
       await until('all of their slots are used', () => mostAtOnce(workers.flatMap(spansOf)) > 12)
     })
   }, 240_000)
 
-  it('a worker with all places is killed: they return with its leases', async () => {
-    const store = await open()
-    const options = { lease: '1s', fallback: '500ms', concurrency: 4 }
+  it('a worker with all places is killed: they return with its leases', async (test) => {
+    const store = await open(test.onTestFinished)
+    // Long enough that a busy machine does not end it.
+    const options = { lease: '5s', fallback: '500ms', concurrency: 4 }
     await withQueue(store, async (queue) => {
       await queue.limit('t', { concurrency: 4 })
-      const [victim] = await startWorkers(store, { slowMs: 600_000, options }, 1)
+      const [victim] = await startWorkers(test, store, { slowMs: 600_000, options }, 1)
       if (victim === undefined) throw new Error('there is one')
       await produce(queue, 12)
       await until('it has all places', () => startsOf([victim]).length === 4)
-      const others = await startWorkers(store, { slowMs: 100, options }, FEWER - 1)
-      expect(startsOf(others)).toEqual([])
+      const others = await startWorkers(test, store, { slowMs: 100, options }, FEWER - 1)
+      test.expect(startsOf(others)).toEqual([])
       await victim.kill('SIGKILL')
       await until('the others do all of it', () => startsOf(others).length === 12)
-      expect(mostAtOnce(others.flatMap(spansOf))).toBeLessThanOrEqual(4)
+      test.expect(mostAtOnce(others.flatMap(spansOf))).toBeLessThanOrEqual(4)
     })
   }, 240_000)
 
-  it('a pause and a limit survive all of them', async () => {
-    const store = await open()
+  it('a pause and a limit survive all of them', async (test) => {
+    const store = await open(test.onTestFinished)
     await withQueue(store, async (queue) => {
       await queue.pause('t')
       await queue.limit('t', { concurrency: 2 })
       await produce(queue, 20)
     })
-    const workers = await startWorkers(store, { slowMs: 20 }, 2)
+    const workers = await startWorkers(test, store, { slowMs: 20 }, 2)
     await Promise.all(workers.map((worker) => worker.said('paused')))
     for (const worker of workers) await worker.kill('SIGKILL')
-    expect(startsOf(workers)).toEqual([])
-    const heirs = await startWorkers(store, { slowMs: 20 }, 2)
+    test.expect(startsOf(workers)).toEqual([])
+    const heirs = await startWorkers(test, store, { slowMs: 20 }, 2)
     await withQueue(store, async (queue) => {
-      expect((await queue.stats()).controls).toEqual([{ topic: 't', paused: {}, limit: { concurrency: 2 } }])
+      test
+        .expect((await queue.stats()).controls)
+        .toEqual([{ topic: 't', paused: {}, limit: { concurrency: 2 } }])
       await queue.resume('t')
     })
     await until('all is done', () => startsOf(heirs).length === 20)
-    expect(mostAtOnce(heirs.flatMap(spansOf))).toBeLessThanOrEqual(2)
+    test.expect(mostAtOnce(heirs.flatMap(spansOf))).toBeLessThanOrEqual(2)
   }, 240_000)
 })

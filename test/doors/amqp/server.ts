@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import amqplib from 'amqplib'
 import { startingServer } from '../../costs.ts'
-import { freePort } from '../../store/redis/server.ts'
+import { freePort } from '../../free-port.ts'
 import { until } from '../../store/redis/until.ts'
 
 export const GIVEN_URL = process.env.PUNCTUAL_TEST_AMQP

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { serve, ServeOptions } from '../../../src/doors/http/index.ts'
 import type { Punctual, Store } from '../../../src/index.ts'
+import { freePort } from '../../free-port.ts'
 
 const DIST = resolve(import.meta.dirname, '../../../dist')
 
@@ -38,7 +39,8 @@ export async function openWorld(
   const queue = new Queue({ store, queue: QUEUE, logger: false })
   const make = (): ReturnType<Door['serve']> => open({ queues: [queue], logger: false, ...serveOptions })
   let server = make()
-  const { port } = await server.listen({ port: 0 })
+  // One that stays free while the server is away.
+  const { port } = await server.listen({ port: await freePort() })
   const url = `http://127.0.0.1:${port}${serveOptions.basePath ?? ''}`
   return {
     queue,

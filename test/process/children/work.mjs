@@ -10,7 +10,7 @@ queue.handle('t', async ({ id, attempt, dueAt, latenessMs }) => {
   if (slowMs > 0) await new Promise((resolve) => setTimeout(resolve, slowMs))
   say({ end: id })
 })
-queue.on('completed', ({ id }) => say({ completed: id }))
+queue.on('completed', ({ id, attempt }) => say({ completed: id, attempt }))
 await queue.start()
 say({ ready: true })
 process.on('SIGTERM', () => {

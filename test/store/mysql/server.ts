@@ -12,7 +12,7 @@ import { createConnection, type Connection } from 'mariadb'
 import { POSTGRES_USER as NOBODY } from '../../../scripts/postgres-binaries.mjs'
 import { startingServer } from '../../costs.ts'
 import { shared } from '../../shared.ts'
-import { freePort } from '../redis/server.ts'
+import { freePort } from '../../free-port.ts'
 import { until } from '../redis/until.ts'
 
 export const GIVEN_URL = process.env['PUNCTUAL_TEST_MYSQL']

@@ -5,7 +5,7 @@ import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { POSTGRES_USER } from '../../../scripts/postgres-binaries.mjs'
-import { freePort } from '../redis/server.ts'
+import { freePort } from '../../free-port.ts'
 import { until } from '../redis/until.ts'
 import { queryAt } from './server.ts'
 

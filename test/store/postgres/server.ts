@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { startingServer } from '../../costs.ts'
 import { shared } from '../../shared.ts'
-import { freePort } from '../redis/server.ts'
+import { freePort } from '../../free-port.ts'
 import { until } from '../redis/until.ts'
 import { POSTGRES_USER, findBinaries } from '../../../scripts/postgres-binaries.mjs'
 

@@ -12,7 +12,8 @@ import { ack, claim, claimDue, dead, message } from '../../../src/testing/confor
 import { makeCertificates, tlsConfig } from './certificates.ts'
 import { FakeServer, HELLO } from './fake-server.ts'
 import { SentinelServer } from './sentinel-server.ts'
-import { RedisServer, freePort } from './server.ts'
+import { freePort } from '../../free-port.ts'
+import { RedisServer } from './server.ts'
 import { context, freshQueue, storeAt } from './stores.ts'
 import { until } from './until.ts'
 

@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, sendOnce } from './server.ts'
+import { freePort } from '../../free-port.ts'
+import { sendOnce } from './server.ts'
 import { until } from './until.ts'
 
 export type Watched = {

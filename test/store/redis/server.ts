@@ -4,12 +4,12 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient, type RedisClientOptions } from 'redis'
 import { startingServer } from '../../costs.ts'
+import { freePort } from '../../free-port.ts'
 import { until } from './until.ts'
 
 export type ServerOptions = {
@@ -120,34 +120,6 @@ export async function sendOnce(options: AdminOptions, command: readonly string[]
   } finally {
     if (client.isOpen) client.destroy()
   }
-}
-
-/**
- * Nobody else of this run gets it. Between the look and the start of a server another file may be handed the same port: its own
- * server then does not start, that of the other one answers in its place, and ends in the middle of its tests.
- */
-export async function freePort(): Promise<number> {
-  const place = process.env['PUNCTUAL_SHARED']
-  for (;;) {
-    const port = await findPort()
-    if (place === undefined) return port
-    try {
-      await mkdir(join(place, `port-${port}`))
-      return port
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
-  }
-}
-
-async function findPort(): Promise<number> {
-  const probe = createServer()
-  probe.listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {

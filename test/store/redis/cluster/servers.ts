@@ -1,5 +1,6 @@
 /** A real cluster for tests: masters and their replicas on loopback, on free ports, ended by their process ids. */
-import { freePort, RedisServer } from '../server.ts'
+import { freePort } from '../../../free-port.ts'
+import { RedisServer } from '../server.ts'
 import { until } from '../until.ts'
 
 const SLOTS = 16_384
