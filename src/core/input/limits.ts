@@ -113,7 +113,7 @@ export function burstOf(intervalMs: number): number {
 
 const UNITS_MS = [1_000, 60_000, 3_600_000, 86_400_000]
 
-/** As `rate` takes it, in the shortest time in which at least one may start. */
+/** Written as the option `rate` takes it: so many in the shortest of its units in which at least one may start. */
 export function formatRate(intervalMs: number): Rate {
   const unitMs = UNITS_MS.find((ms) => ms >= intervalMs * 0.999) ?? 86_400_000
   const exactMs = UNITS_MS.find((ms) => ms >= unitMs && isWhole(ms / intervalMs)) ?? unitMs

@@ -2,7 +2,7 @@
  * The lanes of a timing wheel: how many entries each has, its earliest moment, and a bitmap of the buckets in which its
  * entries may lie.
  *
- * When the earliest entry left, the lane is stale: its earliest moment is then only not after the true one. The wheel
+ * When the earliest entry leaves, the lane is stale: the moment that it tells is the true one, or earlier. The wheel
  * looks for the next in the first bucket that is marked, and unmarks those in which it finds none: entries that leave do
  * not unmark their bucket, because others may lie there.
  *

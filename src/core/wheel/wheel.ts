@@ -116,8 +116,8 @@ export class TimingWheel {
   }
 
   /**
-   * The moment of the earliest entry in any of these lanes. Where the looks run out, a moment before it: the start of
-   * the bucket in which it may lie.
+   * The moment of the earliest entry in any of these lanes. If `looks` run out before it is found: the start of the bucket
+   * in which it may lie, which is not later.
    */
   nextAtAmong(lanes: Iterable<number>, looks: Looks): number | undefined {
     let earliest = Infinity

@@ -30,7 +30,7 @@ export async function readGate(
   const runs = new Map(counts.map((row) => [textOf(row['topic']), Number(row['running'])]))
   const revision = numberOrNull(revisions[0]?.['revision'])
   if (revision === null && controls.length > 0) {
-    // Controls without a revision were not written by us; no claim would ever be good.
+    // Controls without a revision were written by hand. No claim would ever find the one that it read, so they get one.
     await calls.flight(sql`insert ignore into punctual_revision (queue, revision) values (${queue}, 1)`)
     return readGate(calls, { queue, at }, topics)
   }
