@@ -111,11 +111,13 @@ export class Consumers {
 
   /** Takes leased messages in; `startDue` runs them. `askedAt`, `answeredAt`: monotonic. */
   take(source: RunSource, leases: readonly Lease[], askedAt: number, answeredAt: number): void {
+    const { lanes } = this.#parts
+    const { suspects } = lanes
     const [first] = leases
     if (first !== undefined) source.clock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
     const leaseEndsAt = leaseEnd(askedAt, this.#parts.leaseMs)
     for (const lease of leases) {
-      const lane = this.#parts.lanes.get(lease.topic)
+      const lane = lanes.get(lease.topic)
       if (lane === undefined) continue // Not asked for: its lease will lapse, and a reaper gives it back.
       const isAhead = lease.latenessMs < 0
       const policy = decodePolicy(lease.meta)
@@ -130,7 +132,8 @@ export class Consumers {
       if (isAhead) this.#holding.hold(run)
       else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
-      else if (this.#isClosed || lane.wasPausedSince(askedAt)) this.#giveBack(run)
+      else if (this.#isClosed || lane.wasPausedSince(askedAt) || !suspects.admits(run, askedAt))
+        this.#giveBack(run)
     }
   }
 
@@ -283,7 +286,8 @@ export class Consumers {
       case 'report lost':
         return this.#parts.events.emit('lost', { ...aboutRun(run), maybeSettled: false })
       case 'let go':
-        return void this.#runs.delete(run)
+        this.#runs.delete(run)
+        return this.#parts.lanes.suspects.letGo(run) ? this.#pump.run() : undefined
       default:
         return assertNever(effect)
     }

@@ -24,6 +24,9 @@ import { Scheduler } from './claiming/scheduler.ts'
 import { Settler } from './leases/settler.ts'
 import { Strays } from './claiming/strays.ts'
 
+/** What lapses within so many leases after the store was away for us did so for that reason. */
+const FORGIVEN_LEASES = 2
+
 export type FeedParts = {
   readonly clock: Clock
   readonly random: Random
@@ -82,7 +85,11 @@ export class Feed implements RunSource, Looker {
         fallbackMs: store.capabilities.wakes === 'sure' ? TIMER_MS_MAX : fallbackMs,
         slackMs: store.capabilities.leadMs / 2,
       },
-      onFailure: report('claiming failed, trying again'),
+      onFailure: (error) => {
+        // While the store is away, leases of others end too.
+        lanes.suspects.forgive(clock.monotonic() + FORGIVEN_LEASES * leaseMs)
+        parts.report('claiming failed, trying again', error)
+      },
     })
     const strays = new Strays({
       store,
@@ -120,7 +127,10 @@ export class Feed implements RunSource, Looker {
       fallbackMs,
       settler,
       held: this.#takenOver,
-      onOwnLapsed: () => keeper.renewAll(),
+      onOwnLapsed: () => {
+        lanes.suspects.forgive(clock.monotonic() + FORGIVEN_LEASES * leaseMs)
+        keeper.renewAll()
+      },
       onFailure: report('looking for lapsed leases failed, trying again'),
     })
     this.#dispatcher = new Dispatcher({

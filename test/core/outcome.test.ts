@@ -179,6 +179,9 @@ describe('a lapse', () => {
   })
 
   it('P6: the limit holds as ever', () => {
+    expect(decideLapse({ ...lapse, attempt: 2, lapses: 1, chance: 0.5 })).toMatchObject({
+      delayMs: 0.75 * 300_000,
+    })
     expect(decideLapse({ ...lapse, attempt: 4 })).toMatchObject({ kind: 'dead', reason: 'lapsed' })
     expect(decideLapse({ ...lapse, policy: { limit: 0, waits: [1] } })).toMatchObject({ kind: 'dead' })
   })

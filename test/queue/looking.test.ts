@@ -429,6 +429,7 @@ describe.each(STORES)('looking at a queue on the %s store', (_name, makeStore) =
         reason: 'failed',
         error: 'still no way',
         diedAt: START + 25_000,
+        lapses: 0,
       })
     })
 

@@ -141,11 +141,15 @@ export type Lapse = {
   readonly chance: number
 }
 
+/** The share of the wait after a lapse that chance may take away. */
+const LAPSE_JITTER = 0.5
+
 export const LAPSE_ERROR = 'the lease ended without an answer: the worker died or was cut off'
 
 /**
  * The worker of a message died or was cut off. It goes back to its place, so that order and lateness stay true. A
- * message that does it to two workers in a row may be the reason: it waits by its retry policy.
+ * message that does it to two workers in a row may be the reason: it waits by its retry policy, and chance shortens that,
+ * so that what lapsed together does not come back together.
  */
 export function decideLapse({ attempt, lapses, policy, chance }: Lapse): Outcome {
   if (policy === undefined) return { kind: 'lapse', error: LAPSE_ERROR }
@@ -155,7 +159,8 @@ export function decideLapse({ attempt, lapses, policy, chance }: Lapse): Outcome
     error: LAPSE_ERROR,
   })
   if (outcome.kind !== 'retry') return outcome
-  return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }
+  if (lapses === 0) return { kind: 'lapse', error: LAPSE_ERROR }
+  return { ...outcome, delayMs: Math.ceil(outcome.delayMs * (1 - LAPSE_JITTER * chance)), isLapse: true }
 }
 
 export type Start = {

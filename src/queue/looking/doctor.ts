@@ -1,4 +1,5 @@
 /** What an operator should know: what the engine finds about itself, and what stands still in this queue. */
+import { isControl } from '../../core/control.ts'
 import { describe } from '../../core/errors.ts'
 import { DAY_MS, formatDuration } from '../../core/input/duration.ts'
 import { warning, worstFirst } from '../../store/contract/findings.ts'
@@ -7,10 +8,14 @@ import { limitsOf, nameOfControl, pauseOf, readControls, type ControlsInForce } 
 import { countDueBefore } from './forecast.ts'
 import { OverdueTopics, type OverdueTopic } from './overdue.ts'
 import { allTopics } from './stats.ts'
+import { crashesOf } from './why.ts'
 import { handlersOf, readWorkers, type FoundWorker } from './workers.ts'
 
 /** Beyond what P9 allows even when many workers die in the same moment. */
 const PROBLEM_AFTER_MS = 60_000
+/** Fewer crashes in a row are chance: whatever ran beside has them too. */
+const SUSPECT_CRASHES_MIN = 3
+const LOOKED_AT_MAX = 100
 /** So many topics are told by name, each with a count of its own. */
 const TOLD_MAX = 10
 
@@ -20,6 +25,7 @@ export async function examine(store: Store, now: number): Promise<Finding[]> {
   return worstFirst([
     ...(await examineOverdue(store, controls, now)),
     ...(await examinePauses(store, controls, now)),
+    ...(await examineSuspects(store)),
     ...(await store.doctor()),
   ])
 }
@@ -44,6 +50,25 @@ async function examinePauses(store: Store, { all }: ControlsInForce, now: number
     ...(await Promise.all(told)),
     warning(`${rest} more topics are paused`, '"punctual stats" names them'),
   ]
+}
+
+/** What was in hand whenever its worker died may be what killed it. Looked for among the first that wait or are dead. */
+async function examineSuspects(store: Store): Promise<Finding[]> {
+  const limit = Math.min(LOOKED_AT_MAX, store.capabilities.batchMax)
+  const states = ['ready', 'delayed', 'dead'] as const
+  const pages = await Promise.all(states.map((state) => store.inspect({ state, limit })))
+  const suspects = pages
+    .flatMap(({ items }) => items)
+    .filter((message) => crashesOf(message) >= SUSPECT_CRASHES_MIN && !isControl(message.topic))
+    .toSorted((a, b) => crashesOf(b) - crashesOf(a))
+  return suspects
+    .slice(0, TOLD_MAX)
+    .map((message) =>
+      warning(
+        `message ${describe(message.id)} of topic ${describe(message.topic)} was in hand in ${crashesOf(message)} of ${message.attempt} crashes`,
+        'it may be what ends its workers: look at what its handler does with it, and purge it or repair the handler',
+      ),
+    )
 }
 
 async function examineOverdue(store: Store, controls: ControlsInForce, now: number): Promise<Finding[]> {

@@ -71,6 +71,8 @@ export type Why =
       readonly reason: string
       readonly error: string
       readonly diedAt: number
+      /** In how many of its last attempts in a row its worker died or was cut off. */
+      readonly lapses: number
     })
 
 export type WhyAbout = {
@@ -116,7 +118,7 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
   const about: WhyAbout = { id, topic, dueAt, attempt }
   switch (state) {
     case 'dead':
-      return { kind: 'dead', ...about, reason, error, diedAt: until }
+      return { kind: 'dead', ...about, reason, error, diedAt: until, lapses: crashesOf(found) }
     case 'completed':
       return { kind: 'completed', ...about, outcome: found.outcome ?? 'completed', rememberedUntil: until }
     case 'running':
@@ -128,6 +130,11 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
     default:
       return assertNever(state)
   }
+}
+
+/** Its worker died or was cut off in so many of its attempts, in a row up to the last: the lapse that killed it included. */
+export function crashesOf({ state, reason, lapses }: StoredMessage): number {
+  return state === 'dead' && reason === 'lapsed' ? lapses + 1 : lapses
 }
 
 async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {

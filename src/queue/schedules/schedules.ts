@@ -211,7 +211,7 @@ export class Schedules<T extends object, S extends object> {
     const current = await this.#read(await this.#open(), name)
     if (current === undefined || isRemoved(current)) return
     const shared = new Set(
-      recurrenceOf(current.plan, current.progress, first).between(first - 1, last, placed.length),
+      recurrenceOf(current.plan, current.progress, first).between(first - 1, last, OCCURRENCES_MAX),
     )
     const { gone, kept } = await this.#withdraw(
       name,

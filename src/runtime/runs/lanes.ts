@@ -18,6 +18,7 @@
  */
 import type { Lane, TopicFacts } from './lane.ts'
 import type { RunSource } from './run.ts'
+import { Suspects } from './suspects.ts'
 
 /** All lanes together fetch no more than this ahead. */
 const AHEAD_MAX = 1_000
@@ -35,6 +36,8 @@ export type Survey = {
 }
 
 export class Lanes {
+  /** Which of those that lapsed before are taken in hand. */
+  readonly suspects: Suspects
   readonly #slots: () => number
   readonly #byTopic = new Map<string, Lane>()
   readonly #all: Lane[] = []
@@ -47,6 +50,7 @@ export class Lanes {
   /** How many handlers run at once; a function where that changes. */
   constructor(slots: number | (() => number)) {
     this.#slots = typeof slots === 'number' ? () => slots : slots
+    this.suspects = new Suspects(this.#slots)
   }
 
   add(lane: Lane): void {
@@ -112,6 +116,7 @@ export class Lanes {
   }
 
   mayStart(lane: Lane): boolean {
+    if (lane.first !== undefined && !this.suspects.mayStart(lane.first)) return false
     if (lane.remote !== undefined) return lane.remote.demand() > 0
     if (lane.running >= lane.settings.concurrency) return false
     if (lane.own !== undefined) return true
@@ -162,14 +167,16 @@ export class Lanes {
 
   /** How many more of this topic can be started now or soon. */
   roomFor(lane: Lane, survey: Survey): number {
-    const room = Math.max(0, this.#free(lane) + this.#ahead(lane, survey) - lane.queued - lane.held)
+    const places = this.suspects.placesFor(lane)
+    const ahead = this.#free(lane) + this.#ahead(lane, survey)
+    const room = Math.min(places, Math.max(0, ahead - lane.queued - lane.held))
     // What waits here of other topics may take every slot: then nothing of a limited one can start.
     return lane.told === 'limited' ? Math.min(room, survey.free) : room
   }
 
   /** How many more of this topic can be started now. */
   freeFor(lane: Lane): number {
-    return Math.max(0, this.#free(lane) - lane.queued - lane.held)
+    return Math.min(this.suspects.placesFor(lane), Math.max(0, this.#free(lane) - lane.queued - lane.held))
   }
 
   /** Room that is worth a call: for a line that has run dry, or for half of what is fetched ahead. */

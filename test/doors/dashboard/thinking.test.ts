@@ -132,7 +132,7 @@ describe('why not yet?', () => {
     [{ kind: 'lapsed', ...about, owner: 'h:1', leaseEndedAt: 990_000, livingWorkers: 0 }, ['no', 'no']],
     [{ kind: 'completed', ...about, outcome: 'completed', rememberedUntil: 2_000_000 }, ['yes']],
     [
-      { kind: 'dead', ...about, reason: 'attempts used up', error: 'Error: no', diedAt: 990_000 },
+      { kind: 'dead', ...about, reason: 'attempts used up', error: 'Error: no', diedAt: 990_000, lapses: 0 },
       ['no', 'no', 'wait'],
     ],
     [{ kind: 'unknown', id: 'a' }, ['no']],

@@ -127,6 +127,15 @@ describe('what was leased', () => {
     expect(settled).toEqual(['ack b'])
   })
 
+  it('P6: lapsed before: one of its like starts, when the others are known to be back at the store', () => {
+    const { answer, consumers, lane, lanes, settled, take } = makeConsumers(NEVER)
+    take(lease('a', { lapses: 2 }), lease('b', { lapses: 2 }), lease('c', { lapses: 1 }))
+    consumers.startDue()
+    expect([settled, consumers.running]).toEqual([['release b', 'release c'], 0])
+    answer()
+    expect([settled.length, consumers.running, lanes.roomFor(lane, lanes.survey())]).toEqual([2, 1, 0])
+  })
+
   it('with a policy that cannot be read is dead, and not run', () => {
     const { consumers, settled, take } = makeConsumers()
     take(lease('a', { meta: 'damaged' }))

@@ -62,6 +62,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       return [
         `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
+        ...crashLine(reason),
         ...pausedLine(reason),
         ...handlersLine(reason, now),
       ]
@@ -122,11 +123,18 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       return [
         `${id} is dead since ${when(reason.diedAt)}: ${printable(reason.reason)}`,
         ...(reason.error === '' ? [] : [`Attempt ${reason.attempt} failed: ${firstLine(reason.error)}`]),
+        ...crashLine(reason),
         'After the repair, "punctual revive ID" starts it anew.',
       ]
     default:
       return assertNever(reason)
   }
+}
+
+/** One crash says nothing of the messages that were in hand. */
+function crashLine({ attempt, lapses }: Extract<Why, { kind: 'retry' | 'dead' }>): string[] {
+  if (lapses < 2) return []
+  return [`It was in hand in ${lapses} of ${attempt} crashes: it may be what ends its workers.`]
 }
 
 function limitLine({ topic, limit, over }: FoundControl): string {
