@@ -5,12 +5,22 @@ export type { FoundMessage, FoundSuccessor, MessagePage } from './queue/looking/
 export type { EndedTotals, RecentFigures, Stats } from './queue/looking/stats.ts'
 export type { OverdueTopic } from './queue/looking/overdue.ts'
 export type { DueBar, DueForecast } from './queue/looking/forecast.ts'
-export type { FoundControl, FoundLimit } from './queue/changing/controls.ts'
+export type { FoundAllowance, FoundControl, FoundLimit } from './queue/changing/controls.ts'
 export type { FoundSchedule, SchedulePage } from './queue/schedules/found-schedule.ts'
 export type { Schedules, SetResult } from './queue/schedules/schedules.ts'
 export type { FoundWorker, FoundWorkers } from './queue/looking/workers.ts'
 export type { Metrics } from './queue/looking/metrics.ts'
-export type { TopicHandlers, Why, WhyAbout, WhyBy, WhyExpired, WhyPaused } from './queue/looking/why.ts'
+export type {
+  KeyHolder,
+  TopicHandlers,
+  Why,
+  WhyAbout,
+  WhyBy,
+  WhyExpired,
+  WhyKey,
+  WhyPaused,
+} from './queue/looking/why.ts'
+export type { FoundKey, KeyPage } from './queue/looking/keys.ts'
 export type { AnyTopics, NoSchemas, ProduceEntry } from './queue/topics.ts'
 export type { InTransaction, TransactionOption } from './queue/changing/transactions.ts'
 
@@ -22,9 +32,22 @@ export type { Duration, Moment } from './core/input/duration.ts'
 export type { MessageState, Priority, RememberedOutcome, ShownState } from './core/message.ts'
 export type { PayloadField, PayloadIsNotData, Received, Sendable } from './core/input/payload.ts'
 export type { HandleOptions, RetryOptions } from './core/input/handle-options.ts'
-export type { Ahead, ForecastOptions, ListOptions, StatsOptions } from './core/input/questions.ts'
+export type {
+  Ahead,
+  ForecastOptions,
+  KeysOptions,
+  ListOptions,
+  StatsOptions,
+} from './core/input/questions.ts'
 export type { CancelOptions, Filter, FilterOptions, FilterProgress } from './core/input/filter.ts'
-export type { LimitOptions, PauseOptions, Rate, ResumeOptions } from './core/input/limits.ts'
+export type {
+  KeyAllowance,
+  KeyLimitOptions,
+  LimitOptions,
+  PauseOptions,
+  Rate,
+  ResumeOptions,
+} from './core/input/limits.ts'
 export type {
   IfExists,
   FollowUpOptions,

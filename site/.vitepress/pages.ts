@@ -40,6 +40,8 @@ export const GROUPS: readonly Group[] = [
       'guides/priorities.md': 'Priorities',
       'guides/debounce-and-throttle.md': 'Debounce and throttle',
       'guides/limits-and-pauses.md': 'Limits and pauses',
+      'guides/tenants.md': 'Many customers',
+      'guides/one-at-a-time.md': 'One at a time',
       'guides/transactions.md': 'Your own transaction',
       'guides/testing-time.md': 'Testing time',
       'guides/surroundings.md': 'Surroundings',

@@ -48,7 +48,7 @@ function draftOf(
   { now, parsed, isHome }: DraftAsked,
 ): Draft {
   const { random, payloadLimit, tracing } = settings
-  const { id: ownId, idPrefix, when, ifExists, latestMs, priority, spreadMs, tags, meta } = parsed
+  const { id: ownId, idPrefix, when, ifExists, latestMs, priority, spreadMs, tags, key, meta } = parsed
   const id = ownId ?? drawId(now, random, idPrefix, isHome)
   if (isHome?.(id) === false) throw elsewhere(id)
   // Plain messages have one shape, which every step down to the wire reads quickly; spreads are for the few others.
@@ -61,20 +61,21 @@ function draftOf(
     when: spreadOut(when, id, spreadMs),
     ifExists: ifExists === 'replace' ? 'replace' : 'keep',
   }
-  const isPlain = tags.length === 0 && latestMs === undefined
+  const isPlain = tags.length === 0 && key === undefined && latestMs === undefined
   return {
-    message: isPlain ? message : { ...message, ...rareFields(tags, latestMs) },
+    message: isPlain ? message : { ...message, ...rareFields(parsed) },
     ifExists,
     hasOwnId: ownId !== undefined,
     idPrefix,
   }
 }
 
-function rareFields(
-  tags: readonly string[],
-  latestMs: number | undefined,
-): Pick<NewMessage, 'tags' | 'latestMs'> {
-  return { ...(tags.length === 0 ? {} : { tags }), ...(latestMs === undefined ? {} : { latestMs }) }
+function rareFields({ tags, key, latestMs }: ParsedProduce): Pick<NewMessage, 'tags' | 'key' | 'latestMs'> {
+  return {
+    ...(tags.length === 0 ? {} : { tags }),
+    ...(key === undefined ? {} : { key }),
+    ...(latestMs === undefined ? {} : { latestMs }),
+  }
 }
 
 /** Says where it comes from, unless it is known already. */

@@ -10,6 +10,8 @@ export type Message<Payload = unknown, Topics extends object = Record<string, un
   readonly id: string
   readonly topic: string
   readonly payload: Payload
+  /** Whose it is, as it was produced; undefined where it has no key. */
+  readonly key?: string | undefined
   /** Epoch milliseconds. */
   readonly dueAt: number
   /** From `dueAt` to the start of the handler. */

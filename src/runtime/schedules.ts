@@ -82,8 +82,9 @@ async function isLastUnderWay(
 }
 
 function occurrence(name: string, { plan }: StoredSchedule, at: number): NewMessage {
-  const { topic, body, meta, priority, spreadMs: windowMs } = plan
+  const { topic, body, meta, priority, key, spreadMs: windowMs } = plan
   const id = occurrenceId(name, at)
   const when = { at: at + spreadMs(id, windowMs) }
-  return { id, topic, body, meta, priority, when, ifExists: 'keep' }
+  const keyPart = key === undefined ? {} : { key }
+  return { id, topic, body, meta, ...keyPart, priority, when, ifExists: 'keep' }
 }

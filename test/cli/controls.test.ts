@@ -57,6 +57,31 @@ it('limit sets, shows and takes back', async () => {
   })
 })
 
+it('limits of keys, and the keys of a topic, are set and shown', async () => {
+  const here = world()
+  expect(await screen(here, 'limit', 'mail', '--per-key-concurrency', '1', '--concurrency', '9')).toEqual([
+    'mail: 9 running at most; of each key: 1 running at most',
+  ])
+  expect(await screen(here, 'limit', 'mail', '--key', 'big', '--weight', '3')).toEqual([
+    'mail, key big: weight 3',
+  ])
+  for (let i = 0; i < 3; i += 1) await here.queue().produce('mail', undefined, { key: 'small' })
+  expect(await screen(here, 'keys', 'mail')).toEqual([
+    'KEY    WAITING  RUNNING  WAITS FOR',
+    'big          0        0  own limit: weight 3',
+    'small        3        0',
+  ])
+  expect(await screen(here, 'keys', 'mail', '--limit', '1')).toHaveLength(3)
+  expect(await screen(here, 'list', '--key', 'small', '--json')).toHaveLength(1)
+  expect(await screen(here, 'limit', 'mail', '--key', 'big', '--none', '--json')).toEqual([
+    '{"topic":"mail","key":"big","limit":null}',
+  ])
+  await expect(screen(here, 'limit', 'mail', '--weight', '3')).rejects.toThrow('--weight goes with --key.')
+  await expect(screen(here, 'limit', 'mail', '--key', 'a', '--per-key-rate', '1/s')).rejects.toThrow(
+    'for a whole topic',
+  )
+})
+
 it('stats, why and doctor speak of them', async () => {
   const here = world()
   const { clock, queue: make } = here

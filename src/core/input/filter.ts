@@ -5,7 +5,7 @@ import { checkId, checkTag, type MessageState } from '../message.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 import { parseSearch, type Search } from './search.ts'
 
-/** By id, or all that fit: with at least one of `state`, `topic` and `tag`, so that it never means "everything". */
+/** By id, or all that fit: with at least one of `state`, `topic`, `tag` and `key`, so that it never means "everything". */
 export type Filter =
   | { ids: readonly string[] }
   | {
@@ -13,6 +13,7 @@ export type Filter =
       state?: MessageState
       topic?: string
       tag?: string
+      key?: string
       /** Dead for at least this long, or, in any other state, produced at least this long ago. */
       olderThan?: Duration
       /** Due at or after this moment. */
@@ -66,6 +67,7 @@ const FILTER_KEYS = [
   'state',
   'topic',
   'tag',
+  'key',
   'olderThan',
   'dueFrom',
   'dueUntil',
@@ -82,9 +84,10 @@ export function parseFilter(value: unknown, states: readonly MessageState[], now
     if (Object.values(given).every((part) => part === undefined)) return { ids: checkIds(ids) }
     throw filterInvalid('a filter has "ids" beside other parts; give { ids } alone.', value)
   }
-  if (state === undefined && search.topic === undefined && tag === undefined)
+  const { topic, key } = search
+  if ([state, topic, tag, key].every((part) => part === undefined))
     throw filterInvalid(
-      'a filter is { ids }, or has at least one of state, topic and tag; it never means "everything".',
+      'a filter is { ids }, or has at least one of state, topic, tag and key; it never means "everything".',
       value,
     )
   return {

@@ -1,7 +1,8 @@
 /** Pauses and limits as users say them, checked and turned into the words of the contract. */
-import type { RateLimit, TopicLimit } from '../controls.ts'
+import type { Allowance, RateLimit, TopicLimit } from '../controls.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkTopic } from '../message.ts'
+import { KEY_WEIGHT_MAX, type KeyLimit } from '../keys.ts'
+import { checkKey, checkTopic } from '../message.ts'
 import { checkRecord, parseInteger } from './checks.ts'
 import { DELAY_MS_MAX, formatDuration, parseDuration, parseFutureMoment, type Duration } from './duration.ts'
 import type { Ahead } from './questions.ts'
@@ -26,6 +27,17 @@ export type LimitOptions = {
   burst?: number
   /** How many may run at once, over all processes. */
   concurrency?: number
+  /** What each key of the topic is allowed, over all processes. */
+  perKey?: KeyAllowance
+}
+
+/** With `concurrency: 1` the messages of a key start one after the other, and a retry holds those behind it. */
+export type KeyAllowance = Pick<LimitOptions, 'rate' | 'burst' | 'concurrency'>
+
+/** Of one key, in place of `perKey`; with a weight alone, `perKey` holds for it too. */
+export type KeyLimitOptions = KeyAllowance & {
+  /** So many of its messages are handed out for one of each other key. Default: 1. */
+  weight?: number
 }
 
 const RATE = /^(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)?(ms|s|m|h|d)$/
@@ -61,14 +73,48 @@ export function parseResume(options: unknown): number | undefined {
 
 export function parseLimit(options: unknown): TopicLimit | null {
   if (options === null) return null
-  const { rate, burst, concurrency } = checkRecord(options, 'limit', ['rate', 'burst', 'concurrency'])
-  if (rate === undefined && concurrency === undefined) {
-    throw new UsageError(
-      'OPTION_INVALID',
-      'limit has neither "rate" nor "concurrency"; give one of them, or null to take the limit back.',
-      { value: options },
-    )
+  const { perKey, ...given } = checkRecord(options, 'limit', [...ALLOWANCE_KEYS, 'perKey'])
+  if (perKey === undefined) return parseAllowance(given, options, LIMIT_WORDS)
+  const each = parseAllowance(checkRecord(perKey, 'perKey', ALLOWANCE_KEYS), perKey, PER_KEY_WORDS)
+  const isBoth = ALLOWANCE_KEYS.some((name) => given[name] !== undefined)
+  return { ...(isBoth ? parseAllowance(given, options, LIMIT_WORDS) : {}), perKey: each }
+}
+
+/** The key that a limit is of; undefined: the whole topic. */
+export function parseLimitedKey(options: unknown): string | undefined {
+  const { key } = checkRecord(options ?? {}, 'options', ['key'])
+  return key === undefined ? undefined : checkKey(key)
+}
+
+/** Of one key. */
+export function parseKeyLimit(options: unknown): KeyLimit | null {
+  if (options === null) return null
+  const { weight, ...given } = checkRecord(options, 'limit', [...ALLOWANCE_KEYS, 'weight'])
+  const isWeightAlone = weight !== undefined && ALLOWANCE_KEYS.every((name) => given[name] === undefined)
+  return {
+    ...(isWeightAlone ? {} : parseAllowance(given, options, KEY_WORDS)),
+    ...(weight === undefined
+      ? {}
+      : { weight: parseInteger(weight, 'weight', { min: 1, max: KEY_WEIGHT_MAX }) }),
   }
+}
+
+const ALLOWANCE_KEYS = ['rate', 'burst', 'concurrency'] as const
+
+/** What a limit without anything in it is told. */
+const LIMIT_WORDS =
+  'limit has none of "rate", "concurrency" and "perKey"; give one of them, or null to take the limit back.'
+const PER_KEY_WORDS = 'perKey has neither "rate" nor "concurrency"; give one of them, or leave perKey out.'
+const KEY_WORDS =
+  'limit of a key has none of "rate", "concurrency" and "weight"; give one of them, or null to take the limit back.'
+
+function parseAllowance(
+  { rate, burst, concurrency }: { readonly [K in (typeof ALLOWANCE_KEYS)[number]]?: unknown },
+  value: unknown,
+  words: string,
+): Allowance {
+  if (rate === undefined && concurrency === undefined)
+    throw new UsageError('OPTION_INVALID', words, { value })
   if (burst !== undefined && rate === undefined) {
     throw new UsageError('OPTION_INVALID', 'limit has a "burst" without a "rate"; give both.', {
       value: burst,

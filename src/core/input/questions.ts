@@ -1,7 +1,8 @@
 /** What a caller wants to see: the options of `list`, `stats` and `forecast`, checked and normalised. */
 import { DELAY_MS_MAX, parseDuration, parseMoment, type Duration, type Moment } from './duration.ts'
+import { invalidCursor } from '../encoding/cursor.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkTag, checkTopic, MESSAGE_STATES, type MessageState } from '../message.ts'
+import { checkKey, checkTag, checkTopic, MESSAGE_STATES, type MessageState } from '../message.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 import { checkIds } from './filter.ts'
 import { parseSearch, type Search } from './search.ts'
@@ -13,6 +14,8 @@ export type ListOptions = {
   state?: MessageState
   topic?: string
   tag?: string
+  /** Whose messages: see `produce`. */
+  key?: string
   /** Dead for at least this long, or, in any other state, produced at least this long ago. */
   olderThan?: Duration
   /** Due at or after this moment. */
@@ -49,6 +52,7 @@ const LIST_KEYS = [
   'state',
   'topic',
   'tag',
+  'key',
   'olderThan',
   'dueFrom',
   'dueUntil',
@@ -230,4 +234,35 @@ function parseEdges(value: unknown, now: number): readonly number[] {
   throw new UsageError('OPTION_INVALID', `edges[${late}] is not later than the one before it.`, {
     value: edges[late],
   })
+}
+
+export type KeysOptions = {
+  /** These keys, whether they have anything or not. At most 1,000. */
+  keys?: readonly string[]
+  /** Keys on a page: 1 to 1,000. Default: 100. */
+  limit?: number
+  cursor?: string
+}
+
+export type ParsedKeys =
+  { readonly keys: readonly string[] } | { readonly limit: number; readonly cursor?: string }
+
+const KEYS_MAX = 1_000
+
+export function parseKeys(options: unknown): ParsedKeys {
+  const { keys, limit, cursor } = checkRecord(options ?? {}, 'options', ['keys', 'limit', 'cursor'])
+  if (keys !== undefined) return { keys: parseKeyNames(keys) }
+  const size = limit === undefined ? 100 : parseInteger(limit, 'limit', { min: 1, max: KEYS_MAX })
+  if (cursor === undefined) return { limit: size }
+  if (typeof cursor !== 'string') throw invalidCursor(cursor)
+  return { limit: size, cursor }
+}
+
+function parseKeyNames(value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.length <= KEYS_MAX) return value.map(checkKey)
+  throw new UsageError(
+    'OPTION_INVALID',
+    `keys is ${describe(value)}; give an array of at most ${KEYS_MAX} keys.`,
+    { value },
+  )
 }

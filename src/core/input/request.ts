@@ -5,6 +5,7 @@ import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import {
   checkNewId,
+  checkNewKey,
   checkTags,
   isName,
   PRIORITIES,
@@ -39,6 +40,11 @@ export type MessageOptions = When & {
   orderBy?: string
   /** What it belongs to, to be found by: one text or up to 4, each of 1 to 200 bytes. */
   tag?: string | readonly string[]
+  /**
+   * Whose it is, for instance a customer's number: messages of one topic take turns by key, so that a flood of one key delays
+   * no other, and `limit(topic, { perKey })` bounds each. 1 to 200 bytes.
+   */
+  key?: string
   priority?: Priority
   /** Not started within this time after it is due: see `ifExpired`. */
   ttl?: Duration
@@ -72,6 +78,7 @@ export type ParsedProduce = {
   readonly priority: PriorityRank
   readonly spreadMs: number
   readonly tags: readonly string[]
+  readonly key: string | undefined
   readonly meta: string
 }
 
@@ -86,6 +93,7 @@ const PLAIN: ParsedProduce = {
   priority: 1,
   spreadMs: 0,
   tags: NO_TAGS,
+  key: undefined,
   meta: '',
 }
 const PRODUCE_KEYS = [
@@ -96,6 +104,7 @@ const PRODUCE_KEYS = [
   'ifExists',
   'latest',
   'tag',
+  'key',
   'priority',
   'ttl',
   'ifExpired',
@@ -133,6 +142,7 @@ function parsedOptions(
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
     tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
+    key: given.key === undefined ? undefined : checkNewKey(given.key),
     meta: parsePolicy(given),
   }
 }

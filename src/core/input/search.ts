@@ -1,11 +1,12 @@
 /** What messages are looked for by, in a list and in a filter, checked and normalised. */
 import { parseDuration, parseMoment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkTopic, ID_BYTES_MAX, isName } from '../message.ts'
+import { checkKey, checkTopic, ID_BYTES_MAX, isName } from '../message.ts'
 
 /** What is looked for, in the words of the contract. */
 export type Search = {
   readonly topic?: string
+  readonly key?: string
   readonly olderThanMs?: number
   readonly dueFrom?: number
   readonly dueUntil?: number
@@ -19,9 +20,10 @@ export function parseSearch(
   given: { readonly [K in Exclude<keyof Search, 'olderThanMs'> | 'olderThan']?: unknown },
   now: number,
 ): Search {
-  const { topic, olderThan, dueFrom, dueUntil, idPrefix, text } = given
+  const { topic, key, olderThan, dueFrom, dueUntil, idPrefix, text } = given
   return {
     ...(topic === undefined ? {} : { topic: checkTopic(topic) }),
+    ...(key === undefined ? {} : { key: checkKey(key) }),
     ...(olderThan === undefined ? {} : { olderThanMs: parseDuration(olderThan, 'olderThan') }),
     ...(dueFrom === undefined ? {} : { dueFrom: parseMoment(dueFrom, 'dueFrom', now) }),
     ...(dueUntil === undefined ? {} : { dueUntil: parseMoment(dueUntil, 'dueUntil', now) }),

@@ -13,7 +13,15 @@ import type { PayloadField } from '../input/payload.ts'
 import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
-import { isName, isNewName, PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import {
+  checkNewKey,
+  isName,
+  isNewName,
+  PRIORITIES,
+  priorityRank,
+  type Priority,
+  type PriorityRank,
+} from '../message.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import { checkZone, cronTimes } from './cron.ts'
 
@@ -33,6 +41,8 @@ export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cad
     /** Each occurrence is due later by a stable share of this time. */
     spread?: Duration
     priority?: Priority
+    /** Of each occurrence: see `produce`. */
+    key?: string
     /** As for `produce`, for each occurrence. */
     ttl?: Duration
     ifExpired?: IfExpired
@@ -55,6 +65,7 @@ export type SchedulePlan = {
   readonly body: string
   readonly meta: string
   readonly priority: PriorityRank
+  readonly key?: string
   readonly rhythm: { readonly cron: string; readonly zone: string } | { readonly everyMs: number }
   readonly startAt?: number
   readonly endAt?: number
@@ -110,6 +121,7 @@ const SPEC_KEYS = [
   'overlap',
   'spread',
   'priority',
+  'key',
   ...POLICY_KEYS,
 ] as const
 
@@ -120,6 +132,7 @@ export function parseSpec(spec: unknown, now: number): Omit<SchedulePlan, 'topic
   return {
     meta: parsePolicy(given),
     priority: priorityRank(parseOneOf(priority, 'priority', PRIORITIES)),
+    ...(given.key === undefined ? {} : { key: checkNewKey(given.key) }),
     rhythm: parseRhythm(given, now),
     ...(start === undefined ? {} : { startAt: parseFutureMoment(start, 'start', now) }),
     ...(end === undefined ? {} : { endAt: parseFutureMoment(end, 'end', now) }),

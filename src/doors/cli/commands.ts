@@ -14,6 +14,7 @@ export const COMMANDS = {
   list: async () => (await import('./commands/list.ts')).list,
   get: async () => (await import('./commands/get.ts')).get,
   why: async () => (await import('./commands/why.ts')).why,
+  keys: async () => (await import('./commands/keys.ts')).keys,
   workers: async () => (await import('./commands/workers.ts')).workers,
   cancel: async () => (await import('./commands/cancel.ts')).cancel,
   reschedule: async () => (await import('./commands/reschedule.ts')).reschedule,

@@ -11,6 +11,7 @@ import { parseState, parseWholeNumber } from './values.ts'
 export const WHICH_OPTIONS = {
   topic: { type: 'string', value: 'TOPIC', help: 'only messages of this topic' },
   tag: { type: 'string', value: 'TAG', help: 'only messages with this tag' },
+  key: { type: 'string', value: 'KEY', help: 'only messages of this key' },
   'older-than': {
     type: 'string',
     value: 'DURATION',
@@ -32,11 +33,12 @@ export type Selected = Exclude<Filter, { ids: readonly string[] }>
 
 /** Undefined: no filter was given. `states`: those that the command can change. */
 export function parseSelected(values: ChangeValues, states: readonly MessageState[]): Selected | undefined {
-  const { state, topic, tag, limit } = values
+  const { state, limit } = values
   const which = parseWhich(values)
-  if (state === undefined && topic === undefined && tag === undefined) {
-    if (which.olderThan === undefined && limit === undefined) return undefined
-    throw new CallError('--older-than and --limit go with --state, --topic or --tag.')
+  const { olderThan, ...named } = which
+  if (state === undefined && Object.keys(named).length === 0) {
+    if (olderThan === undefined && limit === undefined) return undefined
+    throw new CallError('--older-than and --limit go with --state, --topic, --tag or --key.')
   }
   return {
     ...which,
@@ -48,10 +50,11 @@ export function parseSelected(values: ChangeValues, states: readonly MessageStat
 }
 
 /** The library checks the duration itself. */
-export function parseWhich({ topic, tag, 'older-than': olderThan }: WhichValues): Selected {
+export function parseWhich({ topic, tag, key, 'older-than': olderThan }: WhichValues): Selected {
   return {
     ...(topic === undefined ? {} : { topic }),
     ...(tag === undefined ? {} : { tag }),
+    ...(key === undefined ? {} : { key }),
     ...(olderThan === undefined ? {} : { olderThan: olderThan as Duration }),
   }
 }
@@ -73,10 +76,11 @@ export async function isConfirmed(
 
 /** "3 dead messages of topic "mail.send"": with their number where that is cheap to know. */
 export async function describeSelected(queue: Punctual, filter: Selected, noun: string): Promise<string> {
-  const { state, topic, tag, olderThan, limit } = filter
+  const { state, topic, tag, key, olderThan, limit } = filter
   const about = [
     ...(topic === undefined ? [] : [`of topic "${topic}"`]),
     ...(tag === undefined ? [] : [`with tag "${tag}"`]),
+    ...(key === undefined ? [] : [`of key "${key}"`]),
     ...(olderThan === undefined ? [] : [`older than ${olderThan}`]),
   ]
   const count = limit === undefined ? await countOf(queue, filter) : undefined
@@ -89,9 +93,9 @@ export async function describeSelected(queue: Punctual, filter: Selected, noun: 
 /** A topic's messages are counted without telling delayed from ready, and ages not at all. */
 async function countOf(
   queue: Punctual,
-  { state, topic, tag, olderThan }: Selected,
+  { state, topic, tag, key, olderThan }: Selected,
 ): Promise<number | undefined> {
-  if (state === undefined || tag !== undefined || olderThan !== undefined) return undefined
+  if (state === undefined || [tag, key, olderThan].some((part) => part !== undefined)) return undefined
   const { counts, topics, missing } = await queue.stats({ topics: topic === undefined ? [] : [topic] })
   if (missing !== undefined) return undefined // A number would leave out what these hold.
   if (topic === undefined) return counts[state]

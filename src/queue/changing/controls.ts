@@ -1,6 +1,6 @@
 /** Pausing, resuming and limiting, and how what holds now is shown. */
 import { isControl } from '../../core/control.ts'
-import { FOREVER, WHOLE_QUEUE, type TopicLimit } from '../../core/controls.ts'
+import { FOREVER, WHOLE_QUEUE, type Allowance, type TopicLimit } from '../../core/controls.ts'
 import { burstOf, formatRate, type Rate } from '../../core/input/limits.ts'
 import { describe } from '../../core/errors.ts'
 import type { ControlState, Store } from '../../store/contract/store.ts'
@@ -17,7 +17,8 @@ export type FoundControl = {
 }
 
 /** As `limit` takes it. */
-export type FoundLimit = { readonly rate?: Rate; readonly burst?: number; readonly concurrency?: number }
+export type FoundLimit = FoundAllowance & { readonly perKey?: FoundAllowance }
+export type FoundAllowance = { readonly rate?: Rate; readonly burst?: number; readonly concurrency?: number }
 
 /** `overMs`: a rate that lets what is due by then start within this time, and ends with it. */
 export async function resume(
@@ -78,7 +79,12 @@ function present({ topic, pausedUntil, limit, over }: ControlState): FoundContro
   }
 }
 
-function presentLimit({ rate, concurrency }: TopicLimit): FoundLimit {
+function presentLimit({ perKey, ...limit }: TopicLimit): FoundLimit {
+  const own = presentAllowance(limit)
+  return perKey === undefined ? own : { ...own, perKey: presentAllowance(perKey) }
+}
+
+export function presentAllowance({ rate, concurrency }: Allowance): FoundAllowance {
   return {
     ...(rate === undefined ? {} : { rate: formatRate(rate.intervalMs), burst: rate.burst }),
     ...(concurrency === undefined ? {} : { concurrency }),

@@ -15,6 +15,8 @@ export type FoundMessage = {
   readonly priority: Priority
   /** What it belongs to, as it was produced. Absent where there is none. */
   readonly tags?: readonly string[]
+  /** Whose it is, as it was produced. Absent where it has none. */
+  readonly key?: string
   /** Epoch milliseconds. A retry moves it. */
   readonly dueAt: number
   /** The moment last set by produce, reschedule or revive, in epoch milliseconds. */
@@ -57,7 +59,7 @@ export type FoundMessage = {
 
 export type FoundSuccessor = Pick<
   FoundMessage,
-  'topic' | 'payload' | 'priority' | 'tags' | 'dueAt' | 'producedAt' | 'unreadable'
+  'topic' | 'payload' | 'priority' | 'tags' | 'key' | 'dueAt' | 'producedAt' | 'unreadable'
 >
 
 export type MessagePage = {
@@ -135,6 +137,7 @@ export function presentMessage(
     state,
     priority: priorityName(message.priority),
     ...(message.tags.length === 0 ? {} : { tags: message.tags }),
+    ...(message.key === undefined ? {} : { key: message.key }),
     dueAt,
     firstDueAt,
     ...(producedAt === 0 ? {} : { producedAt }),
@@ -154,12 +157,21 @@ export function presentMessage(
   }
 }
 
-function presentSuccessor({ topic, body, priority, tags, dueAt, producedAt }: Successor): FoundSuccessor {
+function presentSuccessor({
+  topic,
+  body,
+  priority,
+  tags,
+  key,
+  dueAt,
+  producedAt,
+}: Successor): FoundSuccessor {
   return {
     topic,
     ...readPayload(body),
     priority: priorityName(priority),
     ...(tags.length === 0 ? {} : { tags }),
+    ...(key === undefined ? {} : { key }),
     dueAt,
     producedAt,
   }

@@ -12,6 +12,8 @@ import {
   type FoundControl,
 } from '../changing/controls.ts'
 import { countDueBefore } from './forecast.ts'
+import { whyKeyed } from './why-keyed.ts'
+import { readKey } from './keys.ts'
 import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
 
 /** Newer versions may know more kinds: give a `switch` a default. */
@@ -29,6 +31,8 @@ export type Why =
       readonly kind: 'retry'
       readonly error: string
       readonly lapses: number
+      /** Others of this key wait for it, because it runs one at a time. */
+      readonly holdsKey?: string
       readonly paused?: WhyPaused
       readonly handlers?: TopicHandlers
     })
@@ -44,6 +48,17 @@ export type Why =
       readonly isExact: boolean
       readonly handlers?: TopicHandlers
     })
+  /** It is due, and as many of its key run as may: up to 10 of them. */
+  | (WhyAbout &
+      WhyKey & {
+        readonly kind: 'key-busy'
+        readonly running: number
+        readonly holders: readonly KeyHolder[]
+      })
+  /** It is due, and the rate of its key allows no start before then: epoch milliseconds. */
+  | (WhyAbout & WhyKey & { readonly kind: 'key-rate'; readonly until: number })
+  /** It is due, and a failed message of its key, which runs one at a time, is tried again first, at that moment at the earliest. */
+  | (WhyAbout & WhyKey & { readonly kind: 'key-retry'; readonly heldBy: string; readonly until: number })
   /** It is due, and no living worker handles its topic. */
   | (WhyAbout & { readonly kind: 'no-worker'; readonly livingWorkers: number })
   /** It is due, and others of its topic that are due before it still wait. */
@@ -53,6 +68,9 @@ export type Why =
       readonly running: number
       readonly before: number
       readonly isExact: boolean
+      /** Its key, and how many of it stand before it; counted up to 1,000. */
+      readonly key?: string
+      readonly beforeInKey?: number
       readonly handlers?: TopicHandlers
     })
   /** Since when: epoch milliseconds. */
@@ -96,6 +114,10 @@ export type WhyPaused = {
   readonly until?: number
 }
 
+export type WhyKey = { readonly key: string; readonly beforeInKey: number; readonly handlers?: TopicHandlers }
+/** A message of the same key that runs. */
+export type KeyHolder = { readonly id: string; readonly owner: string; readonly since: number }
+
 /** Who has it; `worker` unless it has been gone for an hour. */
 export type WhyBy = { readonly owner: string; readonly worker?: FoundWorker }
 
@@ -126,7 +148,7 @@ export async function readWhy(store: Store, id: string, now: number): Promise<Wh
     case 'delayed':
       return whyDelayed(store, about, found)
     case 'ready':
-      return whyReady(store, { ...about, ...expiryOf(found, now) })
+      return whyReady(store, { ...about, ...expiryOf(found, now) }, found)
     default:
       return assertNever(state)
   }
@@ -137,7 +159,11 @@ export function crashesOf({ state, reason, lapses }: StoredMessage): number {
   return state === 'dead' && reason === 'lapsed' ? lapses + 1 : lapses
 }
 
-async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: StoredMessage): Promise<Why> {
+async function whyDelayed(
+  store: Store,
+  about: WhyAbout,
+  { key, error, lapses }: StoredMessage,
+): Promise<Why> {
   const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
   const paused = whyPaused(controls, about.topic)
   const more = {
@@ -145,7 +171,8 @@ async function whyDelayed(store: Store, about: WhyAbout, { error, lapses }: Stor
     ...summary(handlersOf(about.topic, workers)),
   }
   if (about.attempt === 0 || error === '') return { kind: 'not-due', ...about, ...more }
-  return { kind: 'retry', ...about, error, lapses, ...more }
+  const isHolding = key !== undefined && (await readKey(store, about.topic, key))?.held?.id === about.id
+  return { kind: 'retry', ...about, error, lapses, ...(isHolding ? { holdsKey: key } : {}), ...more }
 }
 
 function expiryOf(
@@ -164,7 +191,7 @@ function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefi
   return stopped && { isWholeQueue: stopped.topic === undefined, ...stopped.paused }
 }
 
-async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
+async function whyReady(store: Store, about: WhyAbout, found: StoredMessage): Promise<Why> {
   const [workers, controls] = await Promise.all([readWorkers(store), readControls(store)])
   const handlers = handlersOf(about.topic, workers)
   const paused = whyPaused(controls, about.topic)
@@ -172,12 +199,14 @@ async function whyReady(store: Store, about: WhyAbout): Promise<Why> {
   if (handlers?.length === 0) {
     return { kind: 'no-worker', ...about, livingWorkers: living(workers).length }
   }
+  const ofKey = await whyKeyed(store, about, found)
+  if (ofKey !== undefined && 'kind' in ofKey) return { ...ofKey, ...summary(handlers) }
   const [{ count, isExact }, { topics }] = await Promise.all([
     countDueBefore(store, about.topic, about.dueAt),
     store.countTopics({ topics: [about.topic] }),
   ])
   const running = new Map(Object.entries(topics)).get(about.topic)?.running ?? 0
-  const inLine = { ...about, running, before: count, isExact, ...summary(handlers) }
+  const inLine = { ...about, running, before: count, isExact, ...ofKey, ...summary(handlers) }
   const limits = limitsOf(controls, about.topic)
   return limits.length === 0 ? { kind: 'in-line', ...inLine } : { kind: 'limited', ...inLine, limits }
 }

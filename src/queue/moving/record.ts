@@ -39,6 +39,7 @@ const COMPARED = [
   'topic',
   'body',
   'meta',
+  'key',
   'priority',
   'dueAt',
   'firstDueAt',

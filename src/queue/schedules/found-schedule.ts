@@ -24,6 +24,7 @@ export type FoundSchedule = {
   /** Of its occurrences, with durations in milliseconds. Absent: that of the handler holds. */
   readonly retry?: RetryOptions
   readonly priority: Priority
+  readonly key?: string
   /** The occurrence that fired last, perhaps one that is just to come; epoch milliseconds. */
   readonly lastAt?: number
   /** The next after now, by this machine's clock; absent when none comes. */
@@ -47,7 +48,7 @@ export function describeSchedule(
   { plan, progress }: StoredSchedule,
   { now, changedAt }: { readonly now: number; readonly changedAt: number },
 ): FoundSchedule {
-  const { topic, body, meta, priority, rhythm, startAt, endAt, times, catchUp, overlap, spreadMs } = plan
+  const { topic, body, meta, priority, key, rhythm, startAt, endAt, times, catchUp, overlap, spreadMs } = plan
   const { lastAt, fired, skipped, caughtUp, isPaused } = progress
   const isOver = fired >= (times ?? Infinity)
   const nextAt = isOver ? undefined : recurrenceOf(plan, progress, changedAt).next(now)
@@ -67,6 +68,7 @@ export function describeSchedule(
     ...(ttlMs === undefined ? {} : { ttlMs }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     priority: priorityName(priority),
+    ...(key === undefined ? {} : { key }),
     ...(lastAt === undefined ? {} : { lastAt }),
     ...(nextAt === undefined || isPaused ? {} : { nextAt }),
     fired,

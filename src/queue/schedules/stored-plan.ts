@@ -22,7 +22,7 @@ export async function readPlan(store: Store, name: string): Promise<SchedulePlan
 
 /** As `set` takes it: `set` with it changes nothing. Durations are milliseconds. */
 export function specOf(plan: SchedulePlan): ScheduleSpec & { readonly remember?: number } {
-  const { topic, body, meta, priority, rhythm, startAt, endAt, times, catchUp, overlap, spreadMs } = plan
+  const { topic, body, meta, priority, key, rhythm, startAt, endAt, times, catchUp, overlap, spreadMs } = plan
   const { ttlMs, ifExpired, timeoutMs, rememberMs, retry } = decodePolicy(meta) ?? {}
   return {
     topic,
@@ -35,6 +35,7 @@ export function specOf(plan: SchedulePlan): ScheduleSpec & { readonly remember?:
     overlap,
     ...(spreadMs === 0 ? {} : { spread: spreadMs }),
     priority: priorityName(priority),
+    ...(key === undefined ? {} : { key }),
     ...(ttlMs === undefined ? {} : { ttl: ttlMs }),
     ...(ifExpired === undefined ? {} : { ifExpired }),
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
@@ -46,8 +47,8 @@ export function specOf(plan: SchedulePlan): ScheduleSpec & { readonly remember?:
 /** One message as its occurrences are, due now. It is none of them: it is not counted, and does not keep another from firing. */
 export async function fireNow(queue: object, plan: SchedulePlan): Promise<{ readonly id: string }> {
   const { settings, openProducer } = insidesOf(queue)
-  const { topic, body, meta, priority } = plan
+  const { topic, body, meta, priority, key } = plan
   const draft = makeDraft(settings, topic, undefined, {})
-  const message = { ...draft.message, body, meta, priority }
+  const message = { ...draft.message, body, meta, priority, ...(key === undefined ? {} : { key }) }
   return { id: (await (await openProducer()).produceOne({ ...draft, message })).id }
 }

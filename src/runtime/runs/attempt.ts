@@ -154,6 +154,10 @@ class RunMessage implements Message {
     this.#parts = parts
   }
 
+  get key(): string | undefined {
+    return this.#run.lease.key
+  }
+
   get signal(): AbortSignal {
     return this.#run.signal
   }

@@ -16,12 +16,13 @@ import type { Carried, Run, RunSource } from './run.ts'
 /**
  * What a claim said of its topic, as one value: where several things hold, the one that allows least.
  *
- *   limited   it has a limit: what is claimed counts as started, so it must start at once (P14)
+ *   keyed     messages of it have keys: what is fetched ahead of its start costs other keys their turn (P16)
+ *   limited   it or its keys have a limit: what is claimed counts as started, so it must start at once (P14)
  */
-export type TopicFacts = 'plain' | 'limited'
+export type TopicFacts = 'plain' | 'keyed' | 'limited'
 
 /** What will start within this time is fetched ahead (P12): the less, the stricter. */
-const AHEAD_MS: Readonly<Record<TopicFacts, number>> = { plain: 100, limited: 0 }
+const AHEAD_MS: Readonly<Record<TopicFacts, number>> = { plain: 100, keyed: 10, limited: 0 }
 /** Handlers that keep the event loop to themselves: so many start at once as take this long together. */
 const BLOCK_MS_MAX = 100
 /** Faster than this counts as this. */
@@ -30,8 +31,12 @@ const DURATION_MS_MIN = 0.02
 const ALL_PLAIN: ReadonlyMap<string, TopicFacts> = new Map()
 
 /** What the store says of the topics that were asked for; of a plain one it says nothing. */
-export function topicFactsOf({ limited }: ClaimReply): ReadonlyMap<string, TopicFacts> {
-  return limited === undefined ? ALL_PLAIN : new Map(limited.map((topic) => [topic, 'limited']))
+export function topicFactsOf({ limited, keyed }: ClaimReply): ReadonlyMap<string, TopicFacts> {
+  if (limited === undefined && keyed === undefined) return ALL_PLAIN
+  const facts = new Map<string, TopicFacts>()
+  for (const topic of keyed ?? []) facts.set(topic, 'keyed')
+  for (const topic of limited ?? []) facts.set(topic, 'limited')
+  return facts
 }
 
 /** How a message of our own ends: done, or due again then; and what is stored in the same step. */

@@ -50,7 +50,7 @@ export const cancel = defineCommand({
   makesStore: false,
   run: async (call) => {
     const filter = parseSelected(call.values, ['delayed', 'ready'])
-    checkEither(call.positionals, filter, '--state, --topic or --tag')
+    checkEither(call.positionals, filter, '--state, --topic, --tag or --key')
     if (filter !== undefined && call.values.running === true) throw new CallError('--running goes with ids.')
     return filter === undefined ? cancelIds(call) : cancelSelected(call, filter)
   },

@@ -47,6 +47,7 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('topic', message.topic)
   field('state', paintState(message.state, style))
   field('produced', message.producedAt === undefined ? undefined : moment(message.producedAt))
+  field('key', message.key === undefined ? undefined : printable(message.key))
   field('tags', message.tags?.map(printable).join(', '))
   field('due', moment(message.dueAt))
   // After a retry the moment is a new one; the first one says how late it really is.

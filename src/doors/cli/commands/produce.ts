@@ -19,6 +19,7 @@ const OPTIONS = {
     value: 'DURATION',
     help: 'with --if-exists replace: how long replacing can postpone it',
   },
+  key: { type: 'string', value: 'KEY', help: 'whose it is: messages of a topic take turns by key' },
   tag: { type: 'string', multiple: true, value: 'TAG', help: 'what it belongs to; repeatable, at most 4' },
   priority: { type: 'string', value: 'PRIORITY', help: 'high, normal (default) or low' },
   ...LATE_OPTIONS,
@@ -162,13 +163,14 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, latest, tag, priority, remember, timeout, 'if-exists': ifExists } = values
+  const { id, latest, tag, key, priority, remember, timeout, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
     ...(ifExists === undefined ? {} : { ifExists: ifExists as IfExists }),
     ...(latest === undefined ? {} : { latest: latest as Duration }),
     ...(tag === undefined ? {} : { tag }),
+    ...(key === undefined ? {} : { key }),
     ...(priority === undefined ? {} : { priority: priority as Priority }),
     ...parseLate(values),
     ...(remember === undefined ? {} : { remember: remember as Duration }),

@@ -36,7 +36,7 @@ export const purge = defineCommand({
   run: async (call) => {
     const { positionals: ids, values, out, err, json } = call
     const selected = parseSelected(values, ['delayed', 'ready', 'dead'])
-    checkEither(ids, selected, '--state, --topic or --tag')
+    checkEither(ids, selected, '--state, --topic, --tag or --key')
     const filter: Filter = selected ?? { ids }
     const queue = call.open()
     const ask = async (where: string): Promise<string> => {

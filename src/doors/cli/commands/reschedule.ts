@@ -49,7 +49,7 @@ export const reschedule = defineCommand({
   run: async (call) => {
     const [id] = call.positionals
     const filter = parseSelected(call.values, ['delayed', 'ready'])
-    checkEither(call.positionals, filter, '--state, --topic or --tag')
+    checkEither(call.positionals, filter, '--state, --topic, --tag or --key')
     const when = parseWhen(call.values)
     if (when.at === undefined && when.delay === undefined) throw new CallError('give --delay or --at.')
     const move = { ...when, ...parseLate(call.values) }

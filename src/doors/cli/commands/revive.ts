@@ -31,9 +31,11 @@ export const revive = defineCommand({
     const isAll = values.all === true
     const selected = parseSelected({ ...values, ...(isAll ? { state: 'dead' } : {}) }, ['dead'])
     if (selected === undefined && ids.length === 0)
-      throw new CallError('give ids, or --all, --topic or --tag; "punctual dead" lists the dead letters.')
+      throw new CallError(
+        'give ids, or --all, --topic, --tag or --key; "punctual dead" lists the dead letters.',
+      )
     if (selected !== undefined && ids.length > 0)
-      throw new CallError('give ids, or --all, --topic or --tag; not both.')
+      throw new CallError('give ids, or --all, --topic, --tag or --key; not both.')
     const queue = call.open()
     const revived = await withProgress(call, (options) => queue.revive(selected ?? { ids }, options))
     const isDryRun = values['dry-run'] === true

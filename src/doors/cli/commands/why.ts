@@ -63,6 +63,9 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
         ...crashLine(reason),
+        ...(reason.holdsKey === undefined
+          ? []
+          : [`Key ${describe(reason.holdsKey)} waits for it: its messages start one after the other.`]),
         ...pausedLine(reason),
         ...handlersLine(reason, now),
       ]
@@ -85,6 +88,26 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         ...handlersLine(reason, now),
         ...killedLine(reason, now),
       ]
+    case 'key-busy':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and as many of key ${describe(reason.key)} run as may: ${reason.running}`,
+        ...reason.holders.map((one) => `${printable(one.id)} has been running for ${ago(one.since)}.`),
+        ...keyLine(reason),
+        ...handlersLine(reason, now),
+      ]
+    case 'key-rate':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and the rate of key ${describe(reason.key)} is used up: it goes on ${when(reason.until)}`,
+        ...keyLine(reason),
+        ...handlersLine(reason, now),
+      ]
+    case 'key-retry':
+      return [
+        `${id} has been due for ${ago(reason.dueAt)}, and key ${describe(reason.key)} waits for the retry of ${printable(reason.heldBy)}: ${when(reason.until)}`,
+        'Messages of this key start one after the other; cancelling or rescheduling that one lets the next start.',
+        ...keyLine(reason),
+        ...handlersLine(reason, now),
+      ]
     case 'no-worker':
       return [
         `${id} has been due for ${ago(reason.dueAt)}, and no living worker handles ${describe(reason.topic)}`,
@@ -96,6 +119,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
     case 'in-line':
       return [
         `${id} has been due for ${ago(reason.dueAt)}, and ${lineText(reason)}`,
+        ...keyLine(reason),
         ...runningLine(reason),
         ...expiredLine(reason, now),
         ...handlersLine(reason, now),
@@ -149,6 +173,19 @@ function lineText({ topic, before, isExact }: Extract<Why, { kind: 'in-line' | '
   if (before === 0) return `is the next of ${describe(topic)}`
   const about = isExact ? '' : 'about '
   return `${about}${plural(before, 'message')} of ${describe(topic)} ${before === 1 ? 'is' : 'are'} before it`
+}
+
+function keyLine({
+  key,
+  beforeInKey = 0,
+}: {
+  readonly key?: string
+  readonly beforeInKey?: number
+}): string[] {
+  if (key === undefined || beforeInKey === 0) return []
+  return [
+    `${plural(beforeInKey, 'message')} of key ${describe(key)} ${beforeInKey === 1 ? 'is' : 'are'} before it.`,
+  ]
 }
 
 function pausedText({ isWholeQueue }: WhyPaused, topic: string): string {
