@@ -5,6 +5,7 @@
 //   npm test -- --times           also says where the time went: by folder, file and test, and on what
 //   npm test -- --minutes 90      ends what is not over by then, as failed; default: 60
 // In CI (CI=true) a skipped test is a failure, and a file that fails is run once more, alone: scripts/testing/run.mjs.
+import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import {
@@ -41,14 +42,18 @@ if (elsewhere === undefined) {
   installSite()
   installSurroundings()
   buildIfStale()
-  if (isWhole) for (const check of ['types', 'lint', 'format:check']) run('npm', ['run', '--silent', check])
+  if (isWhole) for (const check of ['types', 'lint']) run('npm', ['run', '--silent', check])
 }
+// The slowest of the checks, beside the tests, which mostly wait.
+const formatting =
+  isWhole && elsewhere === undefined ? runAside('npm', ['run', '--silent', 'format:check']) : undefined
 
 const FIRST = ['--project', 'tests', '--project', 'alone']
 const REST = ['--project', 'long', '--project', 'storms']
 const stages = isWhole && elsewhere === undefined ? [FIRST, ...(isAll ? [REST] : [])] : [words]
 const outcome = await runStages({ root, stages, isCi, capMs: minutes * 60_000 })
-const { passed, failures, failedOnce, skipped, broken } = outcome
+const { passed, failures, failedOnce, skipped } = outcome
+const broken = [...outcome.broken, ...((await formatting) ?? [])]
 
 if (showsTimes) printTimes(outcome.files)
 if (showsTimes && isWhole) keepLongest(outcome.files)
@@ -66,6 +71,16 @@ const failed = failures.length + broken.length + (isSkipAFailure ? skipped.lengt
 keep({ passed, failed, failures, failedOnce, skipped, broken, costs: costsOf(outcome.files) })
 console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`)
 process.exit(failed === 0 ? 0 : 1)
+
+/** Answers what it said if it fails, and nothing if not. */
+function runAside(command, args) {
+  const child = spawn(command, args, { cwd: root, shell: process.platform === 'win32' })
+  const said = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => said.push(chunk))
+  return new Promise((done) =>
+    child.once('close', (code) => done(code === 0 ? [] : [Buffer.concat(said).toString()])),
+  )
+}
 
 /** What this run found, for people and programs that come later. */
 function keep(report) {

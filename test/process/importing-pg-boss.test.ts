@@ -17,6 +17,7 @@ import { Punctual } from '../../src/index.ts'
 import { readSchedule } from '../../src/queue/importing/occurrence.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
+import { PlaceHere } from '../cli/in-process.ts'
 import { makePlace } from '../cli/punctual.ts'
 import { PostgresDatabase, queryAt } from '../store/postgres/server.ts'
 import { until } from '../store/redis/until.ts'
@@ -96,7 +97,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
   it('carries ids, moments, attempts, waits, priorities, failures and schedules over, and names the rest', async () => {
     const url = await database()
     const ids = await writePgBoss(version, url)
-    const place = await makePlace()
+    const place = await makePlace(undefined, undefined, PlaceHere)
     const look = (): Promise<unknown> => queryAt(url, 'select * from pgboss.job order by id')
     const before = await look()
     const report = {
@@ -205,7 +206,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
     const sent = sendPgBoss(version, url, producers.signal, { delayS: 0 })
     await until('jobs are there', async () => (await waiting(url)) > 0)
     const ranThere = workPgBoss(version, url, workers.signal)
-    const place = await makePlace()
+    const place = await makePlace(undefined, undefined, PlaceHere)
     const importing = (): Promise<unknown> => place.json(words(url, '--cancel', '--store', url))
     await importing()
     await importing()
@@ -225,7 +226,7 @@ describe.each([10, 12] as const)('punctual import pg-boss, version %i', (version
     const queue = open(url)
     const count = 2_000
     await writeManyPgBoss(version, url, count)
-    const place = await makePlace()
+    const place = await makePlace(undefined, undefined, PlaceHere)
     const counted = async (): Promise<number> => (await queue.stats()).counts.delayed
     const running = place.start(words(url, '--cancel', '--store', url))
     while ((await counted()) === 0 && running.child.exitCode === null);
@@ -262,7 +263,7 @@ describe('the statement of the guide, Graphile Worker', () => {
 
 describe('a wrong call', () => {
   it('is refused with what to do', async () => {
-    const place = await makePlace()
+    const place = await makePlace(undefined, undefined, PlaceHere)
     const url = await database()
     const call = (...more: string[]): Promise<unknown> => place.run(['import', ...more])
     expect(await call('pg-boss', '--postgres', url)).toMatchObject({
@@ -293,7 +294,7 @@ describe('rights', () => {
     await queryAt(url, `grant select on ${tables} to reader`)
     const reader = new URL(url)
     reader.username = 'reader'
-    const place = await makePlace()
+    const place = await makePlace(undefined, undefined, PlaceHere)
     expect(await place.json(words(reader.href))).toMatchObject({ imported: 8, schedules: 2 })
     expect(await place.run(words(reader.href, '--cancel'))).toMatchObject({
       code: 1,

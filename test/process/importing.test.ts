@@ -11,6 +11,7 @@ import { Punctual } from '../../src/index.ts'
 import { insidesOf } from '../../src/queue/insides.ts'
 import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import type { StoredMessage } from '../../src/store/contract/store.ts'
+import { PlaceHere } from '../cli/in-process.ts'
 import { makePlace, type Place } from '../cli/punctual.ts'
 import { RedisServer } from '../store/redis/server.ts'
 import { until } from '../store/redis/until.ts'
@@ -28,9 +29,9 @@ function words(kind: string, queue: string, ...more: readonly string[]): string[
   return ['import', kind, '--redis', server.url, '--queue', queue, ...more]
 }
 
-/** A store of its own, in files. */
+/** A store of its own, in files; commands run in this process, and as processes in `importing-bullmq.long.test.ts`. */
 async function here(): Promise<Place> {
-  return makePlace()
+  return makePlace(undefined, undefined, PlaceHere)
 }
 
 function queueAt(place: Place, queue: string): Punctual {

@@ -9,7 +9,8 @@ import { Child } from './child.ts'
 import { describeCrowds, look, QUEUE, said, startsOf, whenEmpty } from './crowd.ts'
 import { SHARED_ENGINES } from './engines.ts'
 
-describeCrowds(() => ({ workers: 8, perProducer: 700 }))
+// More of both: `crowds.long.test.ts`.
+describeCrowds(() => ({ workers: 5, perProducer: 700 }))
 
 // Most of it is time that passes: side by side.
 describe.concurrent.each(SHARED_ENGINES)('many processes on $name', ({ open }) => {
@@ -104,10 +105,10 @@ describe.concurrent.each(SHARED_ENGINES)('many processes on $name', ({ open }) =
     await look(store, (queue) =>
       queue.produceMany(ids.map((id, i) => ({ topic: 't', payload: null, id, delay: i % 1_500 }))),
     )
-    for (let round = 0; round < 8; round += 1) {
+    for (let round = 0; round < 5; round += 1) {
       const worker = new Child('journal.mjs', { store, queue: QUEUE, journal }, test.onTestFinished)
       await worker.said('ready')
-      await new Promise((resolve) => setTimeout(resolve, (round * 53) % 200))
+      await new Promise((resolve) => setTimeout(resolve, (round * 83) % 200))
       await worker.kill('SIGKILL')
       const run = new Set((await readFile(journal, 'utf8')).split('\n'))
       const kept = new Set(await look(store, allIds))
