@@ -12,11 +12,12 @@ const COMMAND = resolve(import.meta.dirname, '../../scripts/test.mjs')
 const FIXTURE = join(import.meta.dirname, 'fixture')
 
 type Told = { readonly file: string; readonly test: string; readonly message: string }
-type Run = {
-  readonly code: number
-  readonly lines: readonly string[]
-  readonly report: { readonly failures: readonly Told[]; readonly failedOnce: readonly Told[] }
+type Report = {
+  readonly failures: readonly Told[]
+  readonly failedOnce: readonly Told[]
+  readonly costs: readonly Readonly<Record<string, number>>[]
 }
+type Run = { readonly code: number; readonly lines: readonly string[]; readonly report: Report }
 
 async function run(
   cases: readonly string[],
@@ -32,7 +33,7 @@ async function run(
       done({ code: child.exitCode ?? -1, stdout: out }),
     )
   })
-  const report = JSON.parse(await readFile(join(FIXTURE, '.tests/report.json'), 'utf8')) as Run['report']
+  const report = JSON.parse(await readFile(join(FIXTURE, '.tests/report.json'), 'utf8')) as Report
   return { code, lines: stdout.trimEnd().split('\n'), report }
 }
 
@@ -90,6 +91,21 @@ it('what never ends is ended at the deadline, and fails', async () => {
   expect(lines).toContain('failed: hangs.case.ts: the file: it did not end in time')
   expect(lines.at(-1)).toMatch(/ [1-9] failed, 0 skipped$/)
   expect(code).toBe(1)
+})
+
+it('--times: what a file cost is told, by what it was spent on', async () => {
+  const { code, lines, report } = await run(['starts'], { CI: '', words: ['--times'] })
+  expect(report.costs).toMatchObject([{ name: 'starts.case.ts', tests: 1, processes: 2, servers: 1 }])
+  const [{ testsMs = 0, childrenMs = 0, serversMs = 0 } = {}] = report.costs
+  // Two processes that compute for 300 ms, as far as they get a processor, and a server that starts in 200.
+  expect(childrenMs).toBeGreaterThan(100)
+  expect(serversMs).toBeGreaterThan(190)
+  expect(testsMs).toBeGreaterThan(700)
+  const [head = ''] = lines.filter((line) => line.includes('children'))
+  const row = lines.find((line) => line.endsWith(' starts.case.ts')) ?? ''
+  const at = head.indexOf('servers') + 'servers'.length
+  expect(row.slice(0, at)).toMatch(/ 1$/)
+  expect(code).toBe(0)
 })
 
 it('a run without any test is no success', async () => {
