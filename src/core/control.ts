@@ -15,9 +15,6 @@ export const SCHEDULE_MARK = `${CONTROL_MARK}schedule:`
 /** What is known of a queue that is moved to another store: `queue/moving`. */
 export const MOVES_TOPIC = `${CONTROL_MARK}moves`
 
-/** All of them, for engines that must know which to leave out. */
-export const CONTROL_TOPICS: readonly string[] = [SCHEDULES_TOPIC, MOVES_TOPIC]
-
 export function isControl(name: string): boolean {
   return name.charCodeAt(0) === 1
 }

@@ -21,11 +21,18 @@ const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
 
 const files = filesBelow('')
   .filter((path) => PLACES.test(path) && TEXT.test(path) && !LEFT_OUT.test(path))
-  .map((path) => [path, readFileSync(join(ROOT, path), 'utf8').split('\n')] as const)
+  .map((path) => [path, oneLine(readFileSync(join(ROOT, path), 'utf8'))] as const)
+
+/** Sentences go on from line to line. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
+}
 
 it.each(WORDS)('%s: %s', (word) => {
-  const found = files.flatMap(([path, lines]) =>
-    lines.flatMap((line, i) => (word.test(line) ? [`${path}:${i + 1}: ${line.trim().slice(0, 120)}`] : [])),
+  const found = files.flatMap(([path, text]) =>
+    [...text.matchAll(new RegExp(word, `${word.flags}g`))].map(
+      ({ index }) => `${path}: …${text.slice(Math.max(0, index - 60), index + 30)}…`,
+    ),
   )
   expect(found).toEqual([])
 })

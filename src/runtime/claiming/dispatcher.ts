@@ -15,8 +15,8 @@
  *
  * Each partition of a queue has a dispatcher of its own; they share the room (`sharing`). A lane that has none only because
  * of what the others have asked for is put off: it is asked for later, together with all others, and the store is not told
- * that it is busy. (Asked for alone, it would leave others out in turn, and two partitions could go on like that for
- * ever.) A claim that puts lanes off says nothing about our sleep: stores count who looks at which set of topics.
+ * that it is busy. (Asked for alone, it would leave others out in turn, and two partitions could go on like that without
+ * end.) A claim that puts lanes off says nothing about our sleep: stores count who looks at which set of topics.
  */
 import type { Clock } from '../../clock.ts'
 import { assertNever } from '../../core/errors.ts'
