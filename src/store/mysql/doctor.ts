@@ -11,7 +11,7 @@ import {
 } from '../sql/server/findings.ts'
 import type { Hearing } from '../sql/wakeups/hearing.ts'
 import { isMariaDb } from './link/connection.ts'
-import { tablesAt } from './migration.ts'
+import { SCHEMA_VERSION } from './migration.ts'
 import { clockReading } from './sql/clock.ts'
 import { numberOrNull, sql, textOf, textOrNull, type SqlRow } from './sql/statement.ts'
 import type { Transactions } from './transactions.ts'
@@ -53,7 +53,7 @@ export async function examine({ calls, clock, server, hearing }: MysqlExaminatio
       `${server}: ${isMariaDb(textOf(facts['version'])) ? 'MariaDB' : 'MySQL'} ${textOf(facts['version'])}`,
     ),
     ...aboutServer(facts),
-    ...versionFindings(numberOrNull(facts['schema_version']) ?? 0, tablesAt(server)),
+    ...versionFindings('the tables have', numberOrNull(facts['schema_version']) ?? 0, SCHEMA_VERSION),
     ...aboutSession(isolation),
     ...aboutGrants(grants),
     ...aboutRows(sizes, oldest),

@@ -37,6 +37,7 @@ export function tablesAt(server: string): SqlTables {
     version: SCHEMA_VERSION,
     server,
     name: 'the tables',
+    has: 'have',
     absent: 'there are no tables of punctual',
     changed: 'tables there',
     owner: 'one who may',

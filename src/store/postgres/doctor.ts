@@ -10,7 +10,7 @@ import {
   versionFindings,
 } from '../sql/server/findings.ts'
 import type { Hearing } from '../sql/wakeups/hearing.ts'
-import { tablesOf } from './migration.ts'
+import { SCHEMA_VERSION } from './migration.ts'
 
 export type ExamineOptions = {
   readonly query: (text: string) => Promise<unknown>
@@ -74,7 +74,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   return [
     fine(`${server}: ${facts.version.split(' on ')[0] ?? facts.version}, schema ${schema}`),
     ...aboutServer(facts, isReplicated),
-    ...versionFindings(facts.schema_version, tablesOf(schema, server)),
+    ...versionFindings('the schema has', facts.schema_version, SCHEMA_VERSION),
     ...aboutRights(facts, schema),
     ...aboutRows(facts, holders[0]),
     ...aboutWakeUps(facts, hearing, isPooled),

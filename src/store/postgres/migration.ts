@@ -71,6 +71,7 @@ export function tablesOf(schema: string, server: string): SqlTables {
     version: SCHEMA_VERSION,
     server,
     name,
+    has: 'has',
     absent: `there is no schema ${schema} with tables of punctual`,
     changed: name,
     owner: 'its owner',

@@ -2,7 +2,6 @@
 import { fine, warning } from '../../contract/findings.ts'
 import type { Finding } from '../../contract/store.ts'
 import { DEAF_LOOK_MS, type Hearing } from '../wakeups/hearing.ts'
-import type { SqlTables } from './migrating.ts'
 
 const SKEW_MS = 1_000
 export const HELD_S_MAX = 300
@@ -17,16 +16,11 @@ export function clockFinding(skewMs: number): Finding {
     : fine('the clocks of server and client agree')
 }
 
-export function versionFindings(version: number, tables: SqlTables): Finding[] {
-  const has = tables.name === 'the tables' ? 'the tables have' : 'the schema has'
-  return version === tables.version
-    ? []
-    : [
-        warning(
-          `${has} version ${version}, this version of punctual knows ${tables.version}`,
-          version > tables.version ? 'update punctual' : 'run punctual migrate',
-        ),
-      ]
+/** `has`: "the schema has". */
+export function versionFindings(has: string, version: number, known: number): Finding[] {
+  if (version === known) return []
+  const remedy = version > known ? 'update punctual' : 'run punctual migrate'
+  return [warning(`${has} version ${version}, this version of punctual knows ${known}`, remedy)]
 }
 
 /** `why` and `remedy`: of a server whose rings do not arrive. */

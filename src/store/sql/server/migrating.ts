@@ -15,6 +15,7 @@ export type SqlTables = {
   readonly server: string
   /** As messages name them: "the schema punctual". */
   readonly name: string
+  readonly has: 'has' | 'have'
   /** Where there are none: "there is no schema punctual". */
   readonly absent: string
   /** What a user without the right may not change: "the schema punctual". */
@@ -84,5 +85,5 @@ export async function runMigration(
 }
 
 function versions({ version }: SchemaState, tables: SqlTables, verb: 'knows' | 'needs'): string {
-  return `${tables.name} ${tables.name === 'the tables' ? 'have' : 'has'} version ${version}, and this version of punctual ${verb} ${tables.version}`
+  return `${tables.name} ${tables.has} version ${version}, and this version of punctual ${verb} ${tables.version}`
 }
