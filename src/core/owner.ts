@@ -47,8 +47,8 @@ export type WorkerFacts = {
   readonly topicCount: number
   readonly running: number
   readonly slots: number
-  /** How long its handlers take, on average over its topics; absent before one has ended. */
-  readonly meanMs?: number
+  /** How many messages a second it could work off, by its slots and how long its handlers took; absent before one has ended. */
+  readonly perSecond?: number
 }
 
 const TOPICS_TOLD_MAX = 200
@@ -76,7 +76,7 @@ function isFacts(value: unknown): value is WorkerFacts {
     [facts.pid, facts.startedAt, facts.topicCount, facts.running, facts.slots].every(
       (number) => typeof number === 'number',
     ) &&
-    (facts.meanMs === undefined || typeof facts.meanMs === 'number') &&
+    (facts.perSecond === undefined || typeof facts.perSecond === 'number') &&
     Array.isArray(facts.topics) &&
     facts.topics.every((topic) => typeof topic === 'string')
   )

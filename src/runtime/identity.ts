@@ -42,7 +42,7 @@ export class Identity {
 
   /** Undefined while the store knows enough. */
   facts(): string | undefined {
-    const { users, running, slots, meanMs } = this.#lanes
+    const { users, running, slots, perSecond } = this.#lanes
     const isOld = this.#clock.monotonic() - this.#toldAt >= FACTS_MS_MAX
     if (!isOld && users.length === this.#toldTopics) return undefined
     return encodeFacts({
@@ -54,7 +54,7 @@ export class Identity {
       topicCount: users.length,
       running,
       slots,
-      ...(meanMs === undefined ? {} : { meanMs: Math.round(meanMs * 100) / 100 }),
+      ...(perSecond === undefined ? {} : { perSecond: Math.round(perSecond * 100) / 100 }),
     })
   }
 

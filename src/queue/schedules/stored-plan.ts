@@ -2,22 +2,36 @@
 import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
 import { retryOptionsOf } from '../../core/input/handle-options.ts'
 import { priorityName } from '../../core/message.ts'
+import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import {
   checkScheduleName,
   decodeSchedule,
   scheduleId,
   type SchedulePlan,
   type ScheduleSpec,
+  type StoredSchedule,
 } from '../../core/recurrence/spec.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { makeDraft } from '../draft.ts'
 import { insidesOf } from '../insides.ts'
 
 /** Undefined: there is none. */
-export async function readPlan(store: Store, name: string): Promise<SchedulePlan | undefined> {
+export async function readStored(store: Store, name: string): Promise<StoredSchedule | undefined> {
   const [found] = (await store.inspect({ ids: [scheduleId(checkScheduleName(name))] })).items
   const stored = found === undefined ? undefined : decodeSchedule(JSON.parse(found.body))
-  return stored === undefined || stored.progress.isRemoved === true ? undefined : stored.plan
+  return stored === undefined || stored.progress.isRemoved === true ? undefined : stored
+}
+
+/** So many are placed ahead at most. */
+const PLACED_MAX = 1_000
+
+/** The moment of the latest occurrence that fired and has come: those that are placed ahead are to come. Undefined: none. */
+export function lastCome({ plan, progress }: StoredSchedule, now: number): number | undefined {
+  const { lastAt, fired } = progress
+  if (lastAt === undefined || lastAt <= now) return lastAt
+  const recurrence = recurrenceOf(plan, progress, now)
+  const isAnyBefore = fired > recurrence.between(now, lastAt, PLACED_MAX).length
+  return isAnyBefore ? recurrence.lastBetween(0, now, 1)[0] : undefined
 }
 
 /** As `set` takes it: `set` with it changes nothing. Durations are milliseconds. */

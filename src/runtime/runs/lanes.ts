@@ -75,10 +75,21 @@ export class Lanes {
     return this.#users
   }
 
-  /** How long handlers take, on average over the topics of which one has ended. */
-  get meanMs(): number | undefined {
-    const known = this.#users.flatMap(({ meanMs }) => meanMs ?? [])
-    return known.length === 0 ? undefined : known.reduce((sum, ms) => sum + ms, 0) / known.length
+  /**
+   * How many messages a second could be worked off: each topic with its own slots, and all with those of the queue, at what their handlers
+   * took. Undefined before one has ended.
+   */
+  get perSecond(): number | undefined {
+    const slots = this.#slots()
+    const known = this.#users.flatMap(({ meanMs, settings }) =>
+      meanMs === undefined
+        ? []
+        : [{ meanMs: Math.max(1, meanMs), own: Math.min(slots, settings.concurrency) }],
+    )
+    if (known.length === 0) return undefined
+    const meanMs = known.reduce((sum, one) => sum + one.meanMs, 0) / known.length
+    const eachItsOwn = known.reduce((sum, one) => sum + one.own / one.meanMs, 0)
+    return Math.min(eachItsOwn, slots / meanMs) * 1_000
   }
 
   /** Whether the store said anything of any topic. */

@@ -2,6 +2,7 @@
 import { describe } from 'vitest'
 import { useBrowser } from './browser.ts'
 import { describeFlows } from './cases/flows.ts'
+import { describeLiving } from './cases/living.ts'
 import { describeSafety } from './cases/safety.ts'
 
 const surfer = useBrowser()
@@ -9,4 +10,5 @@ const surfer = useBrowser()
 describe.skipIf(!surfer.isThere)('in Chromium', () => {
   describeFlows(surfer)
   describeSafety(surfer)
+  describeLiving(surfer)
 })

@@ -1,8 +1,9 @@
 /** What the dashboard works out by itself: bursts, heights, checklists, payloads. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Why } from '../../../src/index.ts'
-import { bestRate, findBursts, spreadFor } from '../../../src/doors/http/dashboard/charts/bursts.ts'
+import type { FoundWorker, Why } from '../../../src/index.ts'
+import { findBursts, isTooMuch, spreadFor } from '../../../src/doors/http/dashboard/charts/bursts.ts'
+import { capacityOf } from '../../../src/doors/http/dashboard/charts/capacity.ts'
 import { heightOf, levelsOf } from '../../../src/doors/http/dashboard/charts/scale.ts'
 import { checklistOf } from '../../../src/doors/http/dashboard/pages/message/checklist.ts'
 import { indent } from '../../../src/doors/http/dashboard/pages/message/indent.ts'
@@ -12,6 +13,25 @@ const HOUR = 3_600_000
 function bars(...counts: number[]): { from: number; until: number; count: number }[] {
   return counts.map((count, i) => ({ from: i * HOUR, until: (i + 1) * HOUR, count }))
 }
+
+const worker = (perSecond: number | undefined, more: object = {}): FoundWorker => ({
+  owner: 'w',
+  state: 'alive',
+  firstSeenAt: 0,
+  lastSeenAt: 0,
+  facts: {
+    version: '1',
+    host: 'h',
+    pid: 1,
+    startedAt: 0,
+    topics: ['a'],
+    topicCount: 1,
+    running: 0,
+    slots: 100,
+    ...(perSecond === undefined ? {} : { perSecond }),
+  },
+  ...more,
+})
 
 describe('bursts', () => {
   it('names what stands out, with the work it is', () => {
@@ -32,11 +52,19 @@ describe('bursts', () => {
     expect(findBursts([], 1)).toEqual([])
   })
 
-  it('the rate is what the workers have shown, and unknown before they have', () => {
-    expect(bestRate([], undefined)).toBeUndefined()
-    expect(bestRate([{ completed: 99 }], undefined)).toBeUndefined()
-    expect(bestRate([{ completed: 36_000 }, { completed: 7_200 }], undefined)).toBe(10)
-    expect(bestRate([{ completed: 36_000 }], { completed: 6_000, perMinute: { completed: 1_200 } })).toBe(20)
+  it('what workers can do is what the living ones say, not what there was to do', () => {
+    expect(capacityOf([], undefined)).toBeUndefined()
+    expect(capacityOf([worker(undefined)], undefined)).toBeUndefined()
+    expect(capacityOf([worker(2_000), worker(100)], undefined)).toBe(2_100)
+    expect(capacityOf([worker(2_000, { state: 'silent' }), worker(100)], 'a')).toBe(100)
+    expect(capacityOf([worker(100)], 'b')).toBeUndefined()
+  })
+
+  it('a burst is too much when it takes longer than it lasts', () => {
+    const burst = { from: 0, until: 60_000, count: 1 }
+    expect(isTooMuch({ ...burst, workMs: 60_001 })).toBe(true)
+    expect(isTooMuch({ ...burst, workMs: 60_000 })).toBe(false)
+    expect(isTooMuch({ ...burst, workMs: undefined })).toBe(false)
   })
 
   it('offers a round time that is long enough', () => {

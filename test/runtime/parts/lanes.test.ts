@@ -194,6 +194,16 @@ describe('lanes', () => {
     expect(roomFor(lanes, lane)).toBe(3 + 30)
   })
 
+  it('what can be worked off in a second: each topic by its own slots, all together by those of the queue', () => {
+    const [a, b] = [makeLane('a', 5), makeLane('b', 100)]
+    const lanes = makeLanes(10, [a, b])
+    expect(lanes.perSecond).toBeUndefined()
+    a.ended(50)
+    expect(lanes.perSecond).toBe(100)
+    b.ended(50)
+    expect(lanes.perSecond).toBe(200)
+  })
+
   it('what waits here already counts, held or queued', () => {
     const lane = makeLane('a', 5)
     const lanes = makeLanes(5, [lane])

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { startAskingAhead } from './pages/ahead.ts'
 import { DeadPage } from './pages/dead.tsx'
 import { DoctorPage } from './pages/doctor.tsx'
-import { LoginPage, QueuesPage, UnreachablePage } from './pages/entry.tsx'
+import { BarredPage, BlindPage, LoginPage, QueuesPage, UnreachablePage } from './pages/entry.tsx'
 import { ForecastPage } from './pages/forecast.tsx'
 import { MessagePage } from './pages/message/message.tsx'
 import { MessagesPage } from './pages/messages/messages.tsx'
@@ -17,9 +17,9 @@ import { Empty } from './parts/notice.tsx'
 import { Shell } from './parts/shell.tsx'
 import { linkTo, place, startRouting, type PageName } from './state/address.ts'
 import { startClock } from './state/clock.ts'
-import { startListening, watchVisibility } from './state/live.ts'
+import { link, startListening, watchVisibility } from './state/live.ts'
 import { startTheme } from './state/preferences.ts'
-import { openSession, session } from './state/session.ts'
+import { mayLook, openSession, session } from './state/session.ts'
 
 const PAGE_VIEWS: Readonly<Record<Exclude<PageName, 'messages'>, () => JSX.Element>> = {
   now: NowPage,
@@ -42,6 +42,7 @@ function App(): JSX.Element | null {
   if (state.kind === 'asking') return null
   if (state.kind === 'out') return <LoginPage trouble={state.trouble} />
   if (state.kind === 'unreachable') return <UnreachablePage trouble={state.trouble} />
+  if (!mayLook()) return <BlindPage viewer={state.viewer} />
   return (
     <Shell>
       <Page key={`${queue ?? ''}/${page ?? ''}/${about ?? ''}`} />
@@ -53,6 +54,7 @@ function App(): JSX.Element | null {
 function Page(): JSX.Element {
   const { queue, page, about } = place.value
   if (queue === undefined) return <QueuesPage />
+  if (link.value.kind === 'barred') return <BarredPage trouble={link.value.trouble} />
   if (page === undefined) {
     return (
       <Empty title="There is no such page.">

@@ -2,8 +2,8 @@
 import type { FoundSchedule, ScheduleSpec } from '../../../index.ts'
 import { segmentOf } from '../../../core/encoding/segment.ts'
 import { MESSAGE_STATES } from '../../../core/message.ts'
-import { occurrenceId, type SchedulePlan } from '../../../core/recurrence/spec.ts'
-import { fireNow, readPlan, specOf } from '../../../queue/schedules/stored-plan.ts'
+import { occurrenceId, type StoredSchedule } from '../../../core/recurrence/spec.ts'
+import { fireNow, lastCome, readStored, specOf } from '../../../queue/schedules/stored-plan.ts'
 import { mayUseTopic } from '../access/caller.ts'
 import { checkTopics } from '../access/topics.ts'
 import { HttpRefusal } from '../wire/problem.ts'
@@ -119,14 +119,14 @@ export const SCHEDULE_ROUTES = [
     handle: async (call) => {
       const { schedules } = call.served.queue
       const name = nameOf(call)
-      const plan = await planOf(call)
+      const stored = await storedOf(call)
       const found: FoundSchedule | undefined = await schedules.get(name)
       if (found === undefined) throw missing(name)
       return json(200, {
         ...found,
         next: await schedules.nextOccurrences(name, call.query.next ?? NEXT_DEFAULT),
-        spec: specOf(plan),
-        ...(found.lastAt === undefined ? {} : { last: await lastOf(call, found.lastAt) }),
+        spec: specOf(stored.plan),
+        ...(await lastOf(call, stored)),
       })
     },
   }),
@@ -208,7 +208,7 @@ export const SCHEDULE_ROUTES = [
     topics: 'checked',
     handle: async (call) => {
       const { served, server } = call
-      const fired = await fireNow(served.queue, await planOf(call))
+      const fired = await fireNow(served.queue, (await storedOf(call)).plan)
       told(call, 'fire schedule', fired.id)
       const location = `${server.basePath}${served.path}/messages/${segmentOf(fired.id)}`
       return json(201, fired, { location })
@@ -237,27 +237,32 @@ function nameOf({ params }: HttpCall): string {
 }
 
 /** What it was told; refused where its topic is none of the caller's. */
-async function planOf({ params, served, who }: HttpCall): Promise<SchedulePlan> {
+async function storedOf({ params, served, who }: HttpCall): Promise<StoredSchedule> {
   const { name = '' } = params
-  const plan = await readPlan(await served.open(), name)
-  if (plan === undefined) throw missing(name)
-  checkTopics(who, [plan.topic])
-  return plan
+  const stored = await readStored(await served.open(), name)
+  if (stored === undefined) throw missing(name)
+  checkTopics(who, [stored.plan.topic])
+  return stored
 }
 
 /** Before a change: one that is there must be the caller's. */
 async function checkSchedule({ params, served, who }: HttpCall): Promise<void> {
   if (who.topicPrefix === undefined) return
-  const plan = await readPlan(await served.open(), params.name ?? '')
-  if (plan !== undefined) checkTopics(who, [plan.topic])
+  const stored = await readStored(await served.open(), params.name ?? '')
+  if (stored !== undefined) checkTopics(who, [stored.plan.topic])
 }
 
-/** What became of the occurrence that fired last. */
-async function lastOf({ params, served }: HttpCall, at: number): Promise<LastOccurrence> {
+/** What became of the occurrence that came last. */
+async function lastOf(
+  { params, served, server }: HttpCall,
+  stored: StoredSchedule,
+): Promise<{ readonly last?: LastOccurrence }> {
+  const at = lastCome(stored, server.clock.now())
+  if (at === undefined) return {}
   const id = occurrenceId(params.name ?? '', at)
   const [found] = (await (await served.open()).inspect({ ids: [id] })).items
   const error = found === undefined || found.error === '' ? {} : { error: found.error }
-  return { at, id, state: found?.state ?? 'gone', ...error }
+  return { last: { at, id, state: found?.state ?? 'gone', ...error } }
 }
 
 function missing(name: string): HttpRefusal {

@@ -210,7 +210,7 @@ export const WORKER = named(
         topicCount: number(),
         running: number(),
         slots: number(),
-        meanMs: optional(number()),
+        perSecond: optional(number()),
       }),
     ),
   }),

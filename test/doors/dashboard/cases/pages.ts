@@ -56,11 +56,17 @@ export function describePages(surfer: Surfer): void {
       },
     )
 
-    it('a narrow window has everything that a wide one has: the page in the strip, and its buttons', async () => {
+    it('a narrow window has everything that a wide one has: every page behind one button, and their buttons', async () => {
       const page = await surfer.open(`${world.ui}/topics`, { viewport: { width: 360, height: 800 } })
       const limit = page.getByRole('button', { name: 'Limit order.close' })
+      await page.getByRole('button', { name: /^Topics/ }).click()
+      for (const name of ['Now', 'Messages', 'Forecast', 'Dead letters', 'Workers', 'Schedules', 'Doctor'])
+        await until(() => isInside(page.getByRole('link', { name: new RegExp(`^${name}`) }).first())).toBe(
+          true,
+        )
       for (const shown of [
         page.getByRole('link', { name: /^Topics/ }),
+        page.getByLabel('Time zone'),
         page.getByRole('button', { name: 'Resume order.close' }),
         limit,
       ])

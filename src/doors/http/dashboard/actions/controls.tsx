@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import type { FoundControl, FoundLimit } from '../../../../index.ts'
 import { CopyButton } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { plainName } from '../parts/name.tsx'
 import { TroubleLine } from '../parts/notice.tsx'
 import { inQueue, type Method } from '../state/api.ts'
 import { asCurl } from '../state/curl.ts'
@@ -32,7 +33,7 @@ export function ControlDialog({ wish, onClose }: ControlDialogProps): JSX.Elemen
     concurrency: String(wish.limit?.concurrency ?? ''),
   })
   const { isBusy, trouble, perform } = usePerform()
-  const what = topic === undefined ? 'the whole queue' : topic
+  const what = topic === undefined ? 'the whole queue' : plainName(topic)
   const how = controlCall(wish, { until, over, limit })
   const titles = { pause: `Pause ${what}`, resume: `Resume ${what}`, limit: `Limit ${what}` }
   return (
@@ -142,15 +143,12 @@ function controlCall({ kind, topic }: ControlWish, { until, over, limit }: Contr
 }
 
 /** What holds it back, in a few words; undefined when nothing does. */
-export function controlText({ paused, limit, over }: FoundControl, now: number): string | undefined {
+export function controlText({ paused, limit, over }: FoundControl): string | undefined {
   const parts: string[] = []
   if (paused !== undefined) {
-    parts.push(
-      paused.until === undefined ? 'paused' : `paused until ${dayAndTime(paused.until, zone.value, now)}`,
-    )
+    parts.push(paused.until === undefined ? 'paused' : `paused until ${dayAndTime(paused.until, zone.value)}`)
   }
-  if (over !== undefined)
-    parts.push(`resumed at ${over.rate} until ${dayAndTime(over.until, zone.value, now)}`)
+  if (over !== undefined) parts.push(`resumed at ${over.rate} until ${dayAndTime(over.until, zone.value)}`)
   if (limit?.rate !== undefined) parts.push(`${limit.rate}, ${limit.burst ?? 1} at once`)
   if (limit?.concurrency !== undefined) parts.push(`${limit.concurrency} running at a time`)
   return parts.length === 0 ? undefined : parts.join(' · ')

@@ -1,7 +1,7 @@
 /** "In 10 minutes", or "on that day at that hour" by the clock of the chosen zone. */
 import type { JSX } from 'preact'
+import { MomentField } from '../parts/moment-field.tsx'
 import { zone } from '../state/preferences.ts'
-import { fromField, toField } from '../time/typed.ts'
 import { zoneName } from '../time/zone.ts'
 
 export type Chosen = {
@@ -47,17 +47,15 @@ export function MomentForm({ chosen, onChange }: MomentFormProps): JSX.Element {
         />
         At
       </label>
-      <input
-        type="datetime-local"
-        step="1"
-        aria-label={`Date and time, ${zoneName(zone.value)}`}
-        value={chosen.at === undefined ? '' : toField(chosen.at, zone.value)}
-        onInput={(event) => {
-          const at = fromField(event.currentTarget.value, zone.value)
-          if (at !== undefined) onChange({ ...chosen, kind: 'at', at })
-        }}
+      <MomentField
+        label={`Date and time, ${zoneName(zone.value)}`}
+        value={chosen.at}
+        onTake={(at) => at !== undefined && onChange({ ...chosen, kind: 'at', at })}
       />
-      <p class="soft">Lengths are written 30s, 10m, 2h or 1d. The clock is that of {zoneName(zone.value)}.</p>
+      <p class="soft">
+        Lengths are written 30s, 10m, 2h or 1d, moments 2026-11-16 09:00. The clock is that of{' '}
+        {zoneName(zone.value)}.
+      </p>
     </fieldset>
   )
 }

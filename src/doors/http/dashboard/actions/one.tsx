@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialog.tsx'
 import { usePageKeys, type KeyBinding } from '../parts/keys.tsx'
+import { plainName } from '../parts/name.tsx'
 import { TroubleLine } from '../parts/notice.tsx'
 import { inQueue } from '../state/api.ts'
 import { isReachable } from '../state/live.ts'
@@ -73,7 +74,7 @@ export function OneActions({ message, onGone }: OneActionsProps): JSX.Element | 
       )}
       {open === 'purge' && (
         <ManyDialog
-          wish={{ action: 'purge', filter: { ids: [id] }, about: `The message ${id}.` }}
+          wish={{ action: 'purge', filter: { ids: [id] }, about: `The message ${plainName(id)}.` }}
           onClose={close}
         />
       )}
@@ -87,7 +88,7 @@ function MoveDialog({ message, onClose }: MoveProps): JSX.Element {
   const [chosen, setChosen] = useState<Chosen>({ kind: 'delay', delay: '10m', at: message.dueAt })
   const { isBusy, trouble, perform } = usePerform()
   return (
-    <Dialog title={`Move ${message.id}`} onClose={onClose}>
+    <Dialog title={`Move ${plainName(message.id)}`} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -124,7 +125,7 @@ function CancelDialog({ id, isRunning, onClose, onGone }: CancelProps): JSX.Elem
   const { isBusy, trouble, perform } = usePerform()
   const path = inQueue('messages', id) + (isRunning ? '?running=true' : '')
   return (
-    <Dialog title={`Cancel ${id}`} onClose={onClose}>
+    <Dialog title={`Cancel ${plainName(id)}`} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault()

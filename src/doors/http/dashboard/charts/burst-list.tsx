@@ -5,11 +5,12 @@ import type { DueBar } from '../../../../index.ts'
 import { ManyDialog } from '../actions/many.tsx'
 import { linkTo } from '../state/address.ts'
 import { now } from '../state/clock.ts'
+import { plainName } from '../parts/name.tsx'
 import { isReachable } from '../state/live.ts'
 import { zone } from '../state/preferences.ts'
 import { mayOperate } from '../state/session.ts'
 import { barName, count, dayAndTime, span } from '../time/words.ts'
-import { findBursts, spreadFor, type Burst } from './bursts.ts'
+import { findBursts, isTooMuch, spreadFor, type Burst } from './bursts.ts'
 
 export type BurstListProps = {
   readonly bars: readonly DueBar[]
@@ -27,8 +28,7 @@ export function BurstList({ bars, perSecond, topic }: BurstListProps): JSX.Eleme
         {bursts.map((burst) => (
           <li key={burst.from}>
             <span>
-              <strong>{dayAndTime(burst.from, zone.value, now.value)}</strong>:{' '}
-              {describeBurst(burst, perSecond)}
+              <strong>{dayAndTime(burst.from, zone.value)}</strong>: {describeBurst(burst, perSecond)}
             </span>
             <span class="actions">
               <a
@@ -42,7 +42,7 @@ export function BurstList({ bars, perSecond, topic }: BurstListProps): JSX.Eleme
               >
                 List
               </a>
-              {mayOperate() && (
+              {mayOperate() && isTooMuch(burst) && (
                 <button disabled={!isReachable.value} onClick={() => setOpen(burst)}>
                   Spread over {spreadFor(burst)}…
                 </button>
@@ -61,7 +61,7 @@ export function BurstList({ bars, perSecond, topic }: BurstListProps): JSX.Eleme
               dueUntil: open.until,
               ...(topic === undefined ? {} : { topic }),
             },
-            about: `What is due ${barName(open.from, open.until, zone.value, now.value)}${topic === undefined ? '' : ` of ${topic}`}.`,
+            about: `What is due ${barName(open.from, open.until, zone.value)}${topic === undefined ? '' : ` of ${plainName(topic)}`}.`,
             at: open.from,
             spread: spreadFor(open),
           }}
@@ -75,5 +75,5 @@ export function BurstList({ bars, perSecond, topic }: BurstListProps): JSX.Eleme
 function describeBurst({ count: due, workMs }: Burst, perSecond: number | undefined): string {
   if (workMs === undefined || perSecond === undefined) return `${count(due)} due`
   const rate = perSecond < 10 ? Math.round(perSecond * 10) / 10 : Math.round(perSecond)
-  return `${count(due)} due, ${span(Math.round(workMs / 1_000) * 1_000)} of work at ${count(rate)}/s`
+  return `${count(due)} due, ${span(Math.round(workMs / 1_000) * 1_000)} of work for workers that can do ${count(rate)}/s`
 }

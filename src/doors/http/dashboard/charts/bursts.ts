@@ -1,7 +1,7 @@
 /**
  * Which bars stand out, in words a person can act on: "Mon 09:00: 40,112 due, 7 min of work at 96/s". Pure. A bar is a
  * burst when it holds several times what a usual bar holds, and takes longer to work off than it is wide, or, when we
- * have not seen enough work to know the rate, at least a hundred messages.
+ * do not know what the workers can do, at least a hundred messages.
  */
 import type { DueBar } from '../../../../index.ts'
 
@@ -9,7 +9,7 @@ export type Burst = {
   readonly from: number
   readonly until: number
   readonly count: number
-  /** How long the workers need for it at their best rate; undefined when that is not known. */
+  /** How long the living workers need for it; undefined when that is not known. */
   readonly workMs: number | undefined
 }
 
@@ -46,18 +46,9 @@ function joinNeighbours(bars: readonly DueBar[]): Omit<Burst, 'workMs'>[] {
   return joined
 }
 
-const HOUR_SECONDS = 3_600
-const KNOWN_MIN = 100
-
-/** What the workers have shown they can do: the best hour of the past, or the last minutes if those were better. */
-export function bestRate(
-  hours: readonly { readonly completed: number }[],
-  recent: { readonly completed: number; readonly perMinute: { readonly completed: number } } | undefined,
-): number | undefined {
-  const best = Math.max(0, ...hours.map(({ completed }) => completed))
-  const lately = recent === undefined || recent.completed < KNOWN_MIN ? 0 : recent.perMinute.completed / 60
-  const rate = Math.max(best < KNOWN_MIN ? 0 : best / HOUR_SECONDS, lately)
-  return rate > 0 ? rate : undefined
+/** The workers need longer for it than it takes to come. */
+export function isTooMuch({ from, until, workMs }: Burst): boolean {
+  return workMs !== undefined && workMs > until - from
 }
 
 const NICE_MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480, 720, 1_440]

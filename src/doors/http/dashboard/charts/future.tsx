@@ -86,7 +86,7 @@ function FuturePicture({ forecast, title, height, perSecond, topic }: PicturePro
   const rows = bars
     .filter((bar) => totalOf(bar) > 0)
     .map(({ from, until, count: stored, scheduled = 0 }) => [
-      barName(from, until, zone.value, now.value),
+      barName(from, until, zone.value),
       count(stored),
       ...(hasComputed ? [count(scheduled)] : []),
     ])

@@ -1,7 +1,6 @@
 /** How late messages started in the last day: a column for each hour, a row for each degree of lateness, darker for more. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { now } from '../state/clock.ts'
 import { zone } from '../state/preferences.ts'
 import type { PastAnswer, PastRow } from '../state/wire.ts'
 import { edgesBetween } from '../time/calendar.ts'
@@ -98,7 +97,7 @@ export function rowNames(edgesMs: readonly number[]): string[] {
 }
 
 function describeCell(at: number, name: string, n: number): string {
-  return `${dayAndTime(at, zone.value, now.value)}: ${plural(n, 'start')} ${name} late`
+  return `${dayAndTime(at, zone.value)}: ${plural(n, 'start')} ${name} late`
 }
 
 function sumOf(rows: readonly PastRow[]): string {

@@ -181,7 +181,7 @@ export function totalOf({ count: stored, scheduled = 0 }: DueBar): number {
 
 function describeBar(bar: DueBar | undefined): string | undefined {
   if (bar === undefined) return undefined
-  const name = barName(bar.from, bar.until, zone.value, now.value)
+  const name = barName(bar.from, bar.until, zone.value)
   const computed = bar.scheduled === undefined ? '' : `, and ${count(bar.scheduled)} from schedules`
   return `${name}: ${count(bar.count)} due${computed}`
 }
@@ -189,7 +189,7 @@ function describeBar(bar: DueBar | undefined): string | undefined {
 function describeRange(bars: readonly DueBar[], { first, last }: Marked): string {
   const [low, high] = [Math.min(first, last), Math.max(first, last)]
   const inside = bars.slice(low, high + 1)
-  const name = barName(inside[0]?.from ?? 0, inside.at(-1)?.until ?? 0, zone.value, now.value)
+  const name = barName(inside[0]?.from ?? 0, inside.at(-1)?.until ?? 0, zone.value)
   return `${name}: ${count(inside.reduce((sum, bar) => sum + totalOf(bar), 0))} due`
 }
 

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { ManyDialog, type ManyAction, type ManyWish } from '../actions/many.tsx'
 import { Empty, TroubleLine } from '../parts/notice.tsx'
+import { Name, plainName, Text } from '../parts/name.tsx'
 import { PageHead } from '../parts/shell.tsx'
 import { TopicInput } from '../parts/topic-input.tsx'
 import { changeQuery, linkTo, place } from '../state/address.ts'
@@ -59,7 +60,7 @@ export function DeadPage(): JSX.Element {
 }
 
 function wishOf(action: ManyAction, { key, topic, error, reason }: ShownGroup): ManyWish {
-  const about = `Dead letters of ${topic}: ${error === '' ? reason : error}`
+  const about = `Dead letters of ${plainName(topic)}: ${plainName(error === '' ? reason : error)}`
   return { action, filter: { state: 'dead', topic, group: key }, about }
 }
 
@@ -71,16 +72,18 @@ function Group({ group, onAct }: GroupProps): JSX.Element {
     <li>
       <span class="dead-count">{count(n)}</span>
       <div class="dead-what">
-        <strong>{error === '' ? reason : error}</strong>
+        <strong>
+          <Text text={error === '' ? reason : error} />
+        </strong>
         <p class="soft">
-          {topic}
+          <Text text={topic} />
           {error !== '' && ` · ${reason}`} · last {ago(lastDiedAt, now.value)} ago
           {firstDiedAt !== lastDiedAt && `, first ${ago(firstDiedAt, now.value)} ago`}
         </p>
         <p class="samples">
           {sample.map((id) => (
             <a key={id} class="id" href={linkTo('messages', {}, id)}>
-              {id}
+              <Name text={id} />
             </a>
           ))}
           {n > sample.length && <span class="soft">and {plural(n - sample.length, 'other')}</span>}

@@ -1,6 +1,7 @@
 /** Doctor: what is wrong, what may go wrong, what is fine; and who did what lately. */
 import type { JSX } from 'preact'
 import { Answered } from '../parts/notice.tsx'
+import { Name, Text } from '../parts/name.tsx'
 import { PageHead } from '../parts/shell.tsx'
 import { inQueue } from '../state/api.ts'
 import { useAnswer } from '../state/ask.ts'
@@ -67,10 +68,14 @@ function Deeds({ items }: { readonly items: readonly AuditLine[] }): JSX.Element
           {items.map(({ at, who, action, about, result, count: n }) => (
             <tr key={`${at} ${action} ${about}`}>
               <td>{moment(at, zone.value)}</td>
-              <td>{who}</td>
+              <td>
+                <Text text={who} />
+              </td>
               <td>{action}</td>
               <td class="payload-cell">
-                <code>{about}</code>
+                <code>
+                  <Name text={about} />
+                </code>
               </td>
               <td>
                 {result}

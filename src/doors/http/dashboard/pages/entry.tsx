@@ -2,12 +2,13 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Answered, Empty, TroubleLine } from '../parts/notice.tsx'
+import { plainName, Text } from '../parts/name.tsx'
 import { PageHead } from '../parts/shell.tsx'
-import { go, linkTo } from '../state/address.ts'
+import { go, linkTo, place } from '../state/address.ts'
 import { useAnswer } from '../state/ask.ts'
 import { after } from '../state/clock.ts'
-import { logIn, openSession } from '../state/session.ts'
-import type { Trouble } from '../state/wire.ts'
+import { logIn, logOut, openSession } from '../state/session.ts'
+import type { Trouble, Viewer } from '../state/wire.ts'
 
 export function LoginPage({ trouble }: { readonly trouble: Trouble | undefined }): JSX.Element {
   const [token, setToken] = useState('')
@@ -35,10 +36,58 @@ export function LoginPage({ trouble }: { readonly trouble: Trouble | undefined }
         </button>
       </form>
       <p class="soft">
-        The server was started with tokens. <code>punctual token</code> makes one; the scope <code>read</code>{' '}
-        is enough to look, <code>operate</code> to act.
+        This server was started with tokens, which say who may do what. Whoever runs it makes one:
+      </p>
+      <pre tabIndex={0} aria-label="A command for that">
+        punctual token add NAME --scope read --scope operate
+      </pre>
+      <p class="soft">
+        The scope <code>read</code> is enough to look, <code>operate</code> to act. The token is shown once,
+        and begins with <code>ptk_</code>. A cookie stands for it here for twelve hours, or until you log out.
       </p>
     </main>
+  )
+}
+
+/** The token is good, and not for looking. */
+export function BlindPage({ viewer }: { readonly viewer: Viewer }): JSX.Element {
+  return (
+    <main class="login" id="main" tabIndex={-1}>
+      <h1>punctual</h1>
+      <p>
+        The token <strong>{viewer.name}</strong> may not look: the dashboard needs the scope <code>read</code>
+        , and this one has {viewer.scopes.join(', ')}.
+      </p>
+      <button class="main" onClick={() => void logOut()}>
+        Log in with another token
+      </button>
+    </main>
+  )
+}
+
+/** The server answers, and this queue is not for us, or not there. */
+export function BarredPage({ trouble }: { readonly trouble: Trouble }): JSX.Element {
+  const { queue = '' } = place.value
+  const isMissing = trouble.status === 404
+  return (
+    <>
+      <PageHead title={isMissing ? 'No such queue' : 'Not for this token'} />
+      <Empty
+        title={
+          isMissing
+            ? `This server has no queue “${plainName(queue)}”.`
+            : `Your token is not for the queue “${plainName(queue)}”.`
+        }
+      >
+        <p>
+          {isMissing
+            ? 'A queue is there as soon as a message was produced to it, and the server was told to serve it, or all queues of its store.'
+            : trouble.detail}
+        </p>
+        <p>These are there for you:</p>
+      </Empty>
+      <QueueList />
+    </>
   )
 }
 
@@ -65,21 +114,30 @@ export function QueuesPage(): JSX.Element {
   return (
     <>
       <PageHead title="Queues" />
-      <Answered answer={answer}>
-        {({ queues }) =>
-          queues.length === 0 ? (
-            <Empty title="No queues." />
-          ) : (
-            <ul class="queues">
-              {queues.map(({ name }) => (
-                <li key={name}>
-                  <a href={linkTo('now', {}, undefined, name)}>{name}</a>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Answered>
+      <QueueList />
     </>
+  )
+}
+
+function QueueList(): JSX.Element {
+  const answer = useAnswer<{ queues: readonly { name: string }[] }>('/v1/queues')
+  return (
+    <Answered answer={answer}>
+      {({ queues }) =>
+        queues.length === 0 ? (
+          <Empty title="No queues." />
+        ) : (
+          <ul class="queues">
+            {queues.map(({ name }) => (
+              <li key={name}>
+                <a href={linkTo('now', {}, undefined, name)}>
+                  <Text text={name} />
+                </a>
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Answered>
   )
 }

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { FoundControl, OverdueTopic } from '../../../../index.ts'
 import { ControlDialog, controlText, type ControlWish } from '../actions/controls.tsx'
+import { Text } from '../parts/name.tsx'
 import { linkTo } from '../state/address.ts'
 import { now } from '../state/clock.ts'
 import { isReachable, stats, topics } from '../state/live.ts'
@@ -30,8 +31,10 @@ export function NeedsYou(): JSX.Element {
         {overdue.slice(0, SHOWN).map((late) => (
           <li key={late.topic} class="is-late">
             <p>
-              <strong>{late.topic}</strong> overdue for {ago(late.oldestDueAt, now.value)}:{' '}
-              {whyOverdue(late, controls)}
+              <strong>
+                <Text text={late.topic} />
+              </strong>{' '}
+              overdue for {ago(late.oldestDueAt, now.value)}: {whyOverdue(late, controls)}
             </p>
             <span class="actions">
               <a class="button" href={linkTo('messages', { state: 'ready', topic: late.topic })}>
@@ -56,7 +59,7 @@ export function NeedsYou(): JSX.Element {
               <strong>{plural(dead, 'dead letter')}</strong>
               {gathered?.groups.slice(0, 3).map(({ key, count: n, error, reason }) => (
                 <span class="line" key={key}>
-                  {count(n)} × {firstLine(error === '' ? reason : error, 80)}
+                  {count(n)} × <Text text={firstLine(error === '' ? reason : error, 80)} />
                 </span>
               ))}
             </p>
@@ -70,7 +73,10 @@ export function NeedsYou(): JSX.Element {
         {paused.slice(0, SHOWN).map((control) => (
           <li key={control.topic ?? ''} class="is-paused">
             <p>
-              <strong>{control.topic ?? 'The whole queue'}</strong> is {controlText(control, now.value)}
+              <strong>
+                {control.topic === undefined ? 'The whole queue' : <Text text={control.topic} />}
+              </strong>{' '}
+              is {controlText(control)}
             </p>
             {mayOperate() && (
               <span class="actions">

@@ -1,6 +1,5 @@
 /** Now: how it stands, what comes, how late it was, and what needs a person. */
 import type { ComponentChildren, JSX } from 'preact'
-import { bestRate } from '../charts/bursts.ts'
 import { TableToggle, WithFigures } from '../charts/figures.tsx'
 import { Future } from '../charts/future.tsx'
 import { fold, HeatMap, rowNames } from '../charts/heat-map.tsx'
@@ -17,12 +16,13 @@ import { ago, count, dayAndTime, distance, moment, span } from '../time/words.ts
 import { FirstMessage } from './first-message.tsx'
 import { NeedsYou } from './needs-you.tsx'
 import { TopicTable } from './topic-table.tsx'
+import { useCapacity } from './worker-list.ts'
 
 const TOPICS_SHOWN = 8
 
 export function NowPage(): JSX.Element {
   const past = useAnswer<PastAnswer>(pastPath(now.value))
-  const perSecond = bestRate(past.value?.rows ?? [], stats.value?.recent)
+  const perSecond = useCapacity()
   const counts = stats.value?.counts
   const isEmpty =
     counts !== undefined &&
@@ -61,10 +61,7 @@ function Lateness({ past }: { readonly past: PastAnswer }): JSX.Element {
       name="lateness"
       caption="Starts by hour and lateness"
       head={['Hour', ...rowNames(past.latenessEdgesMs)]}
-      rows={past.rows.map(({ at, lateness }) => [
-        dayAndTime(at, zone.value, now.value),
-        ...lateness.map(count),
-      ])}
+      rows={past.rows.map(({ at, lateness }) => [dayAndTime(at, zone.value), ...lateness.map(count)])}
     >
       <HeatMap past={past} />
     </WithFigures>

@@ -6,6 +6,7 @@ import { usePerform } from '../actions/perform.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Answered, Empty, TroubleLine } from '../parts/notice.tsx'
+import { Name, plainName, Text } from '../parts/name.tsx'
 import { PageHead } from '../parts/shell.tsx'
 import { When } from '../parts/when.tsx'
 import { changeQuery, linkTo, place, queryHref } from '../state/address.ts'
@@ -15,7 +16,9 @@ import { now } from '../state/clock.ts'
 import { isReachable } from '../state/live.ts'
 import { zone } from '../state/preferences.ts'
 import { mayOperate } from '../state/session.ts'
-import { count, dayAndTime, distance, span } from '../time/words.ts'
+import type { ScheduleDetail, ScheduleSpecShown } from '../state/wire.ts'
+import { count, dayAndTime, distance, firstLine, span } from '../time/words.ts'
+import { ScheduleForm } from './schedule-form.tsx'
 
 type SchedulesAnswer = { readonly items: readonly FoundSchedule[]; readonly cursor?: string }
 
@@ -23,12 +26,21 @@ const EXAMPLE = `await queue.schedules.set('digest', {\n  topic: 'mail.digest',\
 
 export function SchedulesPage(): JSX.Element {
   const cursor = place.value.query.get('cursor')
+  const [isMaking, setMaking] = useState(false)
   const answer = useAnswer<SchedulesAnswer>(
     inQueue('schedules') + (cursor === null ? '' : `?cursor=${encodeURIComponent(cursor)}`),
   )
   return (
     <>
-      <PageHead title="Schedules" />
+      <PageHead title="Schedules">
+        <span class="space" />
+        {mayOperate() && (
+          <button disabled={!isReachable.value} onClick={() => setMaking(true)}>
+            New schedule…
+          </button>
+        )}
+      </PageHead>
+      {isMaking && <ScheduleForm onClose={() => setMaking(false)} />}
       <Answered answer={answer}>
         {({ items, cursor: next }) => (
           <>
@@ -71,18 +83,21 @@ function Schedule({ schedule }: { readonly schedule: FoundSchedule }): JSX.Eleme
               aria-expanded={isOpen}
               onClick={() => changeQuery({ open: isOpen ? undefined : name }, 'replace')}
             >
-              {name}
+              <Name text={name} />
             </button>
           </h2>
           <p class="soft">
-            {rhythmText(schedule)} · <a href={linkTo('messages', { topic })}>{topic}</a>
+            {rhythmText(schedule)} ·{' '}
+            <a href={linkTo('messages', { topic })}>
+              <Text text={topic} />
+            </a>
           </p>
         </div>
         <p class="schedule-next">
           {state === 'active' && nextAt !== undefined ? (
             <>
               <strong>{distance(nextAt, now.value)}</strong>
-              <span class="soft">{dayAndTime(nextAt, zone.value, now.value)}</span>
+              <span class="soft">{dayAndTime(nextAt, zone.value)}</span>
             </>
           ) : (
             <strong>{state}</strong>
@@ -105,12 +120,41 @@ function rhythmText({ cron, zone: name, everyMs }: FoundSchedule): string {
   return `${cron ?? ''} ${name ?? 'UTC'}`
 }
 
+const LAST_WORDS = {
+  delayed: 'waits for its moment',
+  ready: 'is due, and waits for a worker',
+  running: 'runs',
+  dead: 'is dead',
+  completed: 'was completed',
+  gone: 'is over: completed, cancelled or purged',
+} as const
+
 function Occurrences({ name }: { readonly name: string }): JSX.Element {
-  const answer = useAnswer<{ next: readonly number[] }>(`${inQueue('schedules', name)}?next=10`)
+  const answer = useAnswer<ScheduleDetail>(`${inQueue('schedules', name)}?next=10`)
   return (
     <Answered answer={answer}>
-      {({ next }) => (
+      {({ next, last }) => (
         <>
+          {last !== undefined && (
+            <>
+              <h3>Last occurrence</h3>
+              <p>
+                <When at={last.at} />{' '}
+                {last.state === 'gone' ? (
+                  LAST_WORDS.gone
+                ) : (
+                  <a class={`state-${last.state}`} href={linkTo('messages', {}, last.id)}>
+                    {LAST_WORDS[last.state]}
+                  </a>
+                )}
+                {last.error !== undefined && (
+                  <span class="line is-bad">
+                    <Text text={firstLine(last.error)} />
+                  </span>
+                )}
+              </p>
+            </>
+          )}
           <h3>Next occurrences</h3>
           {next.length === 0 ? (
             <p class="soft">None comes.</p>
@@ -131,16 +175,39 @@ function Occurrences({ name }: { readonly name: string }): JSX.Element {
 
 function ScheduleActions({ schedule: { name, state } }: { readonly schedule: FoundSchedule }): JSX.Element {
   const [isRemoving, setRemoving] = useState(false)
+  const [changing, setChanging] = useState<ScheduleSpecShown | undefined>(undefined)
+  const [firedId, setFired] = useState<string | undefined>(undefined)
+  const shown = plainName(name)
   const { isBusy, trouble, perform } = usePerform()
   const path = inQueue('schedules', name)
   const isOff = isBusy || !isReachable.value
   const close = (): void => setRemoving(false)
   return (
     <span class="actions">
+      <button
+        disabled={isOff}
+        aria-label={`Fire now: ${shown}`}
+        onClick={() =>
+          perform({ method: 'POST', path: `${path}/fire`, body: {} }, (fired) =>
+            setFired((fired as { id: string }).id),
+          )
+        }
+      >
+        Fire now
+      </button>
+      <button
+        disabled={isOff}
+        aria-label={`Change ${shown}`}
+        onClick={() =>
+          perform({ method: 'GET', path }, (found) => setChanging((found as ScheduleDetail).spec))
+        }
+      >
+        Change…
+      </button>
       {state === 'active' && (
         <button
           disabled={isOff}
-          aria-label={`Pause ${name}`}
+          aria-label={`Pause ${shown}`}
           onClick={() => perform({ method: 'PUT', path: `${path}/pause`, body: {} }, close)}
         >
           Pause
@@ -149,18 +216,22 @@ function ScheduleActions({ schedule: { name, state } }: { readonly schedule: Fou
       {state === 'paused' && (
         <button
           disabled={isOff}
-          aria-label={`Resume ${name}`}
+          aria-label={`Resume ${shown}`}
           onClick={() => perform({ method: 'DELETE', path: `${path}/pause` }, close)}
         >
           Resume
         </button>
       )}
-      <button disabled={isOff} aria-label={`Remove ${name}`} onClick={() => setRemoving(true)}>
+      <button disabled={isOff} aria-label={`Remove ${shown}`} onClick={() => setRemoving(true)}>
         Remove…
       </button>
       <TroubleLine trouble={trouble} />
+      {firedId !== undefined && <a href={linkTo('messages', {}, firedId)}>Fired: see the message</a>}
+      {changing !== undefined && (
+        <ScheduleForm known={{ name, spec: changing }} onClose={() => setChanging(undefined)} />
+      )}
       {isRemoving && (
-        <Dialog title={`Remove ${name}`} onClose={close}>
+        <Dialog title={`Remove ${shown}`} onClose={close}>
           <p>It ends, and occurrences that wait for their moment are withdrawn. This cannot be taken back.</p>
           <footer>
             <span class="space" />

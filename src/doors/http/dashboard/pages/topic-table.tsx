@@ -1,6 +1,7 @@
 /** Topics with their counts, what ended lately, and what holds them back. */
 import type { ComponentChildren, JSX } from 'preact'
 import { controlText } from '../actions/controls.tsx'
+import { Name } from '../parts/name.tsx'
 import { linkTo } from '../state/address.ts'
 import { now } from '../state/clock.ts'
 import { stats, topics } from '../state/live.ts'
@@ -45,14 +46,7 @@ export function TopicTable({ names, actions }: TopicTableProps): JSX.Element {
         <tbody>
           {names.map((name) => {
             const control = byTopic.get(name)
-            return (
-              <Row
-                key={name}
-                name={name}
-                held={control && controlText(control, now.value)}
-                actions={actions}
-              />
-            )
+            return <Row key={name} name={name} held={control && controlText(control)} actions={actions} />
           })}
         </tbody>
       </table>
@@ -85,7 +79,9 @@ function Row({ name, held, actions }: RowProps): JSX.Element {
   return (
     <tr>
       <th scope="row">
-        <a href={linkTo('messages', { state: 'delayed', topic: name })}>{name}</a>
+        <a href={linkTo('messages', { state: 'delayed', topic: name })}>
+          <Name text={name} />
+        </a>
       </th>
       <td class="number" data-name="Waiting">
         {count(counts?.waiting ?? 0)}

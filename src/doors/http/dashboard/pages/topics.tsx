@@ -3,14 +3,13 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { ControlDialog, controlText, type ControlWish } from '../actions/controls.tsx'
 import { PageHead } from '../parts/shell.tsx'
-import { changeQuery, place } from '../state/address.ts'
-import { now } from '../state/clock.ts'
+import { changeQuery, linkTo, place, queryHref } from '../state/address.ts'
 import { isReachable, stats, topics } from '../state/live.ts'
 import { mayOperate } from '../state/session.ts'
 import { count } from '../time/words.ts'
 import { TopicTable } from './topic-table.tsx'
 
-const SHOWN = 100
+const PAGE = 50
 
 export function TopicsPage(): JSX.Element {
   const [wish, setWish] = useState<ControlWish | undefined>(undefined)
@@ -22,6 +21,8 @@ export function TopicsPage(): JSX.Element {
     ...new Set([...Object.keys(topics.value?.topics ?? {}), ...controls.flatMap(({ topic }) => topic ?? [])]),
   ]
   const found = names.filter((name) => name.includes(wanted))
+  const pages = Math.max(1, Math.ceil(found.length / PAGE))
+  const page = Math.min(pages, Math.max(1, Number(place.value.query.get('page') ?? 1) || 1))
   return (
     <>
       <PageHead title="Topics">
@@ -31,28 +32,46 @@ export function TopicsPage(): JSX.Element {
           aria-label="Topics whose name contains"
           placeholder="Name contains"
           value={wanted}
-          onInput={(event) => changeQuery({ name: event.currentTarget.value }, 'replace')}
+          onInput={(event) => changeQuery({ name: event.currentTarget.value, page: undefined }, 'replace')}
         />
       </PageHead>
       <div class="whole-queue">
         <p>
           <strong>The whole queue</strong>{' '}
-          {whole === undefined ? 'is not held back.' : `is ${controlText(whole, now.value) ?? ''}.`}
+          {whole === undefined ? 'is not held back.' : `is ${controlText(whole) ?? ''}.`}
         </p>
         {mayOperate() && (
           <PauseButton topic={undefined} isPaused={whole?.paused !== undefined} onWish={setWish} />
         )}
       </div>
       <TopicTable
-        names={found.slice(0, SHOWN)}
+        names={found.slice((page - 1) * PAGE, page * PAGE)}
         {...(mayOperate()
           ? { actions: (topic: string) => <TopicActions topic={topic} onWish={setWish} /> }
           : {})}
       />
-      {(found.length > SHOWN || topics.value?.moreTopics === true) && (
+      {pages > 1 && (
+        <nav class="progress-line" aria-label="Pages of topics">
+          <span class="soft">
+            {count((page - 1) * PAGE + 1)} to {count(Math.min(found.length, page * PAGE))} of{' '}
+            {count(found.length)}, those with most waiting first
+          </span>
+          {page > 1 && (
+            <a class="button" href={queryHref({ page: page - 1 })}>
+              Page before
+            </a>
+          )}
+          {page < pages && (
+            <a class="button" href={queryHref({ page: page + 1 })}>
+              Next page
+            </a>
+          )}
+        </nav>
+      )}
+      {topics.value?.moreTopics === true && (
         <p class="soft">
-          {count(Math.min(SHOWN, found.length))} shown, those with most waiting first. Narrow the name to see
-          others.
+          There are more topics than the 1,000 that are listed. Any of them is found among the{' '}
+          <a href={linkTo('messages', { topic: wanted })}>messages</a> by its whole name.
         </p>
       )}
       {wish !== undefined && <ControlDialog wish={wish} onClose={() => setWish(undefined)} />}

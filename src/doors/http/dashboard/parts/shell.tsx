@@ -1,16 +1,21 @@
 /** The frame of every page: the queue, the pages, what needs attention, and the page itself. */
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { go, linkTo, linkToQueues, place, type PageName } from '../state/address.ts'
 import { useAnswer } from '../state/ask.ts'
 import { now } from '../state/clock.ts'
 import { heardAt, isReachable, link, stats } from '../state/live.ts'
 import { mayOperate, server, session } from '../state/session.ts'
 import { ago, short } from '../time/words.ts'
+import { Name, plainName, Text } from './name.tsx'
 import { Tools } from './tools.tsx'
 import { JobTray } from '../actions/tray.tsx'
 
 const GAPS_NAMED = 5
+
+/** In a narrow window pages and preferences are behind a button. */
+const isMenuOpen = signal(false)
 
 const PAGE_TITLES: Readonly<Record<PageName, string>> = {
   now: 'Now',
@@ -25,7 +30,7 @@ const PAGE_TITLES: Readonly<Record<PageName, string>> = {
 
 export function Shell({ children }: { readonly children: ComponentChildren }): JSX.Element {
   return (
-    <div class={isReachable.value ? 'shell' : 'shell is-away'}>
+    <div class={`shell${isReachable.value ? '' : ' is-away'}${isMenuOpen.value ? ' is-menu' : ''}`}>
       <a class="skip" href="#main">
         Skip to the page
       </a>
@@ -44,26 +49,31 @@ export function Shell({ children }: { readonly children: ComponentChildren }): J
 }
 
 function Side(): JSX.Element {
-  const nav = useRef<HTMLElement>(null)
   const shown = place.value.page
-  // In a narrow window the pages are a strip that scrolls: the one that is shown stands in its middle,
-  // also after the badges came.
   useEffect(() => {
-    const here = nav.current?.querySelector<HTMLElement>('[aria-current]')
-    if (nav.current === null || here === null || here === undefined) return
-    nav.current.scrollLeft = here.offsetLeft - (nav.current.clientWidth - here.clientWidth) / 2
-  }, [shown, stats.value === undefined])
+    isMenuOpen.value = false
+  }, [shown, place.value.queue])
   return (
     <header class="side">
       <div class="brand">
         <a href={linkToQueues()} class="name">
           <Mark />
-          punctual
+          <span>punctual</span>
         </a>
         <QueueSelect />
+        {place.value.queue !== undefined && (
+          <button
+            class="menu"
+            aria-expanded={isMenuOpen.value}
+            aria-controls="pages"
+            onClick={() => (isMenuOpen.value = !isMenuOpen.value)}
+          >
+            {shown === undefined ? 'Pages' : PAGE_TITLES[shown]} ▾
+          </button>
+        )}
       </div>
       {place.value.queue !== undefined && (
-        <nav aria-label="Pages" ref={nav}>
+        <nav aria-label="Pages" id="pages">
           {(Object.keys(PAGE_TITLES) as PageName[]).map((page) => (
             <a key={page} href={linkTo(page)} aria-current={page === place.value.page ? 'page' : undefined}>
               {PAGE_TITLES[page]}
@@ -75,6 +85,11 @@ function Side(): JSX.Element {
       <p class="where soft">
         {server.value !== undefined && server.value.storeName !== '' && (
           <span title={server.value.storeName}>{server.value.storeName}</span>
+        )}
+        {session.value.kind === 'in' && session.value.viewer.topicPrefix !== undefined && (
+          <span class="tag-like">
+            only <Text text={session.value.viewer.topicPrefix} />…
+          </span>
         )}
         {session.value.kind === 'in' && !mayOperate() && <span class="tag-like">read-only</span>}
       </p>
@@ -107,7 +122,12 @@ function QueueSelect(): JSX.Element | null {
   if (queue === undefined || value === undefined) return null
   const names = value.queues.map(({ name }) => name)
   const all = names.includes(queue) ? names : [queue, ...names]
-  if (all.length === 1) return <span class="queue">{queue}</span>
+  if (all.length === 1)
+    return (
+      <span class="queue">
+        <Name text={queue} />
+      </span>
+    )
   return (
     <select
       class="queue"
@@ -117,7 +137,7 @@ function QueueSelect(): JSX.Element | null {
     >
       {all.map((name) => (
         <option key={name} value={name}>
-          {name}
+          {plainName(name)}
         </option>
       ))}
     </select>
@@ -165,7 +185,9 @@ export function PageHead({
 }): JSX.Element {
   return (
     <div class="page-head">
-      <h1>{title}</h1>
+      <h1>
+        <Text text={title} />
+      </h1>
       {children}
     </div>
   )

@@ -41,7 +41,7 @@ export function Tools(): JSX.Element {
   )
 }
 
-/** An id leads to its message; anything else is looked for in ids and payloads. */
+/** An id leads to its message; anything else is looked for in ids, tags and payloads, in all states. */
 function Find(): JSX.Element {
   const [text, setText] = useState('')
   const find = async (): Promise<void> => {
@@ -53,7 +53,8 @@ function Find(): JSX.Element {
       await call('GET', inQueue('messages', wanted))
       go(linkTo('messages', {}, wanted))
     } catch (error) {
-      if (troubleOf(error).status === 404) go(linkTo('messages', { text: wanted }))
+      // No message of this name: 404, or 400 where no id can be written like this.
+      if ([400, 403, 404].includes(troubleOf(error).status)) go(linkTo('messages', { find: wanted }))
     }
   }
   return (
@@ -69,7 +70,7 @@ function Find(): JSX.Element {
         id="find"
         type="search"
         value={text}
-        placeholder="Find an id, or text in payloads"
+        placeholder="Find an id, a tag, or text in payloads"
         aria-label="Find a message"
         autocomplete="off"
         spellcheck={false}
@@ -87,6 +88,7 @@ const LINK_WORDS = {
   paused: 'Paused',
   away: 'Store away',
   lost: 'Reconnecting',
+  barred: 'Refused',
 } as const
 
 function LiveButton(): JSX.Element {

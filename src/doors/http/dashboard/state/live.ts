@@ -6,19 +6,21 @@
  *        │          ▼  │ reconnects by itself
  *     paused ◄──   lost                the server is not there
  *
- * In `away` and `lost` the last numbers stay, grey, with their age; buttons are off.
+ * In `away` and `lost` the last numbers stay, grey, with their age; buttons are off. A server that answers, and refuses the
+ * stream, is no outage: `barred`, with what it said; it is asked again now and then.
  */
 import { computed, effect, signal, untracked } from '@preact/signals'
 import { segmentOf } from '../../../../core/encoding/segment.ts'
 import { BASE, place } from './address.ts'
-import { troubleOf } from './api.ts'
+import { call, troubleOf } from './api.ts'
 import { after, correctClock, serverNow } from './clock.ts'
-import { openSession, session } from './session.ts'
-import type { LiveStats, LiveTopics, ManyJob } from './wire.ts'
+import { mayLook, openSession } from './session.ts'
+import type { LiveStats, LiveTopics, ManyJob, Trouble } from './wire.ts'
 
 export type LinkState =
   | { readonly kind: 'connecting' | 'live' | 'paused' }
   | { readonly kind: 'away' | 'lost'; readonly since: number; readonly detail: string }
+  | { readonly kind: 'barred'; readonly trouble: Trouble }
 
 export const link = signal<LinkState>({ kind: 'connecting' })
 export const stats = signal<LiveStats | undefined>(undefined)
@@ -36,6 +38,7 @@ export const beat = signal(0)
 export const isReachable = computed(() => link.value.kind !== 'away' && link.value.kind !== 'lost')
 
 const RECONNECT_MS = 2_000
+const BARRED_MS = 10_000
 const JOBS_SHOWN = 20
 
 let source: EventSource | undefined
@@ -50,7 +53,7 @@ export function refresh(): void {
 /** To the queue that the address names, as soon as and as long as we may. */
 export function startListening(): void {
   effect(() => {
-    const queue = session.value.kind === 'in' ? place.value.queue : undefined
+    const queue = mayLook() ? place.value.queue : undefined
     untracked(() => listenTo(queue))
   })
 }
@@ -58,6 +61,7 @@ export function startListening(): void {
 function listenTo(queue: string | undefined): void {
   if (queue === queueHeard) return
   queueHeard = queue
+  if (link.value.kind === 'barred') link.value = { kind: 'connecting' }
   stats.value = undefined
   topics.value = undefined
   jobs.value = []
@@ -83,11 +87,11 @@ function disconnect(): void {
 function connect(): void {
   disconnect()
   if (queueHeard === undefined) return
-  if (link.value.kind !== 'lost') link.value = { kind: 'connecting' }
+  if (link.value.kind !== 'lost' && link.value.kind !== 'barred') link.value = { kind: 'connecting' }
   const opened = new EventSource(`${BASE}/v1/queues/${segmentOf(queueHeard)}/events`)
   source = opened
   opened.addEventListener('open', () => {
-    if (link.value.kind === 'lost') refresh()
+    if (link.value.kind === 'lost' || link.value.kind === 'barred') refresh()
     link.value = { kind: 'live' }
   })
   opened.addEventListener('error', () => lose(opened))
@@ -99,6 +103,8 @@ function connect(): void {
   hear(opened, 'topics', (heard) => (topics.value = heard))
   hear(opened, 'beat', refresh)
   hear(opened, 'bulk', hearJob)
+  // The token went away, or changed: who looks may be somebody else now.
+  hear(opened, 'refused', () => void openSession())
   hear(opened, 'away', ({ since, detail }) => {
     link.value = { kind: 'away', since, detail }
   })
@@ -112,6 +118,7 @@ type LiveEvents = {
   readonly stats: LiveStats
   readonly topics: LiveTopics
   readonly beat: unknown
+  readonly refused: unknown
   readonly bulk: ManyJob
   readonly away: { readonly since: number; readonly detail: string }
   readonly back: unknown
@@ -134,14 +141,33 @@ function hear<K extends keyof LiveEvents>(
 /** A browser reconnects by itself, except after an answer that is no stream: a token that ended, a server that starts. */
 function lose(lost: EventSource): void {
   if (lost !== source) return
-  if (link.value.kind !== 'lost') {
-    link.value = { kind: 'lost', since: serverNow(), detail: 'The server does not answer.' }
-  }
-  if (lost.readyState !== EventSource.CLOSED) return
-  cancelRetry = after(RECONNECT_MS, () => {
-    connect()
-    void openSession()
+  if (lost.readyState !== EventSource.CLOSED) return tellLost()
+  void whyRefused().then((trouble) => {
+    if (lost !== source) return
+    if (trouble === undefined) tellLost()
+    else link.value = { kind: 'barred', trouble }
+    cancelRetry = after(trouble === undefined ? RECONNECT_MS : BARRED_MS, () => {
+      connect()
+      void openSession()
+    })
   })
+}
+
+function tellLost(): void {
+  if (link.value.kind !== 'lost')
+    link.value = { kind: 'lost', since: serverNow(), detail: 'The server does not answer.' }
+}
+
+/** A stream tells no status: the same question without one does. Undefined: the server is away, or agrees now. */
+async function whyRefused(): Promise<Trouble | undefined> {
+  try {
+    await call('GET', `/v1/queues/${segmentOf(queueHeard ?? '')}/stats`)
+    return undefined
+  } catch (error) {
+    const trouble = troubleOf(error)
+    if (trouble.status === 401) await openSession()
+    return trouble.status === 403 || trouble.status === 404 ? trouble : undefined
+  }
 }
 
 /**

@@ -10,6 +10,18 @@ export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
 export const theme = signal<Theme>(recall('theme', THEMES) ?? 'system')
+export const PAGE_SIZES = ['25', '50', '100', '250'] as const
+export type PageSize = (typeof PAGE_SIZES)[number]
+/** How many rows a list has. */
+export const pageSize = signal<PageSize>(recall('rows', PAGE_SIZES) ?? '50')
+
+export function choosePageSize(size: string): void {
+  const known = PAGE_SIZES.find((one) => one === size)
+  if (known === undefined) return
+  pageSize.value = known
+  keep('rows', known)
+}
+
 const remembered = signal<ZoneChoice>(recall('zone', ZONE_CHOICES) ?? 'browser')
 
 /** What the address says: one of the choices, or any zone by its name. */

@@ -13,6 +13,11 @@ export type SessionState =
 export const session = signal<SessionState>({ kind: 'asking' })
 export const server = signal<ServerFacts | undefined>(undefined)
 
+/** Every page asks for what only `read` may see. */
+export function mayLook(): boolean {
+  return session.value.kind === 'in' && session.value.viewer.scopes.includes('read')
+}
+
 export function mayOperate(): boolean {
   return session.value.kind === 'in' && session.value.viewer.scopes.includes('operate')
 }

@@ -5,6 +5,8 @@ export type Viewer = {
   readonly name: string
   readonly scopes: readonly string[]
   readonly isOpen: boolean
+  readonly queues?: readonly string[]
+  readonly topicPrefix?: string
 }
 
 export type Trouble = {
@@ -129,6 +131,27 @@ export type ShownFinding = {
   readonly level: 'problem' | 'warning' | 'fine'
   readonly what: string
   readonly remedy?: string
+}
+
+/** As a schedule is set; there may be more in it than the dashboard shows. */
+export type ScheduleSpecShown = {
+  readonly topic: string
+  readonly payload?: unknown
+  readonly cron?: string
+  readonly zone?: string
+  readonly every?: number | string
+  readonly overlap?: 'allow' | 'skip'
+}
+
+export type ScheduleDetail = {
+  readonly next: readonly number[]
+  readonly spec: ScheduleSpecShown
+  readonly last?: {
+    readonly at: number
+    readonly id: string
+    readonly state: 'delayed' | 'ready' | 'running' | 'dead' | 'completed' | 'gone'
+    readonly error?: string
+  }
 }
 
 export type AuditLine = {

@@ -2,18 +2,15 @@
 import type { BarStep } from './calendar.ts'
 import { fieldsOf, offsetText } from './zone.ts'
 
-const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-
 /** `40,112`. */
 export function count(n: number): string {
   const [whole = '', ...tail] = String(n).split('.')
   return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...tail].join('.')
 }
 
-/** `1 message`, `2 messages`. */
-export function plural(n: number, thing: string): string {
-  return `${count(n)} ${thing}${n === 1 ? '' : 's'}`
+/** `1 message`, `2 messages`; `things` where that is no `s`. */
+export function plural(n: number, thing: string, things = `${thing}s`): string {
+  return `${count(n)} ${n === 1 ? thing : things}`
 }
 
 /** For an axis: `950`, `40k`, `1.2M`. */
@@ -41,46 +38,38 @@ export function isoMoment(at: number, zone: string): string {
   return moment(at, zone).replace(' ', 'T') + offsetText(at, zone)
 }
 
-/** `Mon 16 Nov 09:00`, with the year when it is not this one. */
-export function dayAndTime(at: number, zone: string, now: number): string {
+/** `2026-11-16 09:00`: to the minute, where seconds are none. */
+export function dayAndTime(at: number, zone: string): string {
   const { hour, minute, second } = fieldsOf(at, zone)
-  return `${dayOf(at, zone, now)} ${two(hour)}:${two(minute)}${second === 0 ? '' : `:${two(second)}`}`
+  return `${dayOf(at, zone)} ${two(hour)}:${two(minute)}${second === 0 ? '' : `:${two(second)}`}`
 }
 
-export function dayOf(at: number, zone: string, now: number): string {
-  const { year, month, day, weekday } = fieldsOf(at, zone)
-  const tail = year === fieldsOf(now, zone).year ? '' : ` ${year}`
-  return `${WEEKDAYS[weekday] ?? ''} ${day} ${MONTHS[month] ?? ''}${tail}`
+export function dayOf(at: number, zone: string): string {
+  return moment(at, zone).slice(0, 10)
 }
 
-/** One bar of a calendar: `Mon 16 Nov 09:00 to 09:05`, `Mon 16 Nov`, `Nov 2026`. */
-export function barName(from: number, until: number, zone: string, now: number): string {
+/** One bar of a calendar: `2026-11-16 09:00 to 09:05`, `2026-11-16`, `2026-11`, `2026`. */
+export function barName(from: number, until: number, zone: string): string {
   const [a, b] = [fieldsOf(from, zone), fieldsOf(until, zone)]
   const isMidnight = a.hour + a.minute + a.second === 0 && b.hour + b.minute + b.second === 0
-  if (isMidnight && a.day === 1 && b.day === 1) {
-    const months = (b.year - a.year) * 12 + b.month - a.month
-    if (months === 1) return `${MONTHS[a.month] ?? ''} ${a.year}`
-    const last = fieldsOf(until - 1, zone)
-    if (months % 12 === 0) return months === 12 ? String(a.year) : `${a.year} to ${last.year}`
-    return `${MONTHS[a.month] ?? ''} to ${MONTHS[last.month] ?? ''} ${a.year}`
-  }
   if (isMidnight) {
-    const isOneDay = fieldsOf(until - 1, zone).day === a.day
-    return isOneDay ? dayOf(from, zone, now) : `${dayOf(from, zone, now)} to ${dayOf(until - 1, zone, now)}`
+    const months = (b.year - a.year) * 12 + b.month - a.month
+    const length = a.day > 1 || b.day > 1 ? 10 : a.month > 0 || months % 12 > 0 ? 7 : 4
+    const [first, last] = [from, until - 1].map((at) => moment(at, zone).slice(0, length))
+    return first === last ? (first ?? '') : `${first} to ${last}`
   }
   const isSameDay = a.day === b.day && a.month === b.month && a.year === b.year
   const end = `${two(b.hour)}:${two(b.minute)}${b.second === 0 ? '' : `:${two(b.second)}`}`
   const isShort = until - from <= 12 * 3_600_000
-  return `${dayAndTime(from, zone, now)} to ${isSameDay || isShort ? end : dayAndTime(until, zone, now)}`
+  return `${dayAndTime(from, zone)} to ${isSameDay || isShort ? end : dayAndTime(until, zone)}`
 }
 
 /** Below an axis: as much as the step needs. */
 export function tickName(at: number, step: BarStep, zone: string): string {
-  const { year, month, day, weekday, hour, minute, second } = fieldsOf(at, zone)
-  if (step.unit === 'month') return month === 0 ? String(year) : (MONTHS[month] ?? '')
-  const date = `${day} ${MONTHS[month] ?? ''}`
-  if (step.unit === 'day') return step.days === 1 ? `${WEEKDAYS[weekday] ?? ''} ${day}` : date
-  if (hour + minute + second === 0) return `${WEEKDAYS[weekday] ?? ''} ${day}`
+  const { month, hour, minute, second } = fieldsOf(at, zone)
+  const day = dayOf(at, zone)
+  if (step.unit === 'month') return day.slice(0, month === 0 ? 4 : 7)
+  if (step.unit === 'day' || hour + minute + second === 0) return day.slice(5)
   return `${two(hour)}:${two(minute)}${step.ms < 60_000 ? `:${two(second)}` : ''}`
 }
 

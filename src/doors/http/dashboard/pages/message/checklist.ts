@@ -35,7 +35,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
           `${why.isWholeQueue ? 'The whole queue' : 'Its topic'} is paused` +
             (why.until === undefined
               ? ' until somebody resumes it'
-              : ` until ${dayAndTime(why.until, zone, now)}`),
+              : ` until ${dayAndTime(why.until, zone)}`),
         ),
         handlersCheck(why),
       ]
@@ -86,9 +86,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
       ]
     case 'completed':
       return [
-        yes(
-          `It is done: ${why.outcome}. Its id stays taken until ${dayAndTime(why.rememberedUntil, zone, now)}`,
-        ),
+        yes(`It is done: ${why.outcome}. Its id stays taken until ${dayAndTime(why.rememberedUntil, zone)}`),
       ]
     case 'dead':
       return [

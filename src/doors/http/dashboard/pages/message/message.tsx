@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { deedsFor, OneActions } from '../../actions/one.tsx'
 import { Copyable, CopyButton } from '../../parts/copy.tsx'
 import { Answered, Empty } from '../../parts/notice.tsx'
+import { Text } from '../../parts/name.tsx'
 import { PageHead } from '../../parts/shell.tsx'
 import type { Why } from '../../../../../index.ts'
 import { changeQuery, go, linkTo, place } from '../../state/address.ts'
@@ -37,11 +38,11 @@ export function MessagePage({ id }: { readonly id: string }): JSX.Element {
                 topic: message.topic,
               })}
             >
-              {message.topic}
+              <Text text={message.topic} />
             </a>
             {message.tags?.map((tag) => (
               <a class="tag-like" key={tag} href={linkTo('messages', { state: message.state, tag })}>
-                {tag}
+                <Text text={tag} />
               </a>
             ))}
           </p>
@@ -62,7 +63,9 @@ export function MessagePage({ id }: { readonly id: string }): JSX.Element {
           {message.error !== undefined && (
             <section class="panel" aria-label="Last error">
               <h2>Last error</h2>
-              <pre tabIndex={0}>{message.error}</pre>
+              <pre tabIndex={0}>
+                <Text text={message.error} />
+              </pre>
             </section>
           )}
           <Commands message={message} />
@@ -99,7 +102,7 @@ function Checklist({ why }: { readonly why: Why }): JSX.Element {
           <span class="check-mark" aria-label={mark}>
             {MARKS[mark]}
           </span>
-          {text}
+          <Text text={text} />
         </li>
       ))}
     </ol>
@@ -189,7 +192,7 @@ function Payload({ message }: { readonly message: ShownDetail }): JSX.Element {
       </div>
       {payloadText !== '' && (
         <pre class="payload" tabIndex={0}>
-          {isIndented ? indent(payloadText) : payloadText}
+          <Text text={isIndented ? indent(payloadText) : payloadText} />
         </pre>
       )}
     </section>

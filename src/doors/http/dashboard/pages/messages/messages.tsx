@@ -4,15 +4,17 @@ import { useEffect, useState } from 'preact/hooks'
 import { ManyDialog, type ManyAction, type ManyWish } from '../../actions/many.tsx'
 import { Empty, TroubleLine } from '../../parts/notice.tsx'
 import { PageHead } from '../../parts/shell.tsx'
-import { place, queryHref } from '../../state/address.ts'
-import { now } from '../../state/clock.ts'
-import { isReachable, stats } from '../../state/live.ts'
+import { plainName } from '../../parts/name.tsx'
+import { changeQuery, place, queryHref } from '../../state/address.ts'
+import { isReachable } from '../../state/live.ts'
+import { choosePageSize, PAGE_SIZES, pageSize } from '../../state/preferences.ts'
 import { mayOperate } from '../../state/session.ts'
 import { count, plural } from '../../time/words.ts'
 import { FirstMessage } from '../first-message.tsx'
-import { FilterBar } from './filter-bar.tsx'
-import { filterOf, filterQuery, filterText, isNarrow, manyFilter, type PageFilter } from './filter.ts'
-import { useListing, type Listing } from './listing.ts'
+import { countIn, FilterBar, StateTabs } from './filter-bar.tsx'
+import { filterOf, filterText, isNarrow, manyFilter, questionsOf, type PageFilter } from './filter.ts'
+import { useListing } from './listing.ts'
+import { sorted, sortOf } from './sorting.ts'
 import { MessageTable } from './table.tsx'
 
 type PageSelection = { readonly kind: 'some'; readonly ids: ReadonlySet<string> } | { readonly kind: 'all' }
@@ -23,18 +25,23 @@ export function MessagesPage(): JSX.Element {
   const { query } = place.value
   const filter = filterOf(query)
   const cursor = query.get('cursor') ?? undefined
-  const asked = filterQuery(filter)
-  const listing = useListing(asked, cursor)
+  const sort = sortOf(query.get('sort'), filter.state)
+  const questions = questionsOf(filter, sort.order)
+  const size = Number(pageSize.value)
+  const listing = useListing({ questions, cursor, size })
   const [selection, setSelection] = useState<PageSelection>(NONE)
   const [wish, setWish] = useState<ManyWish | undefined>(undefined)
-  useEffect(() => setSelection(NONE), [asked])
-  const shownIds = new Set(listing.items.map(({ id }) => id))
+  useEffect(() => setSelection(NONE), [questions.join(' ')])
+  const items = sorted(listing.items, sort)
+  const shownIds = new Set(items.map(({ id }) => id))
   const selected = selection.kind === 'all' ? shownIds : selection.ids
   return (
     <>
-      <PageHead title="Messages" />
+      <PageHead title="Messages">
+        <StateTabs filter={filter} />
+      </PageHead>
       <FilterBar filter={filter} />
-      {mayOperate() && listing.items.length > 0 && (
+      {mayOperate() && items.length > 0 && (
         <SelectionBar
           filter={filter}
           selection={selection}
@@ -44,14 +51,16 @@ export function MessagesPage(): JSX.Element {
         />
       )}
       <TroubleLine trouble={listing.trouble} />
-      {listing.items.length > 0 && (
+      {items.length > 0 && (
         <MessageTable
-          items={listing.items}
+          items={items}
+          sort={sort}
+          hasStates={filter.state === 'all'}
           selected={selected}
           onSelect={(ids) => setSelection({ kind: 'some', ids })}
         />
       )}
-      <Progress filter={filter} listing={listing} goOn={listing.goOn} isFirst={cursor === undefined} />
+      <Progress filter={filter} listing={listing} size={size} isFirst={cursor === undefined} />
       {wish !== undefined && (
         <ManyDialog
           wish={wish}
@@ -67,30 +76,27 @@ export function MessagesPage(): JSX.Element {
 
 function wishOf(action: ManyAction, filter: PageFilter, selection: PageSelection): ManyWish {
   if (selection.kind === 'all') {
-    return { action, filter: manyFilter(filter), about: filterText(filter, now.value) }
+    return { action, filter: manyFilter(filter), about: filterText(filter) }
   }
   const ids = [...selection.ids]
   const about =
-    ids.length === 1 ? `The message ${ids[0] ?? ''}.` : `The ${count(ids.length)} messages that you selected.`
+    ids.length === 1
+      ? `The message ${plainName(ids[0] ?? '')}.`
+      : `The ${count(ids.length)} messages that you selected.`
   return { action, filter: { ids }, about }
 }
 
+const MOVE = ['move', 'Move…'] as const
+const SPREAD = ['spread', 'Spread…'] as const
+const CANCEL = ['cancel', 'Cancel…'] as const
+const REVIVE = ['revive', 'Revive…'] as const
+
 const ACTIONS: Readonly<Record<PageFilter['state'], readonly (readonly [ManyAction, string])[]>> = {
-  delayed: [
-    ['move', 'Move…'],
-    ['spread', 'Spread…'],
-    ['cancel', 'Cancel…'],
-  ],
-  ready: [
-    ['move', 'Move…'],
-    ['spread', 'Spread…'],
-    ['cancel', 'Cancel…'],
-  ],
+  all: [MOVE, SPREAD, CANCEL, REVIVE],
+  delayed: [MOVE, SPREAD, CANCEL],
+  ready: [MOVE, SPREAD, CANCEL],
   running: [],
-  dead: [
-    ['revive', 'Revive…'],
-    ['purge', 'Purge…'],
-  ],
+  dead: [REVIVE, ['purge', 'Purge…']],
 }
 
 type SelectionBarProps = {
@@ -103,7 +109,9 @@ type SelectionBarProps = {
 
 function SelectionBar({ filter, selection, onAll, onNone, onAct }: SelectionBarProps): JSX.Element {
   const isSome = selection.kind === 'all' || selection.ids.size > 0
-  const total = isNarrow(filter) ? undefined : stats.value?.counts[filter.state]
+  const total = isNarrow(filter) ? undefined : countIn(filter.state)
+  // A filter never means everything, and a word that is looked for is no filter.
+  const mayAll = filter.find === undefined && (filter.state !== 'all' || isNarrow(filter))
   return (
     <div class="selection" role="group" aria-label="Selection">
       <span>
@@ -114,7 +122,7 @@ function SelectionBar({ filter, selection, onAll, onNone, onAct }: SelectionBarP
             : `${count(selection.ids.size)} selected`}
       </span>
       {selection.kind === 'some' ? (
-        <button class="quiet" onClick={onAll}>
+        <button class="quiet" disabled={!mayAll} onClick={onAll}>
           Select all that match
         </button>
       ) : (
@@ -134,27 +142,30 @@ function SelectionBar({ filter, selection, onAll, onNone, onAct }: SelectionBarP
 
 type ProgressProps = {
   readonly filter: PageFilter
-  readonly listing: Listing
-  readonly goOn: () => void
+  readonly listing: ReturnType<typeof useListing>
+  readonly size: number
   readonly isFirst: boolean
 }
 
 /** How far we looked, and the way on. */
-function Progress({ filter, listing, goOn, isFirst }: ProgressProps): JSX.Element {
-  const { items, cursor, looked, isLooking, trouble } = listing
-  const total = stats.value?.counts[filter.state]
-  if (items.length === 0 && !isLooking && cursor === undefined && trouble === undefined) {
+function Progress({ filter, listing, size, isFirst }: ProgressProps): JSX.Element {
+  const { items, place: next, looked, isLooking, trouble, goOn } = listing
+  if (items.length === 0 && !isLooking && next === undefined && trouble === undefined) {
     return <NothingFound filter={filter} looked={looked} />
   }
+  const isSearch = filter.text !== undefined || filter.find !== undefined
+  const total = countIn(filter.state)
+  const found = isSearch
+    ? `${plural(items.length, 'match', 'matches')}; looked at ${count(looked)}${total === undefined || filter.find !== undefined ? '' : ` of ${count(total)}`}`
+    : items.length > 0 && plural(items.length, 'message')
+  const mayGoOn = next !== undefined && !isLooking
   return (
     <div class="progress-line" role="status">
       <span class="soft">
         {isLooking && 'Looking… '}
-        {filter.text === undefined
-          ? items.length > 0 && plural(items.length, 'message')
-          : `${plural(items.length, 'match').replace('matchs', 'matches')}; looked at ${count(looked)}${total === undefined ? '' : ` of ${count(total)}`}`}
+        {found}
       </span>
-      {cursor !== undefined && !isLooking && items.length < 50 && (
+      {mayGoOn && (items.length < size || filter.find !== undefined) && (
         <button onClick={goOn}>Go on looking</button>
       )}
       {!isFirst && (
@@ -162,16 +173,32 @@ function Progress({ filter, listing, goOn, isFirst }: ProgressProps): JSX.Elemen
           First page
         </a>
       )}
-      {cursor !== undefined && !isLooking && items.length > 0 && (
-        <a class="button" href={queryHref({ cursor })}>
+      {mayGoOn && items.length > 0 && next.question === 0 && filter.find === undefined && (
+        <a class="button" href={queryHref({ cursor: next.cursor })}>
           Next page
         </a>
       )}
+      <span class="space" />
+      <select
+        aria-label="Rows of a page"
+        value={pageSize.value}
+        onChange={(event) => {
+          choosePageSize(event.currentTarget.value)
+          changeQuery({ cursor: undefined }, 'replace')
+        }}
+      >
+        {PAGE_SIZES.map((one) => (
+          <option key={one} value={one}>
+            {one} rows
+          </option>
+        ))}
+      </select>
     </div>
   )
 }
 
 const MEANINGS = {
+  all: 'No message is in this queue.',
   delayed: 'A delayed message waits for its moment.',
   ready: 'A ready message is due and waits for a free worker. An empty list is a good sign.',
   running: 'A running message is held by a worker, under a lease.',
@@ -185,16 +212,22 @@ function NothingFound({
   readonly filter: PageFilter
   readonly looked: number
 }): JSX.Element {
-  const counts = stats.value?.counts
-  const isAllEmpty =
-    counts !== undefined && counts.delayed + counts.ready + counts.running + counts.dead === 0
-  if (isAllEmpty && !isNarrow(filter)) return <FirstMessage />
+  if (countIn('all') === 0 && !isNarrow(filter)) return <FirstMessage />
+  const { find, state } = filter
   return (
-    <Empty title={isNarrow(filter) ? 'Nothing matches.' : `Nothing is ${filter.state}.`}>
-      <p>
-        {MEANINGS[filter.state]}
-        {filter.text !== undefined && ` Looked at ${plural(looked, 'message')}.`}
-      </p>
+    <Empty title={isNarrow(filter) ? 'Nothing matches.' : `Nothing is ${state}.`}>
+      {find === undefined ? (
+        <p>
+          {MEANINGS[state]}
+          {filter.text !== undefined && ` Looked at ${plural(looked, 'message')}.`}
+        </p>
+      ) : (
+        <p>
+          No id is or begins with “{plainName(find)}”, no tag is it, and no payload has it in its text. Looked
+          at {plural(looked, 'message')} {state === 'all' ? 'in all states' : `that are ${state}`}. A message
+          that was completed is found by its whole id, as long as it is remembered.
+        </p>
+      )}
     </Empty>
   )
 }

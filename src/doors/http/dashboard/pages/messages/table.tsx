@@ -1,21 +1,27 @@
-/** Messages as rows. `j` and `k` walk, `x` selects, Enter opens. */
-import type { JSX } from 'preact'
+/** Messages as rows. `j` and `k` walk, `x` selects, Enter opens; a click on a header sorts. */
+import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { usePageKeys, type KeyBinding } from '../../parts/keys.tsx'
-import { go, linkTo } from '../../state/address.ts'
+import { Name, plainName } from '../../parts/name.tsx'
+import { go, linkTo, queryHref } from '../../state/address.ts'
 import { now } from '../../state/clock.ts'
 import { zone } from '../../state/preferences.ts'
 import { mayOperate } from '../../state/session.ts'
 import type { ShownMessage } from '../../state/wire.ts'
-import { distance, firstLine, isoMoment, moment } from '../../time/words.ts'
+import { bytes, distance, firstLine, isoMoment, moment } from '../../time/words.ts'
+import { nextSort, type RowSort, type SortName } from './sorting.ts'
 
 export type MessageTableProps = {
   readonly items: readonly ShownMessage[]
+  readonly sort: RowSort
+  /** Several states are mixed: each row says its own. */
+  readonly hasStates: boolean
   readonly selected: ReadonlySet<string>
   readonly onSelect: (selected: ReadonlySet<string>) => void
 }
 
-export function MessageTable({ items, selected, onSelect }: MessageTableProps): JSX.Element {
+export function MessageTable(props: MessageTableProps): JSX.Element {
+  const { items, sort, hasStates, selected, onSelect } = props
   const [at, setAt] = useState(-1)
   const canSelect = mayOperate()
   const toggle = (id: string): void => {
@@ -46,7 +52,7 @@ export function MessageTable({ items, selected, onSelect }: MessageTableProps): 
     ]
   }, [items, at, selected, canSelect])
   usePageKeys(keys)
-  const isDead = items[0]?.state === 'dead'
+  const isDead = items.every(({ state }) => state === 'dead')
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Messages">
       <table class="messages">
@@ -57,50 +63,45 @@ export function MessageTable({ items, selected, onSelect }: MessageTableProps): 
                 <input type="checkbox" aria-label="Select the page" checked={isAll} onChange={selectPage} />
               </th>
             )}
-            <th scope="col">{isDead ? 'Died' : 'Due'}</th>
-            <th scope="col">Id</th>
-            <th scope="col">Topic</th>
-            <th scope="col" class="number">
+            <Head name="due" sort={sort} kind="when-cell">
+              {isDead ? 'Died' : 'Due'}
+            </Head>
+            {hasStates && (
+              <Head name="state" sort={sort} kind="state-cell">
+                State
+              </Head>
+            )}
+            <Head name="id" sort={sort} kind="id-cell">
+              Id
+            </Head>
+            <Head name="topic" sort={sort} kind="topic-cell">
+              Topic
+            </Head>
+            <Head name="attempt" sort={sort} kind="number">
               Attempt
+            </Head>
+            <Head name="size" sort={sort} kind="number size-cell">
+              Size
+            </Head>
+            <th scope="col" class="payload-cell">
+              {isDead ? 'Reason' : 'Payload'}
             </th>
-            <th scope="col">{isDead ? 'Reason' : 'Payload'}</th>
           </tr>
         </thead>
         <tbody>
           {items.map((message, row) => (
-            <tr key={message.id} class={row === at ? 'is-here' : ''} aria-selected={undefined}>
+            <tr key={message.id} class={row === at ? 'is-here' : ''}>
               {canSelect && (
                 <td class="check">
                   <input
                     type="checkbox"
-                    aria-label={`Select ${message.id}`}
+                    aria-label={`Select ${plainName(message.id)}`}
                     checked={selected.has(message.id)}
                     onChange={() => toggle(message.id)}
                   />
                 </td>
               )}
-              <td class="when-cell">
-                <Due at={isDead ? (message.diedAt ?? message.dueAt) : message.dueAt} />
-              </td>
-              <td>
-                <a class="id" href={linkTo('messages', {}, message.id)} onFocus={() => setAt(row)}>
-                  {message.id}
-                </a>
-              </td>
-              <td>
-                {message.topic}{' '}
-                {message.tags?.map((tag) => (
-                  <span class="tag-like" key={tag}>
-                    {tag}
-                  </span>
-                ))}
-              </td>
-              <td class="number">{message.attempt}</td>
-              <td class="payload-cell">
-                <code>
-                  {isDead ? firstLine(message.error ?? message.reason ?? '') : (message.preview ?? '')}
-                </code>
-              </td>
+              <Row message={message} hasState={hasStates} onFocus={() => setAt(row)} />
             </tr>
           ))}
         </tbody>
@@ -109,10 +110,85 @@ export function MessageTable({ items, selected, onSelect }: MessageTableProps): 
   )
 }
 
+type HeadProps = {
+  readonly name: SortName
+  readonly sort: RowSort
+  readonly kind: string
+  readonly children: ComponentChildren
+}
+
+function Head({ name, sort, kind, children }: HeadProps): JSX.Element {
+  const isSorted = sort.by === name
+  return (
+    <th
+      scope="col"
+      class={kind}
+      aria-sort={isSorted ? (sort.isFalling ? 'descending' : 'ascending') : undefined}
+    >
+      <a
+        class="sort"
+        href={queryHref({
+          sort: nextSort(sort, name),
+          ...(name === 'due' || sort.by === 'due' ? { cursor: undefined } : {}),
+        })}
+        title={name === 'due' ? 'Sort all by their moment' : 'Sort the rows of this page'}
+      >
+        {children}
+      </a>
+    </th>
+  )
+}
+
+type RowProps = {
+  readonly message: ShownMessage
+  readonly hasState: boolean
+  readonly onFocus: () => void
+}
+
+function Row({ message, hasState, onFocus }: RowProps): JSX.Element {
+  const { id, topic, tags, state, attempt, payloadBytes, preview, error, reason } = message
+  const shown = state === 'dead' ? firstLine(error ?? reason ?? '') : (preview ?? '')
+  return (
+    <>
+      <td class="when-cell">
+        <Due at={state === 'dead' ? (message.diedAt ?? message.dueAt) : message.dueAt} />
+      </td>
+      {hasState && (
+        <td class="state-cell">
+          <span class={`state state-${state}`}>{state}</span>
+        </td>
+      )}
+      <td class="id-cell">
+        <a class="id" href={linkTo('messages', {}, id)} onFocus={onFocus}>
+          <Name text={id} />
+        </a>
+      </td>
+      <td class="topic-cell">
+        <span class="topic-line">
+          <Name text={topic} />
+          {tags?.map((tag) => (
+            <a class="tag-like" key={tag} href={linkTo('messages', { state: 'all', tag })}>
+              <Name text={tag} />
+            </a>
+          ))}
+        </span>
+      </td>
+      <td class="number">{attempt}</td>
+      <td class="number size-cell">{payloadBytes === 0 ? '–' : bytes(payloadBytes)}</td>
+      <td class="payload-cell">
+        <code>
+          <Name text={shown} />
+        </code>
+      </td>
+    </>
+  )
+}
+
+/** As far as it is from now, and when that is: both in one line. */
 function Due({ at }: { readonly at: number }): JSX.Element {
   return (
     <time dateTime={new Date(at).toISOString()} title={isoMoment(at, zone.value)}>
-      {moment(at, zone.value)}
+      {moment(Math.floor(at / 1_000) * 1_000, zone.value)}
       <span class="soft">{distance(at, now.value)}</span>
     </time>
   )
