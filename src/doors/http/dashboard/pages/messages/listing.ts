@@ -55,13 +55,13 @@ export function useListing({ questions, cursor, size }: ListingAsk): Listing & {
   return { ...listing, goOn: () => setFurther(listing.place) }
 }
 
-type Looking = Pick<ListingAsk, 'questions' | 'size'> & {
+type ListingSearch = Pick<ListingAsk, 'questions' | 'size'> & {
   readonly isText: boolean
   readonly signal: AbortSignal
 }
 
 async function look(
-  { questions, size, isText, signal }: Looking,
+  { questions, size, isText, signal }: ListingSearch,
   begin: ListingPlace,
   before: Listing,
   show: (listing: Listing) => void,

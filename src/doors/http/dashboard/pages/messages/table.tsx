@@ -139,13 +139,13 @@ function Head({ name, sort, kind, children }: HeadProps): JSX.Element {
   )
 }
 
-type RowProps = {
+type MessageRowProps = {
   readonly message: ShownMessage
   readonly hasState: boolean
   readonly onFocus: () => void
 }
 
-function Row({ message, hasState, onFocus }: RowProps): JSX.Element {
+function Row({ message, hasState, onFocus }: MessageRowProps): JSX.Element {
   const { id, topic, tags, state, attempt, payloadBytes, preview, error, reason } = message
   const shown = state === 'dead' ? firstLine(error ?? reason ?? '') : (preview ?? '')
   return (
