@@ -95,13 +95,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a crash goes through the retry policy at once',
     file: 'src/core/machines/outcome.ts',
-    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
-    replace: 'return { ...outcome, isLapse: true }',
+    find: "if (lapses === 0) return { kind: 'lapse', error: LAPSE_ERROR }",
+    replace: '',
   },
   {
     name: 'a message that kills its workers comes back without a pause',
     file: 'src/core/machines/outcome.ts',
-    find: "return lapses === 0 ? { kind: 'lapse', error: LAPSE_ERROR } : { ...outcome, isLapse: true }",
+    find: "if (lapses === 0) return { kind: 'lapse', error: LAPSE_ERROR }",
     replace: "return { kind: 'lapse', error: LAPSE_ERROR }",
   },
   {
@@ -137,8 +137,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'own leases that lapsed are not extended',
     file: 'src/runtime/feed.ts',
-    find: 'onOwnLapsed: () => this.#keeper.renewAll(),',
-    replace: 'onOwnLapsed: () => this.#keeper.watch(),',
+    find: '        keeper.renewAll()',
+    replace: '        keeper.watch()',
   },
   {
     name: 'what a worker gave back it never asks for again',
@@ -291,14 +291,14 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeper that never extends',
     file: 'src/runtime/leases/keeper.ts',
-    find: 'run.leaseEndsAt < soon && !this.#asked.has(run)',
-    replace: 'run.leaseEndsAt < soon - 1e9 && !this.#asked.has(run)',
+    find: 'isNeedy(run) && !this.#asked.has(run)',
+    replace: 'isNeedy(run) && run.leaseEndsAt < -1e9 && !this.#asked.has(run)',
   },
   {
     name: 'of more leases than one call takes, only the first are extended',
     file: 'src/runtime/leases/keeper.ts',
-    find: 'inBatches(this.#byToken(needy), batchMax).map(',
-    replace: 'inBatches(this.#byToken(needy), batchMax).slice(0, 1).map(',
+    find: 'of inBatches(groups, batchMax)) sending',
+    replace: 'of inBatches(groups, batchMax).slice(0, 1)) sending',
   },
   {
     name: 'of the leases of one claim only those that need it are extended',
@@ -335,8 +335,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'low priority first',
     file: 'src/store/memory/claiming.ts',
-    find: 'for (const priority of PRIORITIES.keys()) {',
-    replace: 'for (const priority of [...PRIORITIES.keys()].reverse()) {',
+    find: 'for (const priority of PRIORITIES.keys() as IterableIterator<PriorityRank>) {',
+    replace: 'for (const priority of [...PRIORITIES.keys()].reverse() as PriorityRank[]) {',
   },
   {
     name: 'an extension is answered, and not kept',
@@ -488,9 +488,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'what replaces a running message is lost when that is retried',
     file: 'src/store/memory/messages.ts',
-    find: 'if (successor !== undefined) this.#place(successor.message, successor)',
+    find: 'if (successor !== undefined) this.#place(successor.message, successor, now)',
     replace:
-      "if (settlement.kind === 'ack' && successor !== undefined) this.#place(successor.message, successor)",
+      "if (settlement.kind === 'ack' && successor !== undefined) this.#place(successor.message, successor, now)",
   },
   {
     name: 'a successor is forgotten by the model when its message ends',
