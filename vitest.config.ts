@@ -25,8 +25,8 @@ export default defineConfig({
     globalSetup: ['test/build.ts', 'test/shared.ts'],
     setupFiles: ['test/setup.ts'],
     // Tests wait for conditions, never for times; the cap is only there so that a hang is reported.
-    // Most of a test's time is waiting for servers and processes: four at once keep two cores busy, and cases of one file that mostly wait run side by side.
-    maxWorkers: 4,
+    // Most of a test's time is waiting for servers, processes and moments: cases that do, and say so, run side by side.
+    maxWorkers: 3,
     maxConcurrency: 8,
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -48,8 +48,10 @@ if (elsewhere === undefined) {
 const formatting =
   isWhole && elsewhere === undefined ? runAside('npm', ['run', '--silent', 'format:check']) : undefined
 
-const FIRST = ['--project', 'tests', '--project', 'alone']
-const REST = ['--project', 'long', '--project', 'storms']
+// Four at once keep two cores busy; VITEST_MAX_WORKERS says otherwise.
+const WORKERS = ['--maxWorkers', '4']
+const FIRST = [...WORKERS, '--project', 'tests', '--project', 'alone']
+const REST = [...WORKERS, '--project', 'long', '--project', 'storms']
 const stages = isWhole && elsewhere === undefined ? [FIRST, ...(isAll ? [REST] : [])] : [words]
 const outcome = await runStages({ root, stages, isCi, capMs: minutes * 60_000 })
 const { passed, failures, failedOnce, skipped } = outcome
