@@ -14,20 +14,25 @@ export type SharedEngine = {
   readonly open: (onEnd?: OnEnd) => Promise<string>
 }
 
+/** What a busy machine delays is no failure here. */
+function patient(url: string): string {
+  return `${url}?connectTimeout=60s&callTimeout=60s`
+}
+
 export const SHARED_ENGINES: readonly SharedEngine[] = [
   {
     name: 'redis',
     open: async (onEnd = onTestFinished) => {
       const server = await RedisServer.start()
       onEnd(() => server.stop())
-      return server.url
+      return patient(server.url)
     },
   },
   {
     name: 'postgres',
-    open: async () => (await PostgresDatabase.make()).url,
+    open: async () => patient((await PostgresDatabase.make()).url),
   },
-  ...(isMysqlThere ? [{ name: 'mysql', open: () => freshDatabase() } as const] : []),
+  ...(isMysqlThere ? [{ name: 'mysql', open: async () => patient(await freshDatabase()) } as const] : []),
   {
     name: 'file',
     open: async (onEnd = onTestFinished) => {

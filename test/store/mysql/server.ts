@@ -162,6 +162,7 @@ export async function connectionTo(url: string): Promise<Connection> {
     database: pathname.slice(1),
     bigIntAsNumber: true,
     multipleStatements: true,
+    connectTimeout: 60_000,
   })
   connection.on('error', () => undefined)
   return connection
