@@ -14,7 +14,7 @@ import { sleep, type Clock } from '../../clock.ts'
 import { exponentialMs } from '../../core/machines/backoff.ts'
 import { PunctualError, UsageError, type ErrorCode } from '../../core/errors.ts'
 import { makeId } from '../../core/encoding/id.ts'
-import type { Punctual } from '../../index.ts'
+import type { MessageOptions, Punctual } from '../../index.ts'
 import type { Random } from '../../random.ts'
 import type { Tell } from './events.ts'
 import { wrap, type Envelope } from './message/envelope.ts'
@@ -101,12 +101,13 @@ export class Intake {
     }
     const envelope = wrap(message)
     const request = parsePublish(message.properties, clock.now())
+    const asked = { ...request.when, ...(request.key === undefined ? {} : { key: request.key }) }
     if (request.id === undefined) {
-      await queue.produce(exchange, envelope, { ...request.when, id: drawnId })
+      await queue.produce(exchange, envelope, { ...asked, id: drawnId })
     } else if (request.ifExists === 'keep' || request.ifExists === 'replace') {
-      await queue.produce(exchange, envelope, { ...request.when, id: request.id, ifExists: request.ifExists })
+      await queue.produce(exchange, envelope, { ...asked, id: request.id, ifExists: request.ifExists })
     } else {
-      await this.#storeOnce(exchange, envelope, { ...request, id: request.id, drawnId, redelivered })
+      await this.#storeOnce(exchange, envelope, { ...request, asked, id: request.id, drawnId, redelivered })
     }
   }
 
@@ -118,17 +119,17 @@ export class Intake {
   async #storeOnce(
     topic: string,
     envelope: Envelope,
-    request: PublishRequest & { id: string; drawnId: string; redelivered: boolean },
+    request: PublishRequest & { asked: MessageOptions; id: string; drawnId: string; redelivered: boolean },
   ): Promise<void> {
     const { queue } = this.#parts
-    const { id, when, drawnId, redelivered, ifExists } = request
+    const { id, asked, drawnId, redelivered, ifExists } = request
     try {
-      await queue.produce(topic, envelope, { ...when, id, ifExists: 'fail' })
+      await queue.produce(topic, envelope, { ...asked, id, ifExists: 'fail' })
     } catch (error) {
       if (!(error instanceof PunctualError) || error.code !== 'ID_EXISTS') throw error
       if (redelivered && (await this.#isStored(topic, id, envelope))) return
       if (ifExists === 'fail') throw error
-      await queue.produce(topic, envelope, { ...when, id: drawnId })
+      await queue.produce(topic, envelope, { ...asked, id: drawnId })
     }
   }
 

@@ -12,6 +12,8 @@ export type FoundControl = {
   /** Nothing of it starts. `until`: epoch milliseconds, for a pause that ends by itself. */
   readonly paused?: { readonly until?: number }
   readonly limit?: FoundLimit
+  /** Some of its keys have limits of their own: `keys` tells which. */
+  readonly hasKeyLimits?: true
   /** It was resumed over some time: so many start until then. */
   readonly over?: { readonly rate: Rate; readonly until: number }
 }
@@ -70,11 +72,12 @@ export function limitsOf({ whole, byTopic }: ControlsInForce, topic: string): re
   ) as readonly FoundControl[]
 }
 
-function present({ topic, pausedUntil, limit, over }: ControlState): FoundControl {
+function present({ topic, pausedUntil, limit, hasKeyLimits, over }: ControlState): FoundControl {
   return {
     ...(topic === WHOLE_QUEUE ? {} : { topic }),
     ...(pausedUntil === undefined ? {} : { paused: pausedUntil === FOREVER ? {} : { until: pausedUntil } }),
     ...(limit === undefined ? {} : { limit: presentLimit(limit) }),
+    ...(hasKeyLimits === undefined ? {} : { hasKeyLimits }),
     ...(over === undefined ? {} : { over: { rate: formatRate(over.intervalMs), until: over.endsAt } }),
   }
 }

@@ -5,6 +5,8 @@ import { UsageError } from '../../core/errors.ts'
 import type { ControlChange, ControlState, Store } from '../../store/contract/store.ts'
 import { assertWhole } from './walking.ts'
 
+const KEYS_PAGE = 100
+
 export async function readControls(store: Store): Promise<readonly ControlState[]> {
   const { controls, missing } = await store.controls()
   assertWhole(missing)
@@ -13,7 +15,15 @@ export async function readControls(store: Store): Promise<readonly ControlState[
 
 /** Throws where the target cannot keep a limit of the source: before anything is changed. */
 export function assertCarried(controls: readonly ControlState[], target: Store): void {
-  if (target.capabilities.features.includes('limits')) return
+  const { features } = target.capabilities
+  const isKeyed = controls.some(({ limit, hasKeyLimits }) => limit?.perKey ?? hasKeyLimits)
+  if (isKeyed && !features.includes('keys'))
+    throw new UsageError(
+      'UNSUPPORTED',
+      'the target has no keys, and the source has limits for keys; take them back with "punctual limit TOPIC --none" first.',
+      { value: 'keys' },
+    )
+  if (features.includes('limits')) return
   const limited = controls.filter(({ limit, over }) => limit !== undefined || over !== undefined)
   if (limited.length === 0) return
   const names = limited.map(({ topic }) => (topic === WHOLE_QUEUE ? 'the whole queue' : `"${topic}"`))
@@ -49,6 +59,25 @@ export async function carryControls(
   return {
     carried: carried.map(({ topic }) => topic),
     kept: theirs.flatMap(({ topic }) => (own.has(topic) ? [topic] : [])),
+  }
+}
+
+/** The limits of single keys, of topics whose controls were carried. */
+export async function carryKeyLimits(
+  controls: readonly ControlState[],
+  { from, to }: { readonly from: Store; readonly to: Store },
+  carried: readonly string[],
+): Promise<void> {
+  for (const { topic, hasKeyLimits } of controls) {
+    if (hasKeyLimits === undefined || !carried.includes(topic)) continue
+    let cursor: string | undefined
+    do {
+      const page = await from.keys({ topic, limit: KEYS_PAGE, ...(cursor === undefined ? {} : { cursor }) })
+      assertWhole(page.missing)
+      for (const { key, limit } of page.keys)
+        if (limit !== undefined) await to.control({ kind: 'limit', topic, key, limit })
+      cursor = page.cursor
+    } while (cursor !== undefined)
   }
 }
 

@@ -16,7 +16,14 @@ import { UsageError } from '../../core/errors.ts'
 import { ownerName } from '../../core/owner.ts'
 import type { Random } from '../../random.ts'
 import type { StateCounts, Store } from '../../store/contract/store.ts'
-import { assertCarried, carryControls, goOn, readControls, type CarriedControls } from './controls.ts'
+import {
+  assertCarried,
+  carryControls,
+  carryKeyLimits,
+  goOn,
+  readControls,
+  type CarriedControls,
+} from './controls.ts'
 import {
   announceArrival,
   beginJournal,
@@ -88,6 +95,7 @@ export async function moveQueue(parts: MoveParts): Promise<MoveReport> {
     const settled = await transfer({ source, target, hold, onProgress: parts.onProgress })
     const { record } = journal
     const controls = await carryControls(record.controls, target, arrival.controls)
+    await carryKeyLimits(record.controls, { from: source, to: target }, controls.carried)
     const after = await countBoth(source, target)
     await journal.write({ ...record, phase: 'moved' })
     const goesOn = await goOn(target, arrival.controls, record.controls)

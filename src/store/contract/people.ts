@@ -88,6 +88,8 @@ export type ControlState = {
   /** `FOREVER` of `core/controls`: until a resume. Absent when it is not paused. */
   readonly pausedUntil?: number
   readonly limit?: TopicLimit
+  /** Some of its keys have limits of their own: `keys` tells which. */
+  readonly hasKeyLimits?: true
   readonly over?: TemporaryRate
 }
 

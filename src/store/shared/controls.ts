@@ -101,11 +101,13 @@ export function describeControls(
   return found.toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
 }
 
-function described(topic: string, { pausedUntil, limit, over }: TopicControl, now: number): ControlState {
+function described(topic: string, control: TopicControl, now: number): ControlState {
+  const { pausedUntil, limit, hasKeyLimits = false, over } = control
   return {
     topic,
     ...(pausedUntil > now ? { pausedUntil } : {}),
     ...(Object.keys(limit).length === 0 ? {} : { limit }),
+    ...(hasKeyLimits ? { hasKeyLimits } : {}),
     ...(over === undefined || over.endsAt <= now ? {} : { over }),
   }
 }

@@ -177,6 +177,19 @@ export const keyLimitTests: readonly ConformanceTest[] = [
     },
   ),
 
+  keyTest('P17: controls tell the limit of keys, and that some have their own', async ({ store }) => {
+    await store.control(SERIAL)
+    await store.control(own('big', { weight: 2 }))
+    const told = async (): Promise<unknown> => (await store.controls()).controls
+    assert.deepEqual(await told(), [
+      { topic: TOPIC, limit: { perKey: { concurrency: 1 } }, hasKeyLimits: true },
+    ])
+    await store.control(perKey(undefined))
+    assert.deepEqual(await told(), [{ topic: TOPIC, hasKeyLimits: true }])
+    await store.control(own('big', null))
+    assert.deepEqual(await told(), [])
+  }),
+
   keyTest(
     'P17: taking the limit of keys back frees what it held, retries too',
     async ({ store, advance }) => {

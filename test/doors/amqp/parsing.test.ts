@@ -87,7 +87,13 @@ describe('what a publisher asks for', () => {
   })
 
   it('any header at all is followed or refused with HEADER_INVALID', () => {
-    const name = fc.constantFrom('x-delay', 'x-opt-delivery-delay', 'x-opt-delivery-time', 'x-if-exists')
+    const name = fc.constantFrom(
+      'x-delay',
+      'x-opt-delivery-delay',
+      'x-opt-delivery-time',
+      'x-if-exists',
+      'x-key',
+    )
     fc.assert(
       fc.property(
         fc.dictionary(name, fc.anything()),

@@ -252,6 +252,39 @@ describe('controls and schedules', () => {
     expect(json.controls?.[0]).not.toHaveProperty('limit')
   })
 
+  it('keys: produced, found, paged, limited', async () => {
+    const { call } = await makeStand()
+    const topic = `${QUEUE}/topics/mail`
+    for (const key of ['a/b', 'a/b', 'c'])
+      expect(await call('POST', MESSAGES, { topic: 'mail', key })).toMatchObject({ status: 201 })
+    const { json: found } = await call('GET', `${MESSAGES}?topic=mail&key=a%2Fb`)
+    expect(found.items).toMatchObject([{ key: 'a/b' }, { key: 'a/b' }])
+    expect(await call('PUT', `${topic}/limit`, { perKey: { concurrency: 1 } })).toMatchObject({
+      json: { controls: [{ limit: { perKey: { concurrency: 1 } } }] },
+    })
+    expect(await call('PUT', `${topic}/keys/a%2Fb/limit`, { weight: 3 })).toMatchObject({
+      json: { keys: [{ key: 'a/b', waiting: 2, limit: { weight: 3 } }] },
+    })
+    const first = await call('GET', `${topic}/keys?limit=1`)
+    expect(first.json.keys).toHaveLength(1)
+    const { cursor } = first.json as unknown as { cursor: string }
+    const rest = await call('GET', `${topic}/keys?limit=9&cursor=${encodeURIComponent(cursor)}`)
+    const all = [first, rest].flatMap(({ json }) => json.keys as unknown as { key: string }[])
+    expect(all.map(({ key }) => key).toSorted()).toEqual(['a/b', 'c'])
+    expect(await call('DELETE', `${topic}/keys/a%2Fb/limit`)).toMatchObject({
+      json: { keys: [{ key: 'a/b' }] },
+    })
+    expect(await call('POST', MESSAGES, { topic: 'mail', key: 'a\n' })).toMatchObject({
+      status: 400,
+      json: { code: 'KEY_INVALID' },
+    })
+    expect(
+      await call('POST', `${QUEUE}/bulk`, { action: 'cancel', filter: { key: 'a/b' }, dryRun: true }),
+    ).toMatchObject({
+      json: { matches: 2 },
+    })
+  })
+
   it('schedules are set, seen, paused and removed', async () => {
     const { call } = await makeStand()
     const path = `${QUEUE}/schedules/daily`

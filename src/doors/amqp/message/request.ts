@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { MessageProperties } from 'amqplib'
 import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
 import type { IfExists } from '../../../core/input/request.ts'
-import { ID_BYTES_MAX, isNewName } from '../../../core/message.ts'
+import { ID_BYTES_MAX, KEY_BYTES_MAX, isNewName } from '../../../core/message.ts'
 import { invalidHeader } from './properties.ts'
 
 export type PublishRequest = {
@@ -13,6 +13,8 @@ export type PublishRequest = {
   readonly id: string | undefined
   /** Undefined: the publisher did not ask for one message per id. */
   readonly ifExists: IfExists | undefined
+  /** From `x-key`: whose it is. */
+  readonly key: string | undefined
 }
 
 const WHEN_HEADERS = ['x-delay', 'x-opt-delivery-delay', 'x-opt-delivery-time'] as const
@@ -21,13 +23,23 @@ const IF_EXISTS = ['keep', 'replace', 'fail'] as const
 export function parsePublish({ headers, messageId }: MessageProperties, now: number): PublishRequest {
   const given: Readonly<Record<string, unknown>> = headers ?? {}
   const id = typeof messageId === 'string' && messageId !== '' ? idOf(messageId) : undefined
-  return { when: parseWhenHeaders(given, now), id, ifExists: parseIfExists(given['x-if-exists'], id) }
+  return {
+    when: parseWhenHeaders(given, now),
+    id,
+    ifExists: parseIfExists(given['x-if-exists'], id),
+    key: parseKeyHeader(given['x-key']),
+  }
 }
 
 /** `message_id` as an id of punctual: itself, or its hash where it is too long has control characters, or is `.` or `..`. */
 export function idOf(messageId: string): string {
   if (isNewName(messageId, ID_BYTES_MAX)) return messageId
   return `sha256:${createHash('sha256').update(messageId).digest('base64url')}`
+}
+
+function parseKeyHeader(value: unknown): string | undefined {
+  if (value === undefined || isNewName(value, KEY_BYTES_MAX)) return value
+  throw invalidHeader('x-key', value, `give a text of 1 to ${KEY_BYTES_MAX} bytes without control characters`)
 }
 
 function parseWhenHeaders(given: Readonly<Record<string, unknown>>, now: number): PublishRequest['when'] {

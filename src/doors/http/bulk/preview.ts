@@ -36,8 +36,8 @@ async function countInStore(
   action: BulkAction,
   filter: BulkFilter,
 ): Promise<number | undefined> {
-  const { ids, state, topic, tag, olderThan, dueFrom, dueUntil, idPrefix, text, group } = filter
-  if ([ids, tag, olderThan, idPrefix, text, group].some((part) => part !== undefined)) return undefined
+  const { ids, state, topic, tag, key, olderThan, dueFrom, dueUntil, idPrefix, text, group } = filter
+  if ([ids, tag, key, olderThan, idPrefix, text, group].some((part) => part !== undefined)) return undefined
   const isDead = state === 'dead' || (state === undefined && action === 'revive')
   if (isDead) {
     if (dueFrom !== undefined || dueUntil !== undefined) return undefined

@@ -11,6 +11,11 @@ const TOPIC_PAUSE = '/v1/queues/{queue}/topics/{topic}/pause'
 const TOPIC_LIMIT = '/v1/queues/{queue}/topics/{topic}/limit'
 
 const PAUSE = object({ until: optional(ahead()) })
+const ALLOWED = {
+  rate: optional(text({ about: 'so many in so much time: 100/1m' })),
+  burst: optional(whole({ min: 1 })),
+  concurrency: optional(whole({ min: 1 })),
+}
 const RESUME = { over: optional(duration()) }
 
 export const CONTROL_ROUTES = [
@@ -78,11 +83,7 @@ export const CONTROL_ROUTES = [
     operation: 'limitTopic',
     scope: 'operate',
     summary: 'how fast messages of a topic may start, and how many may run, over all processes',
-    body: object({
-      rate: optional(text({ about: 'so many in so much time: 100/1m' })),
-      burst: optional(whole({ min: 1 })),
-      concurrency: optional(whole({ min: 1 })),
-    }),
+    body: object({ ...ALLOWED, perKey: optional(object(ALLOWED)) }),
     answers: { 200: CONTROLS },
     isAudited: true,
     topics: 'checked',

@@ -28,7 +28,7 @@ import { MESSAGE_FIELDS, MISSING, resultOf } from './shapes.ts'
 const ALL = '/v1/queues/{queue}/schedules'
 const ONE = `${ALL}/{name}`
 
-const { priority, spread, ttl, ifExpired, remember, retry, timeout } = MESSAGE_FIELDS
+const { key, priority, spread, ttl, ifExpired, remember, retry, timeout } = MESSAGE_FIELDS
 
 const SPEC = named(
   'ScheduleSpec',
@@ -45,6 +45,7 @@ const SPEC = named(
       either(oneOf('none', 'one'), object({ all: duration(), max: optional(whole({ min: 1 })) })),
     ),
     overlap: optional(oneOf('allow', 'skip')),
+    key,
     priority,
     spread,
     ttl,
@@ -72,6 +73,7 @@ const SCHEDULE_SHOWN = {
   ttlMs: optional(number()),
   retry,
   priority: oneOf('high', 'normal', 'low'),
+  key: optional(text()),
   lastAt: optional(number()),
   nextAt: optional(number()),
   fired: number(),

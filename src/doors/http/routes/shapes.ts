@@ -43,6 +43,7 @@ export const MESSAGE_FIELDS = {
   delay: optional(duration()),
   at: optional(moment()),
   tag: optional(either(text(), list(text(), { max: 4 }))),
+  key: optional(text({ about: 'whose it is: messages of a topic take turns by key' })),
   priority: optional(PRIORITY),
   ttl: optional(duration()),
   ifExpired: optional(oneOf('dead', 'skip')),
@@ -72,6 +73,7 @@ const SUCCESSOR = object({
   payload: optional(anything()),
   priority: PRIORITY,
   tags: optional(list(text())),
+  key: optional(text()),
   dueAt: number(),
   producedAt: optional(number()),
   unreadable: optional(text()),
@@ -83,6 +85,7 @@ const MESSAGE_SHOWN = {
   state: oneOf(...MESSAGE_STATES, 'completed'),
   priority: PRIORITY,
   tags: optional(list(text())),
+  key: optional(text()),
   dueAt: number(),
   firstDueAt: number(),
   producedAt: optional(number()),
@@ -133,6 +136,7 @@ export const SEARCH_FIELDS = {
   state: optional(oneOf(...MESSAGE_STATES)),
   topic: optional(text()),
   tag: optional(text()),
+  key: optional(text()),
   olderThan: optional(duration()),
   dueFrom: optional(moment()),
   dueUntil: optional(moment()),
@@ -140,17 +144,33 @@ export const SEARCH_FIELDS = {
   text: optional(text()),
 }
 
+const ALLOWANCE = { rate: optional(text()), burst: optional(number()), concurrency: optional(number()) }
+
 export const CONTROL = named(
   'Control',
   object({
     topic: optional(text()),
     paused: optional(object({ until: optional(number()) })),
-    limit: optional(
-      object({ rate: optional(text()), burst: optional(number()), concurrency: optional(number()) }),
-    ),
+    limit: optional(object({ ...ALLOWANCE, perKey: optional(object(ALLOWANCE)) })),
+    hasKeyLimits: optional(literal(true)),
     over: optional(object({ rate: text(), until: number() })),
   }),
 )
+
+export const KEY = named(
+  'Key',
+  object({
+    key: text(),
+    waiting: whole({ min: 0 }),
+    running: whole({ min: 0 }),
+    turnAt: optional(number()),
+    rateAt: optional(number()),
+    held: optional(object({ id: text(), dueAt: number() })),
+    limit: optional(object({ ...ALLOWANCE, weight: optional(number()) })),
+  }),
+)
+
+export const KEY_PAGE = object({ keys: list(KEY), cursor: optional(text()), missing: MISSING })
 
 export const CONTROLS = object({ controls: list(CONTROL) })
 

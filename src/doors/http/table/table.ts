@@ -5,6 +5,7 @@ import { BASIC_ROUTES } from '../routes/basics.ts'
 import { BATCH_ROUTES } from '../routes/batch.ts'
 import { BULK_ROUTES } from '../routes/bulk.ts'
 import { CONTROL_ROUTES } from '../routes/controls.ts'
+import { KEY_ROUTES } from '../routes/keys.ts'
 import { LEASE_ROUTES } from '../routes/leases.ts'
 import { LIVE_ROUTES } from '../routes/live.ts'
 import { LOOKING_ROUTES } from '../routes/looking.ts'
@@ -31,6 +32,7 @@ export const ROUTE_GROUPS: Readonly<Record<string, readonly HttpRoute[]>> = {
   bulk: BULK_ROUTES,
   looking: [...LOOKING_ROUTES, ...LIVE_ROUTES, ...METRICS_ROUTES],
   controls: CONTROL_ROUTES,
+  keys: KEY_ROUTES,
   schedules: SCHEDULE_ROUTES,
   workers: LEASE_ROUTES,
   server: [...BASIC_ROUTES, DOCUMENT_ROUTE],

@@ -147,6 +147,7 @@ export function describeMessages(broker: Broker): void {
       ['a delay beyond 100 years', { 'x-delay': 4_000_000_000_000 }, /100 years/],
       ['two ways to say when', { 'x-delay': 1, 'x-opt-delivery-time': 1 }, /one of them/],
       ['an unknown x-if-exists', { 'x-if-exists': 'maybe' }, /keep, replace, fail/],
+      ['a key that is no text', { 'x-key': 7 }, /x-key/],
       ['x-if-exists without a message_id', { 'x-if-exists': 'keep' }, /message_id/],
       ['a number that would be changed', { n: { '!': 'int64', value: 2n ** 60n + 1n } }, /2\^53/],
     ])('%s goes to the refused queue with its reason, once', async (_, headers, reason) => {
@@ -219,6 +220,17 @@ export function describeMessages(broker: Broker): void {
       expect((await w.refused()).properties.headers).toMatchObject({ 'x-refused-code': 'ID_EXISTS' })
       await w.arrived(3)
       expect(w.bodies).toEqual(['first keep', 'first fail', 'second replace'])
+    })
+
+    it('P16: x-key is the key of the message', async () => {
+      const w = await world()
+      const b = await w.bridge({ store: 'memory:' })
+      await w.delayed('one', 60_000, { headers: { 'x-key': 'customer-7' } })
+      await w.delayed('two', 60_000, { messageId: 'two', headers: { 'x-key': 'customer-7' } })
+      await until(
+        'both are stored',
+        async () => (await b.queue.list({ key: 'customer-7' })).items.length === 2,
+      )
     })
 
     it('a redelivered duplicate of what is stored is dropped; a different message under its id is not', async () => {
