@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 const SQL = new URL('../../src/store/postgres/sql/', import.meta.url)
 
 /** In the order in which they are created: what a function calls need not be there before it, but tables must. */
-const ROOMS = ['parts', 'runtime', 'people', 'upkeep', 'joined']
+const ROOMS = ['parts', 'keys', 'runtime', 'people', 'upkeep', 'joined']
 
 export function generate() {
   return [

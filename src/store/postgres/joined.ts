@@ -9,7 +9,6 @@
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
 import { admitEntries } from '../shared/admission.ts'
-import * as keyless from '../shared/keyless.ts'
 import { delayOf, momentOf } from '../sql/micros.ts'
 import { noTransaction, replyOf } from '../sql/replies.ts'
 import { completeEntry, joinedEntry } from './wire.ts'
@@ -19,6 +18,8 @@ export type JoinedOptions = {
   readonly queue: number
   readonly channel: string
   readonly capabilities: contract.Capabilities
+  /** Before a message with a key is stored. */
+  readonly markKeys: (messages: readonly contract.NewMessage[]) => Promise<void>
 }
 
 const IS_OPEN = `pg_current_xact_id_if_assigned() is not null or current_setting('punctual.transaction', true) = 'open'`
@@ -45,7 +46,7 @@ export class PostgresJoined implements contract.JoinedVerbs {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    keyless.messages(this.capabilities, messages)
+    await this.#options.markKeys(messages)
     return this.#call('joined_put_1', [this.#options.channel], messages.map(joinedEntry))
   }
 
@@ -59,7 +60,7 @@ export class PostgresJoined implements contract.JoinedVerbs {
   }
 
   async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
-    keyless.settlements(this.capabilities, [ack])
+    await this.#options.markKeys(ack.followUps ?? [])
     const values = [this.#options.channel, JSON.stringify(completeEntry(ack))]
     const [answer] = await this.#send<contract.SettleResult>('joined_complete_1', values)
     return answer ?? 'lost'

@@ -15,7 +15,7 @@ import { DueClaiming } from '../sql/claiming.ts'
 import type { GateRow } from '../sql/gating.ts'
 import { Presence } from '../sql/presence.ts'
 import { makeToken, tokenColumn } from '../sql/tokens.ts'
-import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
+import { claimReply, settleCall, withKeyed, type ClaimRow, type RingReply } from './wire.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 
@@ -31,8 +31,8 @@ type ClaimTerms = {
   readonly rest: readonly unknown[]
 }
 
-/** No revision, nothing limited, no meters. */
-const UNGATED: readonly unknown[] = [null, [], 0, [], [], [], [], []]
+/** No revision, nothing limited, no meters, no rules of keys. */
+const UNGATED: readonly unknown[] = [null, [], 0, [], [], [], [], [], [], [], [], []]
 
 export type LeasingOptions = {
   readonly context: StoreContext
@@ -70,7 +70,7 @@ export class Leasing {
       toMicros(request.leaseMs),
       token,
     ]
-    return claimReply(await this.#options.claims.run<ClaimRow>('claim_lapsed_1', values), token, 0)
+    return claimReply(await this.#options.claims.run<ClaimRow>('claim_lapsed_2', values), token, 0)
   }
 
   async extend(
@@ -139,12 +139,12 @@ export class Leasing {
           at: String(row.now_at),
           limits: gated.limits,
           leads: gated.leads,
-          rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters],
+          rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters, ...gated.keyRules],
         })
         const end = rows.at(-1)
         if (end === undefined) return undefined
         const leases = rows.slice(0, -1).map((one) => toLease(one, token, end.now_at))
-        return gated.reply(leases, end.heads ?? [])
+        return withKeyed(gated.reply(leases, end.heads ?? []), end)
       },
     })
   }
@@ -160,7 +160,7 @@ export class Leasing {
     const { clock } = context
     const topics = wants.map(({ topic }) => topic)
     const from = floors.of(topics, clock.monotonic())
-    const rows = await claims.run<ClaimRow>('claim_due_1', [
+    const rows = await claims.run<ClaimRow>('claim_due_2', [
       queue,
       terms.at,
       owner,

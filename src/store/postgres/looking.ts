@@ -1,8 +1,10 @@
 /** What people ask of a PostgreSQL store: each is one function. */
+import type { Allowance } from '../../core/controls.ts'
 import { decodeCursor, encodeCursor } from '../../core/encoding/cursor.ts'
 import { assertNever } from '../../core/errors.ts'
 import type * as contract from '../contract/store.ts'
 import { checkEdges } from '../shared/forecast.ts'
+import { toKeyState, type KeyRow } from '../sql/key-states.ts'
 import { toMicros, toMs } from '../sql/micros.ts'
 import { toStored, type SeenRow } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
@@ -16,6 +18,7 @@ const ANY = /^/
 const FIGURES_CURSOR = [/^figures$/, NUMBER, ANY]
 const REMEMBERED_CURSOR = [/^remembered$/, NUMBER, ANY]
 const TOPICS_CURSOR = [/^topics$/, ANY]
+const KEYS_CURSOR = [/^keys$/, ANY]
 const PLACES: Readonly<Record<string, readonly RegExp[]>> = {
   waiting: [/^waiting$/, ANY, /^[0-3]$/, NUMBER, NUMBER],
   running: [/^running$/, NUMBER, NUMBER],
@@ -105,6 +108,21 @@ export class PostgresLooking {
     return last === undefined ? { topics } : { topics, cursor: encodeCursor(['topics', last.topic]) }
   }
 
+  /** `perKey`: what each key of the topic is allowed. */
+  async keys(query: contract.KeysQuery, perKey: Allowance | undefined): Promise<contract.KeysPage> {
+    const { calls, queue, at } = this.#options
+    const named = 'keys' in query ? query.keys : null
+    const [limit, cursor] = 'keys' in query ? [0, undefined] : [query.limit, query.cursor]
+    const [, after] = cursor === undefined ? ['', ''] : decodeCursor(cursor, KEYS_CURSOR)
+    const values = [await queue(), at(), query.topic, named, after, limit + 1]
+    const rows = named?.length === 0 ? [] : await calls.run<KeyRow>('key_states_1', values)
+    const now = rows[0]?.now_at ?? (await this.#now())
+    const page = named === null ? rows.slice(0, limit) : rows
+    const keys = page.map((row) => toKeyState(row, perKey))
+    const last = rows.length > page.length ? page.at(-1) : undefined
+    return { now: toMs(now), keys, ...(last === undefined ? {} : { cursor: encodeCursor(['keys', last.key]) }) }
+  }
+
   async forecast({ edges, topic }: contract.ForecastQuery): Promise<contract.Forecast> {
     checkEdges(edges)
     const row = await this.#options.calls.one<{ counts: number[]; is_exact: boolean }>('forecast_1', [
@@ -168,11 +186,11 @@ export class PostgresLooking {
   async #page(query: contract.ListQuery | contract.TagQuery): Promise<contract.Page> {
     const { calls, queue } = this.#options
     const [number, now] = await Promise.all([queue(), this.#now()])
-    const { kind, name, values } = listCall(query, now)
+    const { kind, name, values, key } = listCall(query, now)
     const [, ...place] = query.cursor === undefined ? [] : decodeCursor(query.cursor, PLACES[kind] ?? [])
     const rows = await calls.run<PageRow>(
       name,
-      [number, ...values, query.limit, query.cursor === undefined ? null : place],
+      [number, ...values, query.limit, query.cursor === undefined ? null : place, key],
       '(message).*, scanned, next_place',
     )
     const end = rows.at(-1)
@@ -188,11 +206,16 @@ export class PostgresLooking {
   }
 }
 
-type PageCall = { readonly kind: string; readonly name: string; readonly values: readonly unknown[] }
+type PageCall = {
+  readonly kind: string
+  readonly name: string
+  readonly values: readonly unknown[]
+  readonly key: string | null
+}
 
 /** Which function walks this list, with its filters. */
 function listCall(query: contract.ListQuery | contract.TagQuery, now: number): PageCall {
-  const { state, topic = null, dueFrom, dueUntil, idPrefix = '', text = null, olderThanMs } = query
+  const { state, topic = null, key = null, dueFrom, dueUntil, idPrefix = '', text = null, olderThanMs } = query
   const [from, until] = [micros(dueFrom), micros(dueUntil)]
   const oldAt = olderThanMs === undefined ? null : toMicros(toMs(now) - olderThanMs)
   const range = [
@@ -202,11 +225,11 @@ function listCall(query: contract.ListQuery | contract.TagQuery, now: number): P
   const rank = state === undefined ? null : RANKS[state]
   if (query.tag !== undefined) {
     const values = [query.tag, rank, ...range, topic, idPrefix, oldAt, text]
-    return { kind: 'ids', name: 'inspect_tag_1', values }
+    return { kind: 'ids', name: 'inspect_tag_1', values, key }
   }
   if (idPrefix !== '') {
     const values = [rank, ...range, topic, idPrefix, oldAt, text]
-    return { kind: 'ids', name: 'inspect_prefix_1', values }
+    return { kind: 'ids', name: 'inspect_prefix_1', values, key }
   }
   const { state: listed } = query
   switch (listed) {
@@ -214,12 +237,12 @@ function listCall(query: contract.ListQuery | contract.TagQuery, now: number): P
     case 'ready': {
       const [first = null, last = null] = range
       const values = [first ?? BEFORE_ALL, last ?? AFTER_ALL, topic, oldAt, text]
-      return { kind: 'waiting', name: 'inspect_waiting_1', values }
+      return { kind: 'waiting', name: 'inspect_waiting_1', values, key }
     }
     case 'running':
-      return { kind: 'running', name: 'inspect_running_1', values: [topic, from, until, oldAt, text] }
+      return { kind: 'running', name: 'inspect_running_1', values: [topic, from, until, oldAt, text], key }
     case 'dead':
-      return { kind: 'dead', name: 'inspect_dead_1', values: [topic, from, until, oldAt, text] }
+      return { kind: 'dead', name: 'inspect_dead_1', values: [topic, from, until, oldAt, text], key }
     default:
       return assertNever(listed)
   }

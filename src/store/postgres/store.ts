@@ -9,13 +9,14 @@
 import { createHash } from 'node:crypto'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
-import { changeControl, controlsReply, type ControlsWrite } from '../sql/controlling.ts'
+import { changeControl, controlsReply, isOfKey, type ControlsWrite } from '../sql/controlling.ts'
 import { Floors } from '../sql/floors.ts'
-import type { GateRow } from '../sql/gating.ts'
+import { controlsOf, type GateRow } from '../sql/gating.ts'
+import { limitColumns } from '../sql/key-states.ts'
 import { toMicros } from '../sql/micros.ts'
 import { QueueNumber } from '../sql/queue-number.ts'
 import { needsMigration, unmigrated } from '../sql/server/migrating.ts'
@@ -32,7 +33,7 @@ import { PostgresLooking } from './looking.ts'
 import { migrate, readSchema, tablesOf } from './migration.ts'
 import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
-import { figureColumns, moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
+import { figureColumns, keyColumn, moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
 
 const BATCH_MAX = 1000
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -55,7 +56,6 @@ export type PostgresStoreOptions = {
 
 export class PostgresStore implements contract.Store {
   readonly capabilities: contract.Capabilities
-  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #context: StoreContext
   readonly #options: PostgresStoreOptions
@@ -69,6 +69,7 @@ export class PostgresStore implements contract.Store {
   readonly #floors = new Floors()
   readonly #channel: string
   readonly #queue: QueueNumber
+  #areKeysMarked = false
 
   constructor(context: StoreContext, options: PostgresStoreOptions) {
     this.#context = context
@@ -84,7 +85,7 @@ export class PostgresStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: BATCH_MAX,
       leadMs: LEAD_MS,
-      features: ['controls', 'limits', 'transactions'],
+      features: ['controls', 'limits', 'transactions', 'keys'],
     }
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)
@@ -150,8 +151,9 @@ export class PostgresStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    keyless.messages(this.capabilities, messages)
-    const values = [await this.#queue.own(), this.#at(), ...putColumns(messages), false, null]
+    await this.#markKeys(messages)
+    const keys = keyColumn(messages)
+    const values = [await this.#queue.own(), this.#at(), ...putColumns(messages), false, null, keys]
     return this.#answered('put_1', values)
   }
 
@@ -184,19 +186,35 @@ export class PostgresStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    keyless.control(this.capabilities, change)
     const queue = await this.#queue.own()
+    const ofKey = isOfKey(change)
+      ? [change.topic, change.key, change.limit === null ? null : limitColumns(change.limit)]
+      : [null, null, null]
     const write = async ({ revision, gone, changed }: ControlsWrite): Promise<boolean> => {
       const columns = [changed.map(([name]) => name), changed.map(([, control]) => control)]
-      const values = [queue, revision, gone, ...columns]
+      const values = [queue, revision, gone, ...columns, ...ofKey]
       return (await this.#writes.one<{ set_controls_1: boolean }>('set_controls_1', values)).set_controls_1
     }
-    await changeControl(() => this.#readGate(queue), write, change)
+    await changeControl(
+      () => this.#readGate(queue),
+      write,
+      change,
+      async ({ topic, key }) => {
+        type Row = { readonly count: number; readonly is_there: boolean }
+        const { count, is_there: isThere } = await this.#writes.one<Row>('count_key_limits_1', [queue, topic, key])
+        return { count, isThere }
+      },
+    )
     this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
   }
 
   async controls(): Promise<contract.ControlsReply> {
     return controlsReply(await this.#readGate(await this.#queue.known()))
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    const row = await this.#readGate(await this.#queue.known())
+    return this.#looking.keys(query, controlsOf(row).get(query.topic)?.limit.perKey)
   }
 
   async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
@@ -209,6 +227,7 @@ export class PostgresStore implements contract.Store {
       queue,
       channel: this.#channel,
       capabilities: this.capabilities,
+      markKeys: (messages) => this.#markKeys(messages),
     })
   }
 
@@ -223,7 +242,7 @@ export class PostgresStore implements contract.Store {
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    keyless.settlements(this.capabilities, settlements)
+    await this.#markKeys(settlements.flatMap(followUpsOf))
     return this.#leasing.settle(await this.#queue.known(), settlements)
   }
 
@@ -270,8 +289,9 @@ export class PostgresStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    keyless.messages(this.capabilities, messages)
-    return this.#answered('restore_1', [await this.#queue.own(), this.#at(), ...restoredColumns(messages)])
+    await this.#markKeys(messages)
+    const columns = [...restoredColumns(messages), keyColumn(messages)]
+    return this.#answered('restore_1', [await this.#queue.own(), this.#at(), ...columns])
   }
 
   backup(): Promise<never> {
@@ -289,6 +309,13 @@ export class PostgresStore implements contract.Store {
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#wakeups.listen(listener, owner)
+  }
+
+  /** From the first message with a key on, processes that know no keys are kept from opening these tables. */
+  async #markKeys(messages: readonly { readonly key?: string }[]): Promise<void> {
+    if (this.#areKeysMarked || !messages.some(({ key }) => key !== undefined)) return
+    await this.#writes.run('mark_keys_1', [])
+    this.#areKeysMarked = true
   }
 
   /** Calls a function that answers with a word for each entry, and rings for what it brought. */

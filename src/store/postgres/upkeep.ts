@@ -61,7 +61,7 @@ export class Upkeep {
       if (before.dead < DEAD_ROWS || !before.is_allowed) return
       // Where another one vacuums, the server or a process like us, it is skipped.
       await connection.send({
-        text: `vacuum (skip_locked, truncate false) "${schema}".message, "${schema}".delta`,
+        text: `vacuum (skip_locked, truncate false) "${schema}".message, "${schema}".delta, "${schema}".note, "${schema}".turn`,
       })
       const after = await deadRows(connection, schema)
       this.#patience = after.dead > before.dead / 2 ? Math.min(this.#patience * 2, 64) : 1

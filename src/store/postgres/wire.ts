@@ -53,6 +53,11 @@ function messageColumns(messages: readonly contract.NewMessage[]): readonly unkn
   ]
 }
 
+/** The last column of calls that store messages: none has a key, mostly. */
+export function keyColumn(messages: readonly { readonly key?: string }[]): readonly (string | null)[] {
+  return messages.some(({ key }) => key !== undefined) ? messages.map(({ key }) => key ?? null) : []
+}
+
 export function moveColumns(moves: readonly contract.Move[]): readonly unknown[] {
   return [
     moves.map(({ id }) => id),
@@ -86,7 +91,8 @@ export function settleCall(
   const parents = carried.map(({ parent }) => parent)
   const messages = messageColumns(carried.map(({ message }) => message))
   const ownWords = settlements.map(isOwnWord)
-  return { name: 'settle_with_1', columns: [...columns, parents, ...messages, ownWords, false, null] }
+  const keys = keyColumn(carried.map(({ message }) => message))
+  return { name: 'settle_with_1', columns: [...columns, parents, ...messages, ownWords, false, null, keys] }
 }
 
 function settleColumns(settlements: readonly contract.Settlement[]): readonly unknown[] {
@@ -133,6 +139,7 @@ export function joinedEntry(message: contract.NewMessage): object {
     tags: tagList(message),
     latest: latestColumn(message),
     mode: MODES[ifExists],
+    ...(message.key === undefined ? {} : { key: message.key }),
   }
 }
 
@@ -186,12 +193,19 @@ export type ClaimRow = LeaseRow & {
   readonly heads?: readonly (number | null)[] | null
   readonly took?: number
   readonly is_own_lapsed?: boolean
+  readonly keyed?: readonly string[] | null
 }
 
 export function claimReply(rows: readonly ClaimRow[], token: string, leadMs: number): contract.ClaimReply {
   const end = rows.at(-1) as ClaimRow
   const leases = rows.slice(0, -1).map((row) => toLease(row, token, end.now_at))
   const at = end.next_at === null ? undefined : toMs(end.next_at - end.now_at) - leadMs
-  const reply = { leases, next: nextAt(at, 0) }
+  const reply = withKeyed({ leases, next: nextAt(at, 0) }, end)
   return end.is_own_lapsed === true ? { ...reply, isOwnLapsed: true } : reply
+}
+
+/** Which of its topics have keys, unless these are limited. */
+export function withKeyed(reply: contract.ClaimReply, { keyed }: ClaimRow): contract.ClaimReply {
+  const open = (keyed ?? []).filter((topic) => reply.limited?.includes(topic) !== true)
+  return open.length === 0 ? reply : { ...reply, keyed: open }
 }

@@ -41,17 +41,32 @@ function keepControl(
 /** Limits of single keys, by topic and key. */
 export type KeyLimits = Map<string, Map<string, KeyLimit>>
 
+export type KeyLimitChange = Extract<ControlChange, { key: string }>
+/** How many keys of the topic have limits of their own, and whether this one has. */
+export type KnownKeyLimits = { readonly count: number; readonly isThere: boolean }
+
+/** What the control of a topic says after the limit of one of its keys has changed. */
+export function noteKeyLimit(
+  controls: Map<string, TopicControl>,
+  { topic, key, limit }: KeyLimitChange,
+  { count, isThere }: KnownKeyLimits,
+  now: number,
+): void {
+  if (limit !== null && !isThere && count >= KEY_LIMITS_MAX) throw tooManyKeyLimits(topic, key)
+  const isAny = limit !== null || count > (isThere ? 1 : 0)
+  keepControl(controls, topic, withKeyLimits(controls.get(topic), isAny), now)
+}
+
 /** Sets the limit of one key, or takes it back; the control of its topic says whether there are any. */
 export function changeKeyLimit(
   controls: Map<string, TopicControl>,
   keyLimits: KeyLimits,
-  { topic, key, limit }: Extract<ControlChange, { key: string }>,
+  change: KeyLimitChange,
   now: number,
 ): void {
+  const { topic, key, limit } = change
   const limits = keyLimits.get(topic) ?? new Map<string, KeyLimit>()
-  if (limit !== null && !limits.has(key) && limits.size >= KEY_LIMITS_MAX) throw tooManyKeyLimits(topic, key)
-  const isAny = limit !== null || limits.size > (limits.has(key) ? 1 : 0)
-  keepControl(controls, topic, withKeyLimits(controls.get(topic), isAny), now)
+  noteKeyLimit(controls, change, { count: limits.size, isThere: limits.has(key) }, now)
   if (limit === null) limits.delete(key)
   else limits.set(key, limit)
   if (limits.size > 0) keyLimits.set(topic, limits)

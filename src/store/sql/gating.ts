@@ -27,11 +27,19 @@ function isTopicControl(value: unknown): value is TopicControl {
   if (!hasNumbers(value, ['pausedUntil', 'filledAt', 'overFilledAt'])) return false
   const { limit, over } = value as { readonly limit?: unknown; readonly over?: unknown }
   if (typeof limit !== 'object' || limit === null) return false
-  const { rate, concurrency } = limit as { readonly rate?: unknown; readonly concurrency?: unknown }
+  const { perKey } = limit as { readonly perKey?: unknown }
+  return (
+    isAllowance(limit) &&
+    (perKey === undefined || (typeof perKey === 'object' && perKey !== null && isAllowance(perKey))) &&
+    (over === undefined || hasNumbers(over, ['intervalMs', 'burst', 'endsAt']))
+  )
+}
+
+function isAllowance(value: { readonly rate?: unknown; readonly concurrency?: unknown }): boolean {
+  const { rate, concurrency } = value
   return (
     (rate === undefined || hasNumbers(rate, ['intervalMs', 'burst'])) &&
-    (concurrency === undefined || typeof concurrency === 'number') &&
-    (over === undefined || hasNumbers(over, ['intervalMs', 'burst', 'endsAt']))
+    (concurrency === undefined || typeof concurrency === 'number')
   )
 }
 
@@ -90,6 +98,18 @@ export class GatedClaim {
       steps(({ limit }) => limit.rate?.intervalMs),
       meters.map(({ over }) => over?.filledAt ?? null),
       steps(({ over }) => over?.intervalMs),
+    ]
+  }
+
+  /** The columns that say what each key of a topic is allowed. */
+  get keyRules(): readonly unknown[] {
+    const controls = this.#request.wants.map(({ topic }) => this.#all.get(topic))
+    const ofKeys = controls.map((control) => control?.limit.perKey)
+    return [
+      ofKeys.map((perKey) => perKey?.concurrency ?? null),
+      ofKeys.map((perKey) => perKey?.rate?.intervalMs ?? null),
+      ofKeys.map((perKey) => perKey?.rate?.burst ?? null),
+      controls.map((control) => control?.hasKeyLimits === true),
     ]
   }
 

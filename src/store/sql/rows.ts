@@ -34,6 +34,7 @@ export type LeaseRow = {
   readonly lapses: number
   readonly meta: string
   readonly body: string
+  readonly key?: string | null
 }
 
 export type SeenRow = LeaseRow & {
@@ -50,7 +51,7 @@ export type SeenRow = LeaseRow & {
 }
 
 /** As JSON in a column of the message that runs. */
-export type SuccessorColumn = Pick<LeaseRow, 'topic' | 'body' | 'meta' | 'priority' | 'due_at'> & {
+export type SuccessorColumn = Pick<LeaseRow, 'topic' | 'body' | 'meta' | 'key' | 'priority' | 'due_at'> & {
   readonly tags: readonly string[]
   readonly produced_at: number
 }
@@ -63,6 +64,7 @@ export function toLease(row: LeaseRow, token: string, now: number): Lease {
     topic,
     body,
     meta,
+    ...keyOf(row),
     priority: row.priority as PriorityRank,
     dueAt: toMs(due_at),
     firstDueAt: toMs(row.first_due_at ?? due_at),
@@ -82,6 +84,7 @@ export function toStored(row: SeenRow, now: number): StoredMessage {
     body,
     meta,
     tags: row.tags ?? [],
+    ...keyOf(row),
     priority: row.priority as PriorityRank,
     state,
     dueAt: toMs(due_at),
@@ -109,13 +112,19 @@ export function isSound(value: unknown): value is SuccessorColumn {
   return texts.every((one) => typeof one === 'string') && numbers.every((one) => typeof one === 'number')
 }
 
-function toSuccessor({ topic, body, meta, tags, priority, due_at, produced_at }: SuccessorColumn): Successor {
-  const rank = priority as PriorityRank
-  return { topic, body, meta, tags, priority: rank, dueAt: toMs(due_at), producedAt: toMs(produced_at) }
+function toSuccessor(column: SuccessorColumn): Successor {
+  const { topic, body, meta, tags, due_at, produced_at } = column
+  const priority = column.priority as PriorityRank
+  const moments = { dueAt: toMs(due_at), producedAt: toMs(produced_at) }
+  return { topic, body, meta, tags, ...keyOf(column), priority, ...moments }
+}
+
+function keyOf({ key }: Pick<LeaseRow, 'key'>): { readonly key?: string } {
+  return typeof key === 'string' ? { key } : {}
 }
 
 function stateOf({ state, due_at }: SeenRow, now: number): ShownState {
-  if (state === 0) return due_at > now ? 'delayed' : 'ready'
+  if (state === 0 || state === 4) return due_at > now ? 'delayed' : 'ready'
   if (state === 3) return 'completed'
   return state === 1 ? 'running' : 'dead'
 }

@@ -68,13 +68,13 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     'claim due',
     (
       q,
-    ) => `select * from punctual.claim_due_1(${q}, null, 'w', null, false, array['a', 'b', 'c'], array[50, 50, 50],
+    ) => `select * from punctual.claim_due_2(${q}, null, 'w', null, false, array['a', 'b', 'c'], array[50, 50, 50],
       array[0, 0, 0]::bigint[], 100, 1000000, 1000000, array[0, 0, 0]::bigint[], 77, null, '{}', 0, '{}', '{}', '{}', '{}',
-      '{}')`,
+      '{}', '{}', '{}', '{}', '{}')`,
   ],
   [
     'claim lapsed',
-    (q) => `select * from punctual.claim_lapsed_1(${q}, null, 'w', 100, 1000000, 1000000, 78)`,
+    (q) => `select * from punctual.claim_lapsed_2(${q}, null, 'w', 100, 1000000, 1000000, 78)`,
   ],
   [
     'extend',
@@ -92,6 +92,33 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
     (q) =>
       `select * from punctual.reschedule_1(${q}, null, array['m7'], array[5]::bigint[], array[null]::bigint[], false, null)`,
   ],
+  [
+    'put of keys',
+    (
+      q,
+    ) => `select * from punctual.put_1(${q}, null, array['kx', 'ky'], array['k', 'k'], array[1, 1]::smallint[],
+      array[5, 5]::bigint[], array[null, null]::bigint[], array['', ''], array['1', '2'], '{}', '{}', array[0, 0]::smallint[], '{}',
+      true, false, null, array['customer-1', 'customer-2'])`,
+  ],
+  [
+    'claim of keys',
+    (
+      q,
+    ) => `select * from punctual.claim_due_2(${q}, null, 'w', null, false, array['k'], array[50], array[0]::bigint[], 100,
+      1000000, 1000000, array[0]::bigint[], 79, null, array[false], 0, '{}', '{}', '{}', '{}', '{}', array[1],
+      array[1000]::float8[], array[5], array[true])`,
+  ],
+  [
+    'settle of keys',
+    (q) => `select * from punctual.settle_1(${q}, null, array['k1', 'k2', 'k3'], array[5, 5, 5],
+      array[0, 1, 4]::smallint[], array[0, 5, 0], array['', 'e', ''], array['', '', ''], '{}', '{}', '{}', false)`,
+  ],
+  ['keys', (q) => `select * from punctual.key_states_1(${q}, null, 'k', null, '', 50)`],
+  [
+    'list of a key',
+    (q) =>
+      `select * from punctual.inspect_waiting_1(${q}, 0, 9000000000000000000, 'k', null, null, 50, null, 'customer-1')`,
+  ],
   ['owned', (q) => `select * from punctual.owned_1(${q}, 'w', 0, 0)`],
   [
     'list',
@@ -106,7 +133,7 @@ const CALLS: readonly (readonly [string, (queue: number) => string])[] = [
 ]
 
 /** A whole table read, or a plan that was not pinned. */
-const WALK = /Seq Scan on (?:punctual\.)?message/
+const WALK = /Seq Scan on (?:punctual\.)?(?:message|turn|note|key_limit)/
 
 async function expectIndexes(): Promise<void> {
   const queue = await numberOfQueue()
@@ -141,6 +168,10 @@ describe('every statement goes through an index', () => {
       )
     }
     await claimDue(store, 300, TOPICS)
+    await store.put(
+      Array.from({ length: 1000 }, (_, n) => message(`k${n}`, { topic: 'k', key: `customer-${n % 500}` })),
+    )
+    await claimDue(store, 300, ['k'])
     await expectIndexes()
   })
 
@@ -150,8 +181,16 @@ describe('every statement goes through an index', () => {
     for (const step of ['message_due', 'Tid Scan']) expect(plans).toContain(step)
   })
 
+  it('claims of keys: a key by its own index, and not by that which is made for people', async () => {
+    const [, claim] = CALLS.find(([name]) => name === 'claim of keys') ?? ['', () => '']
+    const plans = (await plansOf(claim(await numberOfQueue()))).join('\n')
+    for (const step of ['message_key ', 'message_key_runs', 'message_holding', 'turn_line', 'note_at', 'Tid Scan'])
+      expect(plans).toContain(step)
+    for (const step of ['message_keyed', 'turn_held']) expect(plans).not.toContain(step)
+  })
+
   it('on a table that is full, with fresh statistics', async () => {
-    await server.query('analyze punctual.message')
+    await server.query('analyze punctual.message, punctual.turn, punctual.note')
     await expectIndexes()
   })
 
@@ -175,8 +214,8 @@ async function blocksOfClaim(queue: number, floor: number): Promise<number> {
   for (let i = 0; i < 2; i += 1) {
     await client.query('begin')
     const result = await client.query<{ 'QUERY PLAN': string }>(
-      `explain (analyze, buffers) select * from punctual.claim_due_1(${queue}, null, 'w', null, false, array['a'],
-        array[10], array[${floor}]::bigint[], 10, 1000000, 1000000, array[0]::bigint[], 77, null, '{}', 0, '{}', '{}', '{}', '{}', '{}')`,
+      `explain (analyze, buffers) select * from punctual.claim_due_2(${queue}, null, 'w', null, false, array['a'],
+        array[10], array[${floor}]::bigint[], 10, 1000000, 1000000, array[0]::bigint[], 77, null, '{}', 0, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
     )
     rows = result.rows
     await client.query('rollback')

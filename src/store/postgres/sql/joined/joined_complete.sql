@@ -22,12 +22,13 @@ begin
         coalesce(array_agg(x->>'meta' order by o), '{}') as metas, coalesce(array_agg(x->>'body' order by o), '{}') as bodies,
         coalesce(array_agg(x->>'tags' order by o), '{}') as tag_lists,
         coalesce(array_agg((x->>'latest')::bigint order by o), '{}') as latests,
-        coalesce(array_agg((x->>'mode')::smallint order by o), '{}') as modes
+        coalesce(array_agg((x->>'mode')::smallint order by o), '{}') as modes,
+        coalesce(array_agg(x->>'key' order by o), '{}') as keys
       from json_array_elements(e->'carried') with ordinality as u(x, o)) c,
     lateral punctual.settle_with_1(q, null, array[e->>'id'], array[(e->>'token')::bigint], array[(e->>'kind')::smallint],
       array[(e->>'delay')::bigint], array[e->>'error'], array[e->>'reason'], '{}', '{}', '{}',
       array_fill(1, array[cardinality(c.ids)]), c.ids, c.topics, c.priorities, c.delays, c.moments, c.metas, c.bodies,
-      c.tag_lists, c.latests, c.modes, array[true], true, channel) s;
+      c.tag_lists, c.latests, c.modes, array[true], true, channel, c.keys) s;
   return json_build_array(answer)::text;
 end
 $$;

@@ -24,13 +24,16 @@ begin
     looked := looked + 1;
     if looked > 300 then is_exact := false; exit; end if;
     for rank in 0..2 loop
-      select m.due_at into head from punctual.message m where m.queue = q and m.state = 0 and m.topic = name
-        and m.priority = rank order by m.due_at, m.seq limit 1;
-      continue when not found;
+      head := punctual.first_due_1(q, name, rank);
+      continue when head is null;
       first_at := least(first_at, head);
       continue when head > t;
-      select count(*) into n from (select 1 from punctual.message m where m.queue = q and m.state = 0 and m.topic = name
-        and m.priority = rank and m.due_at <= t limit 50000 - ready) x;
+      select count(*) into n from (
+        (select 1 from punctual.message m where m.queue = q and m.state = 0 and m.topic = name and m.priority = rank
+          and m.due_at <= t limit 50000 - ready)
+        union all
+        (select 1 from punctual.message m where m.queue = q and m.state = 4 and m.due_at > -9100000000000000000
+          and m.topic = name and m.priority = rank and m.due_at <= t limit 50000 - ready)) x;
       ready := ready + n;
     end loop;
   end loop;

@@ -4,9 +4,7 @@
 create or replace function punctual.count_topics_1(q int, named text[], after text, size int)
 returns table (topic text, waiting bigint, running bigint, dead bigint, first_at bigint) language sql stable as $$
   select c.topic, c.waiting, c.running, c.dead, (
-      select min(h.due_at) from generate_series(0, 2) as rank(p), lateral (
-        select m.due_at from punctual.message m where m.queue = q and m.state = 0 and m.topic = c.topic
-          and m.priority = rank.p order by m.due_at, m.seq limit 1) h)
+      select min(punctual.first_due_1(q, c.topic, rank.p)) from generate_series(0, 2) as rank(p))
     from (
       select * from punctual.topics_1(q, after, size) where named is null
       union all

@@ -25,16 +25,20 @@ begin
       select width_bucket(m.due_at, edges) as bar, count(*) as n
         from (select c.topic from punctual.topics_1(q, '', 1000000) c where in_topic is null
             union all select in_topic where in_topic is not null) names,
-          generate_series(0, 2) as rank(p), punctual.message m
-        where m.queue = q and m.state = 0 and m.topic = names.topic and m.priority = rank.p and m.due_at >= edges[1]
-          and m.due_at < edges[bars + 1] group by 1) b on b.bar = g.bar;
+          generate_series(0, 2) as rank(p), lateral (
+            select m.due_at from punctual.message m where m.queue = q and m.state = 0 and m.topic = names.topic
+              and m.priority = rank.p and m.due_at >= edges[1] and m.due_at < edges[bars + 1]
+            union all
+            select m.due_at from punctual.message m where m.queue = q and m.state = 4 and m.due_at > -9100000000000000000
+              and m.topic = names.topic and m.priority = rank.p and m.due_at >= edges[1] and m.due_at < edges[bars + 1]) m
+        group by 1) b on b.bar = g.bar;
   else
     select greatest(c.reltuples, waits) into rows_in_table from pg_class c where c.oid = 'punctual.message'::regclass;
     percent := least(100, 5000000 / rows_in_table);
     select array_agg(round(coalesce(b.n, 0) * 100 / percent)::bigint order by g.bar) into counts
       from generate_series(1, bars) as g(bar) left join (
         select width_bucket(m.due_at, edges) as bar, count(*) as n from punctual.message m tablesample system (percent)
-          where m.queue = q and m.state = 0 and case when in_topic is null then m.topic > E'\x02' else m.topic = in_topic end
+          where m.queue = q and m.state in (0, 4) and case when in_topic is null then m.topic > E'\x02' else m.topic = in_topic end
             and m.due_at >= edges[1]
             and m.due_at < edges[bars + 1] group by 1) b on b.bar = g.bar;
   end if;

@@ -4,7 +4,7 @@
 --            beginning. The walk ends at those that died before it began, so that reviving page by page comes to an end.
 -- reply      as inspect_waiting_1
 create or replace function punctual.inspect_dead_1(
-  q int, in_topic text, due_from bigint, due_until bigint, old_at bigint, part text, size int, place text[]
+  q int, in_topic text, due_from bigint, due_until bigint, old_at bigint, part text, size int, place text[], in_key text default null
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -25,7 +25,7 @@ begin
         order by x.seq limit 2000
     loop
       scanned := scanned + 1;
-      if punctual.fits_1(m, name, due_from, due_until, old_at, part) then
+      if punctual.fits_1(m, name, due_from, due_until, old_at, part, in_key) then
         message := m;
         return next;
         left_over := left_over - 1;

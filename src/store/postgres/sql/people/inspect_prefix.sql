@@ -4,7 +4,7 @@
 -- arguments  place: the last id of the page before; null at the beginning
 -- reply      as inspect_waiting_1
 create or replace function punctual.inspect_prefix_1(
-  q int, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, old_at bigint, part text, size int, place text[]
+  q int, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, old_at bigint, part text, size int, place text[], in_key text default null
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -19,7 +19,7 @@ begin
     continue when m.id = place[1];
     exit when not starts_with(m.id, prefix);
     scanned := scanned + 1;
-    if m.state = wanted and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part) then
+    if (m.state = wanted or wanted = 0 and m.state = 4) and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part, in_key) then
       message := m;
       return next;
       left_over := left_over - 1;

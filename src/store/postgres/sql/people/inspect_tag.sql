@@ -6,7 +6,7 @@
 -- promises   P10: the work does not grow with messages that do not have the tag
 create or replace function punctual.inspect_tag_1(
   q int, tag text, wanted smallint, from_at bigint, until_at bigint, in_topic text, prefix text, old_at bigint, part text,
-  size int, place text[]
+  size int, place text[], in_key text default null
 ) returns table (message punctual.message, scanned int, next_place text[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
@@ -40,8 +40,8 @@ begin
     ) y order by y.id limit 2000
   loop
     scanned := scanned + 1;
-    if (wanted is null or m.state = wanted) and starts_with(m.id, coalesce(prefix, ''))
-      and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part)
+    if (wanted is null or m.state = wanted or wanted = 0 and m.state = 4) and starts_with(m.id, coalesce(prefix, ''))
+      and punctual.fits_1(m, in_topic, from_at, until_at, old_at, part, in_key)
     then
       message := m;
       return next;

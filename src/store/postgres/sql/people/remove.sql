@@ -21,17 +21,20 @@ begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
   loop
     select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.state) as states, array_agg(l.topic) as topics,
-        array_agg(l.is_removal) as removals
+        array_agg(l.is_removal) as removals,
+        array_agg(l.topic) filter (where l.is_holding) as freed, array_agg(l.key) filter (where l.is_holding) as freed_keys
       into locked from (
-        select m.ctid as place, m.id, m.state, m.topic, m.state < 3 or wanted = 2 and m.until > t as is_removal
-          from punctual.message m where m.queue = q and m.id = any (ids) and m.state in (wanted, 3)
+        select m.ctid as place, m.id, case m.state when 4 then 0 else m.state end as state, m.topic, m.key, m.is_holding,
+            m.state <> 3 or wanted = 2 and m.until > t as is_removal
+          from punctual.message m where m.queue = q and m.id = any (ids)
+            and (m.state in (wanted, 3) or wanted = 0 and m.state = 4)
           order by m.id for update) l;
     exit when cardinality(locked.ids) = cardinality(ids);
     marked := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
       and (is_running_too or m.successor is not null) order by m.id for update);
     select coalesce(array_agg(m.id) filter (where m.state = 1), '{}'),
-        coalesce(bool_or(case m.state when wanted then m.id <> all (coalesce(locked.ids, '{}'))
-          when 1 then is_running_too and m.id <> all (marked) end), false)
+        coalesce(bool_or(case when m.state = wanted or wanted = 0 and m.state = 4 then m.id <> all (coalesce(locked.ids, '{}'))
+          when m.state = 1 then is_running_too and m.id <> all (marked) end), false)
       into running, is_missed from punctual.message m where m.queue = q and m.id = any (ids);
     exit when not is_missed;
   end loop;
@@ -41,6 +44,11 @@ begin
       where m.queue = q and m.id = any (marked) and punctual.sound_1(m.successor);
     update punctual.message m set successor = null, is_cancelling = is_running_too or m.is_cancelling
       where m.queue = q and m.id = any (marked);
+  end if;
+  -- A message that held its key lets others go on.
+  if locked.freed is not null then
+    perform punctual.free_keys_1(q, locked.freed, locked.freed_keys, true);
+    perform punctual.ring_1(punctual.channel_1(n.name), t, '', locked.freed) from punctual.queue n where n.queue = q;
   end if;
   with free as materialized (
     select * from unnest(locked.places, locked.ids, locked.states, locked.topics, locked.removals)

@@ -18,17 +18,21 @@ declare
   next_ids text[] := '{}';
   running text[] := '{}';
   is_missed boolean;
+  has_freed boolean := false;
 begin
   if not is_joined then perform set_config('lock_timeout', '1000', true); end if;
   loop
-    select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
-      select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 0
-        order by m.id for update) l;
+    select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics, array_agg(l.key) as keys,
+        array_agg(l.priority) as ranks, array_agg(l.seq) as seqs, array_agg(l.topic) filter (where l.is_holding) as freed,
+        array_agg(l.key) filter (where l.is_holding) as freed_keys
+      into locked from (
+        select m.ctid as place, m.id, m.topic, m.key, m.priority, m.seq, m.is_holding from punctual.message m
+          where m.queue = q and m.id = any (ids) and m.state in (0, 4) order by m.id for update) l;
     exit when cardinality(locked.ids) = cardinality(ids);
     next_ids := array(select m.id from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 1
       and punctual.sound_1(m.successor) order by m.id for update);
     select coalesce(array_agg(m.id) filter (where m.state = 1), '{}'),
-        coalesce(bool_or(m.state = 0 and m.id <> all (coalesce(locked.ids, '{}'))), false)
+        coalesce(bool_or(m.state in (0, 4) and m.id <> all (coalesce(locked.ids, '{}'))), false)
       into running, is_missed from punctual.message m where m.queue = q and m.id = any (ids);
     exit when not is_missed;
   end loop;
@@ -38,22 +42,29 @@ begin
           from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o desc) e
       where m.queue = q and m.id = any (next_ids) and e.id = m.id;
   end if;
+  if locked.freed is not null then
+    has_freed := true;
+    perform punctual.free_keys_1(q, locked.freed, locked.freed_keys, true);
+  end if;
   with free as materialized (
-    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
+    select * from unnest(locked.places, locked.ids, locked.topics, locked.keys, locked.ranks, locked.seqs)
+      as f(place, id, topic, key, priority, seq)
   ), e as materialized (
-    select distinct on (u.id) u.id, f.place, f.topic, coalesce(u.moment, t + u.delay) as due_at
+    select distinct on (u.id) u.id, f.place, f.topic, f.key, f.priority, f.seq, coalesce(u.moment, t + u.delay) as due_at
       from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) join free f on f.id = u.id
       order by u.id, u.o desc
   ), moved as (
-    update punctual.message m set due_at = e.due_at, first_due_at = null from e
+    update punctual.message m set due_at = e.due_at, first_due_at = null, is_holding = null from e
       where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
+  ), noted as (
+    insert into punctual.note select q, e.topic, e.key, e.priority, e.due_at, e.seq, t from e where e.key is not null
   )
   select (select array_agg(case
         when e.id is not null or u.id = any (next_ids) then 'rescheduled'
         when u.id = any (running) then 'running'
         else 'missing' end order by u.o)
       from unnest(ids) with ordinality as u(id, o) left join e on e.id = u.id),
-    (select array_agg(distinct e.topic) from e), (select min(e.due_at) from e)
+    (select array_agg(distinct e.topic) from e), (select case when has_freed then least(min(e.due_at), t) else min(e.due_at) end from e)
     into answers, ring, ring_at;
   if is_joined and cardinality(ring) > 0 then perform punctual.ring_1(channel, ring_at, '', ring); end if;
   return next;

@@ -14,23 +14,27 @@ declare
   locked record;
 begin
   perform set_config('lock_timeout', '1000', true);
-  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics into locked from (
-    select m.ctid as place, m.id, m.topic from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 2
+  select array_agg(l.place) as places, array_agg(l.id) as ids, array_agg(l.topic) as topics, array_agg(l.key) as keys,
+      array_agg(l.priority) as ranks into locked from (
+    select m.ctid as place, m.id, m.topic, m.key, m.priority from punctual.message m where m.queue = q and m.id = any (ids) and m.state = 2
       order by m.id for update) l;
   with free as materialized (
-    select * from unnest(locked.places, locked.ids, locked.topics) as f(place, id, topic)
+    select * from unnest(locked.places, locked.ids, locked.topics, locked.keys, locked.ranks) as f(place, id, topic, key, priority)
   ), u as materialized (
     select x.id, x.o, row_number() over (partition by x.id order by x.o) as mention
       from unnest(ids) with ordinality as x(id, o)
   ), e as materialized (
-    select f.id, f.place, f.topic, u.o, nextval('punctual.seq') as seq from u join free f on f.id = u.id
+    select f.id, f.place, f.topic, f.key, f.priority, u.o, nextval('punctual.seq') as seq from u join free f on f.id = u.id
       where u.mention = 1 order by u.o
   ), risen as (
-    update punctual.message m set state = 0, seq = e.seq, due_at = t, first_due_at = null, until = null, attempt = 0,
+    update punctual.message m set state = case when m.key is null then 0 else 4 end, seq = e.seq, due_at = t, first_due_at = null, until = null, attempt = 0,
       lapses = 0, error = null, reason = null from e
       where m.ctid = any (array(select x.place from e x)) and e.place = m.ctid
   ), counted as (
     insert into punctual.delta select q, e.topic, count(*), 0, -count(*) from e group by e.topic
+  ), noted as (
+    insert into punctual.note select q, e.topic, e.key, e.priority, t, min(e.seq), t from e where e.key is not null
+      group by e.topic, e.key, e.priority
   )
   select (select array_agg(case when e.id is null then 'missing' else 'revived' end order by u.o)
       from u left join e on e.o = u.o),

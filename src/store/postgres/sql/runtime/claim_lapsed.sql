@@ -1,4 +1,4 @@
--- claim_lapsed_1: takes over leases of others that ended without an answer.
+-- claim_lapsed_2: takes over leases of others that ended without an answer.
 --
 -- reply      a row for each lease, those that ended first first; last a row without id: now, next_at (when the next lease
 --            of another ends; null: none), is_own_lapsed
@@ -6,11 +6,11 @@
 -- cost       a walk over the leases that have ended; for each one taken, one row and one index entry
 --
 -- A lease that a handler completes in a transaction of its own is locked by that transaction, and skipped.
-create or replace function punctual.claim_lapsed_1(
+create or replace function punctual.claim_lapsed_2(
   q int, at bigint, who text, limit_all int, bytes_max bigint, lease bigint, new_token bigint
 ) returns table (
   id text, topic text, priority smallint, due_at bigint, first_due_at bigint, attempt int, lapses smallint, meta text,
-  body text, now_at bigint, next_at bigint, is_own_lapsed boolean
+  body text, key text, now_at bigint, next_at bigint, is_own_lapsed boolean
 ) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan set jit = off as $$
@@ -34,9 +34,9 @@ begin
       update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who,
           is_taken = true
         from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
-        returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, k.o
+        returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, m.key, k.o
     )
-    select l.id, l.topic, l.priority, l.due_at, l.first_due_at, l.attempt, l.lapses, l.meta, l.body, null::bigint,
+    select l.id, l.topic, l.priority, l.due_at, l.first_due_at, l.attempt, l.lapses, l.meta, l.body, l.key, null::bigint,
       null::bigint, null::boolean from taken l order by l.o;
   end if;
   select m.until into upcoming from punctual.message m
@@ -44,7 +44,7 @@ begin
   -- Locked by an open transaction: worth asking again soon, not at once.
   if upcoming <= t and coalesce(cardinality(picked), 0) = 0 then upcoming := t + 1000000; end if;
   return query select null::text, null::text, null::smallint, null::bigint, null::bigint, null::int, null::smallint,
-    null::text, null::text, t, upcoming, exists (
+    null::text, null::text, null::text, t, upcoming, exists (
       select 1 from punctual.message m where m.queue = q and m.state = 1 and m.until <= t and m.owner = who);
 end
 $$;

@@ -1,7 +1,7 @@
 -- put_1: stores new messages.
 --
 -- arguments  one entry of each array is one message; a moment is either a delay or `moments`; modes and old_bodies as
---            in place_1. tag_lists: the tags of a message, each in a line, or null. Arrays that no entry needs may be empty.
+--            in place_1. tag_lists: the tags of a message, each in a line, or null. keys as given. Arrays that no entry needs may be empty.
 --            is_plain: every mode is 0 and no id comes twice. is_joined: inside a transaction of the caller's own, so the
 --            wake-up goes out with its commit, and locks are waited for as long as that transaction waits for any.
 -- reply      answers: a word for each, in order. topics of which a sleeper must hear, and the earliest new moment.
@@ -13,7 +13,8 @@
 -- new one, makes a wake-up needless; a second, because the sleeper may read it between our look and our commit.
 create or replace function punctual.put_1(
   q int, at bigint, ids text[], topics text[], priorities smallint[], delays bigint[], moments bigint[], metas text[],
-  bodies text[], tag_lists text[], latests bigint[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text
+  bodies text[], tag_lists text[], latests bigint[], modes smallint[], old_bodies text[], is_plain boolean, is_joined boolean, channel text,
+  keys text[] default '{}'
 ) returns table (answers text[], ring text[], ring_at bigint) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_nestloop = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -28,13 +29,18 @@ begin
   if is_plain then
     with e as materialized (
       select nextval('punctual.seq') as seq, u.id, u.topic, u.priority, coalesce(u.moment, t + u.delay) as due_at, u.meta,
-        u.body, string_to_array(u.tags, E'\n') as tags, u.o
-      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies, tag_lists) with ordinality
-        as x(id, topic, priority, delay, moment, meta, body, tags, o) order by x.o) u
+        u.body, string_to_array(u.tags, E'\n') as tags, u.key, u.o
+      from (select * from unnest(ids, topics, priorities, delays, moments, metas, bodies, tag_lists, keys) with ordinality
+        as x(id, topic, priority, delay, moment, meta, body, tags, key, o) order by x.o) u
     ), placed as (
-      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags)
-        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body, e.tags from e order by e.id
-        on conflict (queue, id) do nothing returning id, topic, due_at
+      insert into punctual.message (seq, due_at, produced_at, queue, priority, topic, id, meta, body, tags, key, state)
+        select e.seq, e.due_at, t, q, e.priority, e.topic, e.id, e.meta, e.body, e.tags, e.key,
+            case when e.key is null then 0 else 4 end from e order by e.id
+        on conflict (queue, id) do nothing returning id, topic, priority, due_at, key, seq
+    ), noted as (
+      insert into punctual.note select q, f.topic, f.key, f.priority, f.first[1], f.first[2], t from (
+        select p.topic, p.key, p.priority, min(array[p.due_at, p.seq]) as first from placed p
+          where cardinality(keys) > 0 and p.key is not null group by p.topic, p.key, p.priority) f
     ), firsts as (
       select placed.topic, min(placed.due_at) as due_at, count(*) as n from placed group by placed.topic
     ), counted as (
@@ -57,7 +63,8 @@ begin
         from unnest(ids, delays, moments) with ordinality as u(id, delay, moment, o) order by u.id, u.o
     loop
       word := punctual.place_1(q, t, numbers[entry.o], entry.id, topics[entry.o], priorities[entry.o], entry.due_at,
-        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\n'), latests[entry.o], modes[entry.o], old_bodies[entry.o]);
+        metas[entry.o], bodies[entry.o], string_to_array(tag_lists[entry.o], E'\n'), latests[entry.o], modes[entry.o], old_bodies[entry.o],
+        keys[entry.o]);
       answers[entry.o] := word;
       if word in ('stored', 'replaced') then
         if not (topics[entry.o] = any (ring)) then ring := ring || topics[entry.o]; end if;

@@ -11,7 +11,8 @@ create or replace function punctual.settle_with_1(
   q int, at bigint, ids text[], tokens bigint[], kinds smallint[], delays bigint[], errors text[], reasons text[],
   moments bigint[], metas text[], bodies text[], parents int[], new_ids text[], new_topics text[],
   new_priorities smallint[], new_delays bigint[], new_moments bigint[], new_metas text[], new_bodies text[],
-  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[], is_joined boolean, channel text
+  new_tag_lists text[], new_latests bigint[], new_modes smallint[], own_words boolean[], is_joined boolean, channel text,
+  new_keys text[] default '{}'
 ) returns table (answers text[], ring text[], ring_at bigint, giver text) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
@@ -28,7 +29,7 @@ begin
   for n in 1..cardinality(ids) loop
     last := first - 1;
     while last < cardinality(parents) and parents[last + 1] = n loop last := last + 1; end loop;
-    select m.topic, m.is_cancelling, m.successor into held from punctual.message m
+    select m.topic, m.key, m.is_cancelling, m.successor into held from punctual.message m
       where m.queue = q and m.id = ids[n] and m.token = tokens[n] for update skip locked;
     -- It must not be looked at again here: somebody who gives it a successor may have it locked, and be done by then.
     if not found then
@@ -36,6 +37,10 @@ begin
         select 1 from punctual.message m where m.queue = q and m.id = ids[n] and m.token = tokens[n]) then 'locked' else 'lost' end;
       first := last + 1;
       continue;
+    end if;
+    if held.key is not null then
+      ring := ring || punctual.free_keys_1(q, array[held.topic], array[held.key], is_joined);
+      if cardinality(ring) > 0 then ring_at := least(ring_at, t); end if;
     end if;
     is_cancelled := held.is_cancelling is true and not own_words[n];
     if not punctual.sound_1(held.successor) then held.successor := null; end if;
@@ -48,7 +53,7 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          is_joined, channel) p;
+          is_joined, channel, new_keys[first:last]) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
@@ -58,7 +63,8 @@ begin
         perform punctual.place_1(q, (held.successor->>'produced_at')::bigint, nextval('punctual.seq'), ids[n],
           held.successor->>'topic', (held.successor->>'priority')::smallint, (held.successor->>'due_at')::bigint,
           held.successor->>'meta', held.successor->>'body',
-          nullif(array(select jsonb_array_elements_text(held.successor->'tags')), '{}'), null, 2::smallint, null);
+          nullif(array(select jsonb_array_elements_text(held.successor->'tags')), '{}'), null, 2::smallint, null,
+          held.successor->>'key', t);
         ring := ring || (held.successor->>'topic');
         ring_at := least(ring_at, (held.successor->>'due_at')::bigint);
       end if;
@@ -73,7 +79,7 @@ begin
         select p.ring, p.ring_at into done from punctual.put_1(q, t, new_ids[first:last], new_topics[first:last],
           new_priorities[first:last], new_delays[first:last], new_moments[first:last], new_metas[first:last],
           new_bodies[first:last], new_tag_lists[first:last], new_latests[first:last], new_modes[first:last], '{}', false,
-          is_joined, channel) p;
+          is_joined, channel, new_keys[first:last]) p;
         ring := ring || done.ring;
         ring_at := least(ring_at, done.ring_at);
       end if;
