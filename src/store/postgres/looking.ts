@@ -120,7 +120,11 @@ export class PostgresLooking {
     const page = named === null ? rows.slice(0, limit) : rows
     const keys = page.map((row) => toKeyState(row, perKey))
     const last = rows.length > page.length ? page.at(-1) : undefined
-    return { now: toMs(now), keys, ...(last === undefined ? {} : { cursor: encodeCursor(['keys', last.key]) }) }
+    return {
+      now: toMs(now),
+      keys,
+      ...(last === undefined ? {} : { cursor: encodeCursor(['keys', last.key]) }),
+    }
   }
 
   async forecast({ edges, topic }: contract.ForecastQuery): Promise<contract.Forecast> {
@@ -215,7 +219,16 @@ type PageCall = {
 
 /** Which function walks this list, with its filters. */
 function listCall(query: contract.ListQuery | contract.TagQuery, now: number): PageCall {
-  const { state, topic = null, key = null, dueFrom, dueUntil, idPrefix = '', text = null, olderThanMs } = query
+  const {
+    state,
+    topic = null,
+    key = null,
+    dueFrom,
+    dueUntil,
+    idPrefix = '',
+    text = null,
+    olderThanMs,
+  } = query
   const [from, until] = [micros(dueFrom), micros(dueUntil)]
   const oldAt = olderThanMs === undefined ? null : toMicros(toMs(now) - olderThanMs)
   const range = [

@@ -201,7 +201,11 @@ export class PostgresStore implements contract.Store {
       change,
       async ({ topic, key }) => {
         type Row = { readonly count: number; readonly is_there: boolean }
-        const { count, is_there: isThere } = await this.#writes.one<Row>('count_key_limits_1', [queue, topic, key])
+        const { count, is_there: isThere } = await this.#writes.one<Row>('count_key_limits_1', [
+          queue,
+          topic,
+          key,
+        ])
         return { count, isThere }
       },
     )

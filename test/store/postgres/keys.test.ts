@@ -184,7 +184,9 @@ it('P18: messages without a key are stored as if there were none', async () => {
     store,
     leases.map((lease) => retry(lease, 60_000)),
   )
-  expect(await server.query("select state, key, is_holding from punctual.message where id in ('a', 'b')")).toEqual([
+  expect(
+    await server.query("select state, key, is_holding from punctual.message where id in ('a', 'b')"),
+  ).toEqual([
     { state: 0, key: null, is_holding: null },
     { state: 0, key: null, is_holding: null },
   ])

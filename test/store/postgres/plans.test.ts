@@ -184,7 +184,14 @@ describe('every statement goes through an index', () => {
   it('claims of keys: a key by its own index, and not by that which is made for people', async () => {
     const [, claim] = CALLS.find(([name]) => name === 'claim of keys') ?? ['', () => '']
     const plans = (await plansOf(claim(await numberOfQueue()))).join('\n')
-    for (const step of ['message_key ', 'message_key_runs', 'message_holding', 'turn_line', 'note_at', 'Tid Scan'])
+    for (const step of [
+      'message_key ',
+      'message_key_runs',
+      'message_holding',
+      'turn_line',
+      'note_at',
+      'Tid Scan',
+    ])
       expect(plans).toContain(step)
     for (const step of ['message_keyed', 'turn_held']) expect(plans).not.toContain(step)
   })
