@@ -13,10 +13,9 @@ import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { unsupported } from '../shared/unsupported.ts'
-import { changeControl, controlsReply, isOfKey, type ControlsWrite } from '../sql/controlling.ts'
+import { controlsReply } from '../sql/controlling.ts'
 import { Floors } from '../sql/floors.ts'
-import { controlsOf, type GateRow } from '../sql/gating.ts'
-import { limitColumns } from '../sql/key-states.ts'
+import { controlsOf } from '../sql/gating.ts'
 import { toMicros } from '../sql/micros.ts'
 import { QueueNumber } from '../sql/queue-number.ts'
 import { needsMigration, unmigrated } from '../sql/server/migrating.ts'
@@ -24,6 +23,7 @@ import { restoredColumns } from '../sql/restored.ts'
 import { makeToken } from '../sql/tokens.ts'
 import { SqlWakeups } from '../sql/wakeups/wakeups.ts'
 import { FunctionCalls } from './calls.ts'
+import { readControls, setControl } from './controlling.ts'
 import { examine } from './doctor.ts'
 import { PostgresJoined } from './joined.ts'
 import { Leasing } from './leasing.ts'
@@ -186,38 +186,16 @@ export class PostgresStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    const queue = await this.#queue.own()
-    const ofKey = isOfKey(change)
-      ? [change.topic, change.key, change.limit === null ? null : limitColumns(change.limit)]
-      : [null, null, null]
-    const write = async ({ revision, gone, changed }: ControlsWrite): Promise<boolean> => {
-      const columns = [changed.map(([name]) => name), changed.map(([, control]) => control)]
-      const values = [queue, revision, gone, ...columns, ...ofKey]
-      return (await this.#writes.one<{ set_controls_1: boolean }>('set_controls_1', values)).set_controls_1
-    }
-    await changeControl(
-      () => this.#readGate(queue),
-      write,
-      change,
-      async ({ topic, key }) => {
-        type Row = { readonly count: number; readonly is_there: boolean }
-        const { count, is_there: isThere } = await this.#writes.one<Row>('count_key_limits_1', [
-          queue,
-          topic,
-          key,
-        ])
-        return { count, isThere }
-      },
-    )
+    await setControl(this.#writes, await this.#queue.own(), this.#at(), change)
     this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
   }
 
   async controls(): Promise<contract.ControlsReply> {
-    return controlsReply(await this.#readGate(await this.#queue.known()))
+    return controlsReply(await readControls(this.#writes, await this.#queue.known(), this.#at()))
   }
 
   async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
-    const row = await this.#readGate(await this.#queue.known())
+    const row = await readControls(this.#writes, await this.#queue.known(), this.#at())
     return this.#looking.keys(query, controlsOf(row).get(query.topic)?.limit.perKey)
   }
 
@@ -341,10 +319,6 @@ export class PostgresStore implements contract.Store {
       values: [this.#context.queue],
     })) as readonly { queue: number }[]
     return rows[0]?.queue
-  }
-
-  #readGate(queue: number): Promise<GateRow> {
-    return this.#writes.one('gate_1', [queue, this.#at(), []])
   }
 
   #at(): string | null {
