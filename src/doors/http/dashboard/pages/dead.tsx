@@ -31,8 +31,7 @@ export function DeadPage(): JSX.Element {
         <Empty title="No dead letters.">
           <p>
             A message comes here when its last attempt failed, when it is too late to be useful, or when its
-            handler throws
-            <code>DeadLetter</code>. From here it can be revived.
+            handler throws <code>DeadLetter</code>. From here it can be revived.
           </p>
         </Empty>
       )}

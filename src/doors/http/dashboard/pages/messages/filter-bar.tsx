@@ -65,12 +65,12 @@ export function FilterBar({ filter }: { readonly filter: PageFilter }): JSX.Elem
       <TopicInput value={filter.topic ?? ''} onChange={(topic) => change('topic', topic)} />
       <TextField name="tag" label="Tag" value={filter.tag} />
       <MomentField
-        label="Due from, 2026-11-16 09:00"
+        label="Due from 2026-11-16"
         value={filter.dueFrom}
         onTake={(at) => change('dueFrom', at)}
       />
       <MomentField
-        label="Due until, 2026-11-17"
+        label="Due until 2026-11-17"
         value={filter.dueUntil}
         onTake={(at) => change('dueUntil', at)}
       />
