@@ -15,8 +15,8 @@ async function fill({ queue }: Stand): Promise<void> {
   await queue.produceMany([
     ...Array.from({ length: 3 }, (_, i) => ({ topic: 'mail.a', payload: i, delay: '1h' as const })),
     ...Array.from({ length: 70 }, (_, i) => ({ topic: 'shop.a', payload: i, delay: '30m' as const })),
-    { topic: 'mail.late', id: 'late', payload: 1 },
-    { topic: 'shop.late', id: 'shop-late', payload: 1 },
+    // Overdue, which is told by topic.
+    ...['mail.late', 'shop.late'].map((topic) => ({ topic, payload: 1, at: Date.now() - 3_600_000 })),
     ...['mail.bad', 'shop.bad', 'mail.ok', 'shop.ok'].map((topic) => ({ topic, payload: 1 })),
   ])
   await queue.schedules.set('mails', { topic: 'mail.a', every: '1h', timeout: '5s', retry: { limit: 2 } })
@@ -34,6 +34,7 @@ it('in counts, lists, forecasts, figures, workers, dead letters, schedules and l
     stand.call('GET', `${QUEUE}${path}`, undefined, { token: 'mail' })
   const { json } = await ask('/stats')
   expect(json).toMatchObject({ counts: { delayed: 3, ready: 1, running: 0, dead: 1 }, controls: [] })
+  expect(json.overdue).toMatchObject([{ topic: 'mail.late' }])
   expect(Object.keys(json.topics ?? {}).toSorted()).toEqual(['mail.a', 'mail.bad', 'mail.late'])
   const answers = [
     await ask('/stats'),
