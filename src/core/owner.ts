@@ -1,9 +1,11 @@
 /**
  * Who holds leases: one started queue. Its name says where it runs, so that a person finds the process, and ends in a
- * word of chance, so that no two are ever the same. The facts ride on its claims as text; engines do not read them.
+ * word of chance, so that no two are ever the same. What a worker tells about
+ * itself, its facts, goes with its claims as text; engines do not read them.
  *
- * An owner may speak for workers elsewhere, to whom it hands out what it leased. They live on when its process ends, so
- * that its name says so: an engine that can prove a process dead must not take such leases over before they end.
+ * An owner may speak for workers elsewhere, to whom it hands out what it leased. Those workers live on when the owner's
+ * process ends. The owner's name therefore says that it is remote: an engine that can prove a process dead must not take
+ * the leases of such an owner over before they end.
  */
 
 export type OwnerParts = {

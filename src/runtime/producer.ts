@@ -10,7 +10,7 @@ import type { Clock } from '../clock.ts'
 import { assertNever, InvariantError, UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import type { IfExists } from '../core/input/request.ts'
-import { Turn, type BatchLimits } from '../core/turn.ts'
+import { Gatherer, type BatchLimits } from '../core/gathering.ts'
 import type { Random } from '../random.ts'
 import { partitionsOf } from '../store/contract/partitions.ts'
 import { sizeOfMessage } from '../store/contract/sizes.ts'
@@ -53,7 +53,7 @@ export class Producer {
   readonly #limits: BatchLimits<Draft>
   readonly #partitions: Partitions
   /** One for each partition. */
-  readonly #turns: readonly Turn<PendingProduce>[]
+  readonly #turns: readonly Gatherer<PendingProduce>[]
   readonly #budget: ByteBudget
   readonly #underWay = new Set<Promise<unknown>>()
 
@@ -68,7 +68,7 @@ export class Producer {
     this.#budget = new ByteBudget(bytesMax * PARALLEL_BATCHES)
     this.#turns = this.#partitions.stores.map(
       (partition) =>
-        new Turn<PendingProduce>({
+        new Gatherer<PendingProduce>({
           entriesMax,
           bytesMax,
           sizeOf: ({ draft }) => sizeOfMessage(draft.message),

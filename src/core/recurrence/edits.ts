@@ -1,5 +1,6 @@
 /**
- * What an edit does to occurrences that are placed and lie ahead of it: it takes them back. They count as fired no more,
+ * What an edit of a schedule (set, remove, pause, another rhythm) does to occurrences that are placed and lie ahead of it: it
+ * takes them back. They count as fired no more,
  * and are not decided any more, so that each is decided once again: it fires if the schedule is active at its moment, and
  * is counted as skipped if not.
  *

@@ -140,8 +140,8 @@ function nextLook(
 }
 
 /**
- * A schedule that was set counts from the store's moment of it: what lay before is neither missed nor repeated. One that was
- * resumed skips what fell into the pause, also while no worker ran.
+ * A schedule that was set counts from the moment at which the store set it: what lay before is neither missed nor repeated.
+ * A schedule that was resumed skips what fell into the pause, whether or not a worker ran then.
  */
 function begin(
   plan: SchedulePlan,

@@ -10,7 +10,7 @@ import {
   type SchedulePlan,
   type ScheduleSpec,
 } from '../../core/recurrence/spec.ts'
-import { cutBatches } from '../../core/turn.ts'
+import { cutBatches } from '../../core/gathering.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
 import type { ForeignDone, ForeignJob, ForeignQueue, ForeignSchedule } from '../../store/foreign.ts'

@@ -1,6 +1,6 @@
 /**
- * A job that a schedule of the other queue made for one of its moments. The schedule here brings that moment too, if it was
- * imported before the job was: the job would run it twice.
+ * A job that a schedule of the other queue made for one of its moments. If the schedule was imported before the job, the
+ * schedule here brings the same moment, and the import leaves the job out: otherwise that moment would run twice.
  */
 import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import { decodeSchedule, occurrenceId, scheduleId, type StoredSchedule } from '../../core/recurrence/spec.ts'

@@ -35,8 +35,8 @@ export type WaitParts = {
 }
 
 /**
- * Resolves when nothing runs that would be in the way: in the source everything, in the target a look at a schedule. Rejects
- * with MOVE_UNFINISHED when something still does after `waitMs`.
+ * Resolves when nothing runs that would be in the way. In the source every running message is; in the target only a worker
+ * that looks at a schedule is. Rejects with MOVE_UNFINISHED when such a message still runs after `waitMs`.
  */
 export async function waitForRunning(parts: WaitParts): Promise<void> {
   const { store, side, clock, hold, onWait, waitMs } = parts

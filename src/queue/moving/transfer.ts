@@ -9,7 +9,7 @@
  * Both may be repeated, whatever was done before.
  */
 import { scheduleName, scheduleOfOccurrence } from '../../core/recurrence/spec.ts'
-import { cutBatches } from '../../core/turn.ts'
+import { cutBatches } from '../../core/gathering.ts'
 import type { RestoredMessage, Store, StoredMessage } from '../../store/contract/store.ts'
 import { sizeOfRestored } from '../../store/contract/sizes.ts'
 import { differenceOf, recordOf } from './record.ts'

@@ -1,8 +1,8 @@
 /**
- * Which partition of a queue each new message goes to: the home of its id. Of a queue of several partitions each has calls of
+ * Which partition of a queue each message of a batch goes to: the home of its id (`core/encoding/home`). Of a queue of several partitions each has calls of
  * its own, so that a batch that fails takes none of another partition with it.
  */
-import { cutBatches, type BatchLimits } from '../../core/turn.ts'
+import { cutBatches, type BatchLimits } from '../../core/gathering.ts'
 import type { Partitions, Store } from '../../store/contract/store.ts'
 import type { Draft } from '../producer.ts'
 

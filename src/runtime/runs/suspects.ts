@@ -1,5 +1,6 @@
 /**
- * Which messages that lapsed before this process takes in hand (`core/machines/dilution`). What a claim brings beyond that
+ * Which messages that lapsed before this process takes in hand: one of them may be a poison, which ends every process that
+ * starts it (`core/machines/dilution`). What a claim brings beyond that
  * goes back at once, uncounted and in its place; until that is known at the store no suspect starts, because one that kills
  * us would take along what we still hold. Its lane then asks for no more than there is place for.
  *

@@ -1,4 +1,4 @@
-/** So many calls may be open at once, in all and of one caller. */
+/** How many calls that wait (event streams, claims) may be open at once: in all, and of one caller. */
 export class Places {
   readonly #max: number
   readonly #maxOfOne: number

@@ -18,7 +18,7 @@
  */
 import type { Clock } from '../../../clock.ts'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
-import { Turn } from '../../../core/turn.ts'
+import { Gatherer } from '../../../core/gathering.ts'
 import { CALLS_MAX, type Link } from '../link/link.ts'
 import { refusalWord, UNDONE } from '../link/refusals.ts'
 
@@ -53,7 +53,7 @@ type HeldCall = {
 export class ConfirmedCalls {
   readonly #link: Link
   readonly #options: ConfirmedCallsOptions
-  readonly #turn: Turn<HeldCall>
+  readonly #turn: Gatherer<HeldCall>
   /** Handed over and not sent: in this turn, or held back. */
   #waiting = 0
   #heldBack: HeldCall[] = []
@@ -62,7 +62,7 @@ export class ConfirmedCalls {
   constructor(link: Link, options: ConfirmedCallsOptions) {
     this.#link = link
     this.#options = options
-    this.#turn = new Turn({
+    this.#turn = new Gatherer({
       entriesMax: this.#most,
       bytesMax: Infinity, // Each call is bounded by itself, and they go out one by one.
       sizeOf: () => 0,

@@ -1,10 +1,10 @@
 /**
- * What the living workers can do, as each says of itself: by its slots, and how long its handlers were measured to take. Not what they did
- * lately: that is demand. Pure. Undefined while no worker has measured anything, and then nothing is estimated.
+ * How many messages a second the living workers can work off. Each worker works that out from its slots and from how long its handlers
+ * took. It is not what they did lately: that is demand. Undefined while no worker has measured anything; then nothing is estimated.
  */
 import type { FoundWorker } from '../../../../index.ts'
 
-/** A second. `topic`: of those that handle it. */
+/** Messages per second. With `topic`: of the workers that handle it. */
 export function capacityOf(workers: readonly FoundWorker[], topic: string | undefined): number | undefined {
   let perSecond = 0
   for (const { state, facts } of workers) {

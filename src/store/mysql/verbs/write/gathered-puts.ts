@@ -5,7 +5,7 @@
  *        put(b), put(c) ─────────┴──► server (b and c) … committed
  */
 import type { QueuePlace } from '../../sql/clock.ts'
-import { cutBatches, type BatchLimits } from '../../../../core/turn.ts'
+import { cutBatches, type BatchLimits } from '../../../../core/gathering.ts'
 import { sizeOfMessage } from '../../../contract/sizes.ts'
 import type { NewMessage, PutResult } from '../../../contract/store.ts'
 import type { Ring } from '../../../sql/wakeups/bell.ts'

@@ -68,7 +68,7 @@ begin
   end if;
   if tell then perform punctual.see_1(q, t, who, facts); end if;
   if exists (select 1 from punctual.turn r where r.queue = q) or exists (select 1 from punctual.note n where n.queue = q) then
-    with_keys := punctual.turning_1(q, topics, limits);
+    with_keys := punctual.keyed_topics_1(q, topics, limits);
     t := punctual.now_1(at);
     for n in 1..cardinality(topics) loop
       continue when limits[n] <= 0 or topics[n] <> all (with_keys);

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cutBatches, Turn } from '../../src/core/turn.ts'
+import { cutBatches, Gatherer } from '../../src/core/gathering.ts'
 
 /** A turn that ends when the test says so. */
-function makeTurn(earlyAt?: number): { turn: Turn<number>; sent: number[][]; end: () => void } {
+function makeTurn(earlyAt?: number): { turn: Gatherer<number>; sent: number[][]; end: () => void } {
   const sent: number[][] = []
   const ends: (() => void)[] = []
-  const turn = new Turn<number>({
+  const turn = new Gatherer<number>({
     entriesMax: 4,
     bytesMax: 100,
     sizeOf: (item) => item,

@@ -1,6 +1,6 @@
--- turning_1: which of these topics have keys. Takes the locks of those that may be handed something (limits), in an order that all
+-- keyed_topics_1: which of these topics have keys. Takes the locks of those that may be handed something (limits), in an order that all
 -- callers keep.
-create or replace function punctual.turning_1(q int, topics text[], limits int[]) returns text[] language plpgsql
+create or replace function punctual.keyed_topics_1(q int, topics text[], limits int[]) returns text[] language plpgsql
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
   found_topics text[];

@@ -19,20 +19,20 @@ export type BatchLimits<T> = {
   readonly entriesOf?: (item: T) => number
 }
 
-export type TurnOptions<T> = BatchLimits<T> & {
+export type GatheringOptions<T> = BatchLimits<T> & {
   readonly earlyAt?: number
   readonly atTurnEnd: (run: () => void) => void
   /** Called for each batch, in order. It must not throw. */
   readonly send: (batch: readonly T[]) => void
 }
 
-export class Turn<T> {
-  readonly #options: TurnOptions<T>
+export class Gatherer<T> {
+  readonly #options: GatheringOptions<T>
   #items: T[] = []
   /** Of this turn, those that left early included. */
   #added = 0
 
-  constructor(options: TurnOptions<T>) {
+  constructor(options: GatheringOptions<T>) {
     this.#options = options
   }
 
