@@ -7,7 +7,7 @@ import { ROOT, filesBelow } from './files.ts'
 const PLACES = /^(?:src|docs|examples|scripts|site)\/|^[A-Z]+\.md$/
 const TEXT = /\.(?:tsx?|mts|mjs|md|lua|sql|yml|css|html|vue)$/
 /** Records are not rewritten; what is made of the source is found there. */
-const LEFT_OUT = /^docs\/decisions\/|^docs\/api-\w+\.md$|^src\/doors\//
+const LEFT_OUT = /^docs\/decisions\/|^docs\/api-\w+\.md$/
 
 /** Each with what says it better. */
 const WORDS: readonly (readonly [word: RegExp, instead: string])[] = [

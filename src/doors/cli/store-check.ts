@@ -6,7 +6,7 @@ import { CallError, FailedError } from '../shared/failure.ts'
 export type StoreExpectation = {
   /** A store that is not there yet is made; else looking into it would make an empty one, and hide a misspelt name. */
   readonly mayMake: boolean
-  /** Whoever asks waits for a server that is not there yet. */
+  /** The caller waits for a server that is not there yet. */
   readonly isPatient: boolean
   /** The option that names it. */
   readonly option: string

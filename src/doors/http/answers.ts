@@ -1,5 +1,5 @@
 /**
- * Answers that many ask for at once: each question is put to the store at most once in its time, whoever asks. What
+ * Answers that many ask for at once: each question is put to the store at most once in its time, however many ask. What
  * fails is not kept. When somebody acts, all are forgotten, so that everybody sees what it did.
  */
 import type { Clock } from '../../clock.ts'

@@ -74,7 +74,7 @@ export class Served {
     for (const [prefix, live] of this.#parts) if (topic?.startsWith(prefix) === true) live.note(event, data)
   }
 
-  /** What changes, for this caller. A part that nobody listens to any more is forgotten. */
+  /** What changes, for this caller. A part without listeners is forgotten. */
   liveFor(who: Caller): Live {
     const { topicPrefix } = who
     if (topicPrefix === undefined) return this.#live

@@ -81,7 +81,7 @@ export class BrokerLink {
       failures += 1
       await sleep(clock, exponentialMs(PAUSE, failures, random.next()), signal)
     }
-    started() // Stopped before it was ever up: whoever waits for the start goes on to the stop.
+    started() // Stopped before it was ever up: those who wait for the start go on to the stop.
   }
 
   /** One connection from beginning to end; why it ended, or undefined when we were told to stop. */
@@ -124,7 +124,7 @@ function whenEnded(connection: ChannelModel, signal: AbortSignal): ConnectionEnd
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true, signal: over.signal })
   })
-  // While the role opens, its own error may come first, so that nobody hears this one.
+  // While the role opens, its own error may come first, so that this one is not heard.
   void Promise.allSettled([promise]).then(() => over.abort())
   return {
     promise,

@@ -2,7 +2,7 @@
  * Publishes with confirms on one channel, and keeps what is not confirmed yet.
  *
  * A parcel is `pending` from `publish` until the broker confirmed, returned or refused it. When the channel is lost,
- * nobody knows the fate of what was sent, so all pending parcels are sent again, in their order, on the next channel:
+ * the fate of what was sent is unknown, so all pending parcels are sent again, in their order, on the next channel:
  * a repeat at worst, never a loss. While there is no channel, or the broker blocks, they wait.
  *
  * `basic.return` comes before the confirm of the same message and carries nothing but the message itself, so the

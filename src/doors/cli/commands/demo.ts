@@ -96,7 +96,7 @@ async function prepare(call: DemoCall, queue: Punctual): Promise<{ tally: Tally;
   await expectAll(queue, tally)
   if (tally.total > 0) {
     const overdue =
-      tally.overdue === 0 ? '' : `; ${formatCount(tally.overdue)} came due while nobody was here`
+      tally.overdue === 0 ? '' : `; ${formatCount(tally.overdue)} came due while no worker was here`
     return { tally, greeting: [`Welcome back: ${plural(tally.total, 'message')} still waited${overdue}.`] }
   }
   await queue.produceMany(planMessages({ count, spanMs }, systemRandom))
@@ -128,7 +128,7 @@ async function performOn(call: DemoCall, cast: Cast): Promise<void> {
   }
 }
 
-/** Until everything has arrived, the store has nothing left, somebody signals, or nobody reads. */
+/** Until everything has arrived, the store has nothing left, a signal comes, or its reader has gone. */
 async function perform(call: DemoCall, { queue, queueName, tally, show }: Cast): Promise<void> {
   const { clock, out, store } = call
   const over = new AbortController()

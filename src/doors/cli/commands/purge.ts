@@ -26,7 +26,7 @@ export const purge = defineCommand({
   arity: [0, Infinity],
   options: OPTIONS,
   examples: [
-    ['punctual purge --state dead --older-than 30d', 'dead letters that nobody revived in a month'],
+    ['punctual purge --state dead --older-than 30d', 'dead letters that were not revived in a month'],
     ['punctual purge --tag person-7 --yes', 'all that belongs to a person, without asking'],
     ['punctual purge --state delayed --topic mail.send --dry-run', 'how many that would be'],
     ['punctual purge order-42', 'one message, dead or waiting'],

@@ -22,7 +22,7 @@ const OPTIONS = {
   },
   'for-queue': { type: 'string', multiple: true, value: 'NAME', help: 'only this queue; repeatable' },
   'topic-prefix': { type: 'string', value: 'TEXT', help: 'only topics that begin with this' },
-  expires: { type: 'string', value: 'DURATION', help: 'good for this long: 90d; default: for ever' },
+  expires: { type: 'string', value: 'DURATION', help: 'good for this long: 90d; default: without end' },
 } as const satisfies OptionSpecs
 
 type TokenCall = Call<typeof OPTIONS>

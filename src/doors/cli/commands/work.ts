@@ -67,7 +67,7 @@ export const work = defineCommand({
       handlers.map(({ topic }) => topic),
       `${call.storeName}, queue "${call.queueName}"`,
     )
-    // Nobody reads the journal any more: as when a pipe breaks, this is the end, but an orderly one.
+    // The reader of the journal has gone: as when a pipe breaks, this is the end, but an orderly one.
     out.closed.addEventListener('abort', () => void queue.stop())
     const signals = untilSignalled(() => undefined) // `run` acts on them; this one only tells.
     void signals.first.then(() => journal.stopping())

@@ -10,7 +10,7 @@ const [store = '', queueName = ''] = process.argv.slice(2)
 // Without a log: the screen is the parent's.
 const queue = new Punctual({ store, queue: queueName, logger: false, ...DEMO_SETTINGS })
 
-// The parent is the one who hears Ctrl-C; it tells us by SIGTERM. Without a parent there is nobody to work for.
+// The parent is the one who hears Ctrl-C; it tells us by SIGTERM. Without a parent its work has no purpose.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => void end())
 process.on('disconnect', () => void end())

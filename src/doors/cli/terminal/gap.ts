@@ -1,4 +1,4 @@
-/** Parts of a store that did not answer: named beside whatever is shown, so that nobody takes a part for the whole. */
+/** Parts of a store that did not answer: named beside whatever is shown, so that a part is not taken for the whole. */
 import type { Output } from './output.ts'
 
 const NAMED_MAX = 5

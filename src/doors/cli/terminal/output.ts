@@ -1,5 +1,5 @@
 /**
- * One of the two streams that a command writes to. Whoever reads it may leave early (`punctual list | head -1`): that
+ * One of the two streams that a command writes to. Its reader may leave early (`punctual list | head -1`): that
  * is no error, so writing goes on into nothing, and commands that would run long watch `closed`.
  */
 import type { WriteStream } from 'node:tty'
@@ -22,7 +22,7 @@ export class Output {
     stream.on('error', () => this.#closing.abort())
   }
 
-  /** Aborts when nobody reads any more. */
+  /** Aborts when its reader has gone. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }
@@ -48,7 +48,7 @@ export class Output {
     this.line(JSON.stringify(value))
   }
 
-  /** Resolves when everything written is out of our hands, or nobody takes it. */
+  /** Resolves when everything written is out of our hands, or its reader has gone. */
   flush(): Promise<void> {
     if (this.#closing.signal.aborted) return Promise.resolve()
     return new Promise((resolve) => this.#stream.write('', () => resolve()))

@@ -2,7 +2,7 @@
  * A module of handlers, in JavaScript or TypeScript. Its default export, or its export called `handlers`, is
  * `{ topic: function }` or `{ topic: { handler: function, concurrency, timeout, retry } }`.
  *
- * TypeScript is read by whoever can: a Node that strips types by itself (22.18 and later), or `tsx` where it is
+ * Two can read TypeScript: a Node that strips types by itself (22.18 and later), or `tsx` where it is
  * installed beside the module. It is no dependency of ours: who writes JavaScript need not carry it.
  */
 import { createRequire } from 'node:module'

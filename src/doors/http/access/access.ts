@@ -3,7 +3,7 @@
  *
  *   access      the host application says who it is (mounted form)
  *   tokens      `Authorization: Bearer`, or the cookie that POST /v1/session made of one
- *   neither     everybody on this machine, if the server listens on loopback; nobody, if it is mounted somewhere
+ *   neither     everybody on this machine, if the server listens on loopback; no caller, if it is mounted somewhere
  */
 import type { Clock } from '../../../clock.ts'
 import { assertNever } from '../../../core/errors.ts'
@@ -16,7 +16,7 @@ import { CallRates } from './rates.ts'
 import type { Sessions } from './sessions.ts'
 import { hashToken, type Tokens } from './tokens.ts'
 
-/** What the host application says of a request: its scopes, or a caller with more; undefined: nobody. */
+/** What the host application says of a request: its scopes, or a caller with more; undefined: may not call. */
 export type AccessAnswer = readonly Scope[] | Caller | undefined
 export type AccessCheck = (request: unknown) => AccessAnswer | Promise<AccessAnswer>
 
@@ -74,7 +74,7 @@ export class Access {
       case 'closed':
         throw new HttpRefusal(
           'FORBIDDEN',
-          'serve() was given neither "access" nor "tokens": nobody may call.',
+          'serve() was given neither "access" nor "tokens": no caller is let in.',
         )
       case 'tokens':
         return this.#byToken(request, mode.tokens())

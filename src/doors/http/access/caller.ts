@@ -21,10 +21,10 @@ export type Caller = {
   readonly expiresAt?: number
 }
 
-/** Nobody needs a token: the server answers to this machine alone. */
+/** No token is needed: the server answers to this machine alone. */
 export const LOCAL: Caller = { name: 'local', scopes: SCOPES }
 
-/** Nobody in particular, for routes that need no token. */
+/** A caller without a name, for routes that need no token. */
 export const ANYBODY: Caller = { name: 'anybody', scopes: [] }
 
 export function mayUseQueue({ queues }: Caller, queue: string): boolean {

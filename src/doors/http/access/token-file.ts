@@ -10,7 +10,7 @@ import type { Logger } from '../../../core/log.ts'
 import { parseTokenRecord, type TokenRecord } from './tokens.ts'
 
 const LOOK_MS = 400
-/** Nobody but the owner may read it: the names and scopes are not for everybody. */
+/** Only its owner may read it: the names and scopes are not for everybody. */
 const MODE = 0o600
 
 export function readTokenFile(path: string): readonly TokenRecord[] {

@@ -4,7 +4,7 @@
  *
  *   ptk_<43 characters of base64url>
  *
- * A digest is looked up and then compared in constant time. Looking up tells nothing about a token: whoever cannot choose
+ * A digest is looked up and then compared in constant time. Looking up tells nothing about a token: one who cannot choose
  * the digest learns only whether a guess of 256 bits was right.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'

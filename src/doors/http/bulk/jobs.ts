@@ -1,6 +1,6 @@
 /**
  * Bulk jobs of one queue: begun by a confirmed call, worked off some hundred messages at a time, watched and stopped by
- * whoever may. They live in this process; ended half-way, what is done stays done, and the same call goes on.
+ * every caller who may. They live in this process; ended half-way, what is done stays done, and the same call goes on.
  *
  *   running ──► done      all that fit were changed
  *           ──► capped    more fit than 1.1 x what was confirmed: somebody should look before it goes on
@@ -238,7 +238,7 @@ function withLimit(filter: Filter, cap: number): Filter {
   return most === Infinity ? rest : { ...rest, limit: most }
 }
 
-/** Where nobody could count, nobody confirmed a number: then there is no cap. */
+/** What could not be counted was not confirmed as a number: then there is no cap. */
 function capOf({ confirmed, isAtLeast, filter }: BulkJob): number {
   return isAtLeast || filter.ids !== undefined ? Infinity : Math.ceil((confirmed * 11) / 10)
 }

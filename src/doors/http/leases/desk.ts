@@ -1,5 +1,5 @@
 /**
- * Where workers in other languages get their messages: they ask and wait here, and what comes due is handed to whoever has
+ * Where workers in other languages get their messages: they ask and wait here, and what comes due goes to the call that has
  * waited longest for its topic. The store is not asked for each of them: all calls that wait are one demand.
  *
  *   call ──► parked ──a message of its topics──► filled ──end of the turn──► answered

@@ -50,7 +50,7 @@ function delayOf({ in: delay, outcome }: SettledLease): number {
   throw new CallError(`${outcome} needs "in": after how long.`)
 }
 
-/** As if a handler had thrown it; the stack of this server would tell nobody anything. */
+/** As if a handler had thrown it; the stack of this server would tell no reader anything. */
 function like(name: string, message: string, more: Readonly<Record<string, unknown>>): unknown {
   return { name, message, stack: message, ...more }
 }

@@ -1,6 +1,6 @@
 /**
  * Lease handles: what a worker elsewhere holds and hands back. Signed, because a store believes a token: with a forged one a
- * message could be moved where nobody asks for it.
+ * message could be moved where no worker asks for it.
  */
 import type { LeaseRef } from '../../../index.ts'
 import type { Signer } from '../access/signing.ts'

@@ -1,5 +1,5 @@
 /**
- * What changes on one queue, told to whoever listens. The store is read once a second while at least one listens, and not
+ * What changes on one queue, told to all who listen. The store is read once a second while at least one listens, and not
  * at all while none does, whatever their number: a listener is told what the one reading found.
  *
  *   second   0      1      2      3      4      5
@@ -77,7 +77,7 @@ export class Live {
     this.#send(text)
   }
 
-  /** Nobody listens. */
+  /** No one listens. */
   get isIdle(): boolean {
     return this.#listeners.size === 0
   }
@@ -106,7 +106,7 @@ export class Live {
   #end(): void {
     this.#reading?.abort()
     this.#reading = undefined
-    this.#newest.clear() // Nobody keeps it fresh any longer.
+    this.#newest.clear() // It is no longer kept fresh.
     this.#known = undefined
   }
 
@@ -127,7 +127,7 @@ export class Live {
   }
 
   #tell(stats: Stats, { isFull, isBeat }: { isFull: boolean; isBeat: boolean }): void {
-    const isFirst = this.#known === undefined // Whoever began to listen asks just now.
+    const isFirst = this.#known === undefined // The first listener asks just now.
     this.#known = stats
     const { topics, moreTopics, overdue, ...totals } = stats
     const now = Math.floor(this.#clock.now())

@@ -61,7 +61,7 @@ function tell(out: ReplyStream, { request, served, server, who }: HttpCall): voi
   }
   const write = (text: string): void => {
     if (token.isOver()) return refuse()
-    // Whoever reads too slowly comes back, and begins with what is newest.
+    // A reader that is too slow comes back, and begins with what is newest.
     if (!out.write(text)) end()
   }
   write(`retry: ${RETRY_MS}\n\n`)

@@ -1,4 +1,4 @@
-/** The queue in numbers: now, ahead, and lately. Each question is put to the store once in its time, whoever asks. */
+/** The queue in numbers: now, ahead, and lately. Each question is put to the store once in its time, however many ask. */
 import { FIGURES_KEPT_MS, MINUTE_MS } from '../../../core/metrics/figures.ts'
 import { parseDuration } from '../../../core/input/duration.ts'
 import type { ForecastOptions } from '../../../index.ts'

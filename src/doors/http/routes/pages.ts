@@ -1,6 +1,6 @@
 /**
  * The dashboard: files that the build puts beside this one. Their names change with their contents, so that a browser may
- * keep them for ever; the page that names them is asked for each time. Every path that is no file is a page of the
+ * keep them without end; the page that names them is asked for each time. Every path that is no file is a page of the
  * dashboard, whose script reads the address. No code or style stands in the page, so that the policy forbids both.
  */
 import { readdirSync, readFileSync } from 'node:fs'

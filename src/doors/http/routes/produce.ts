@@ -139,7 +139,7 @@ function draftOf(
   return text === undefined ? draft : withText(draft, text)
 }
 
-/** The caller's trace, carried with the message: whoever works on it may link to it. */
+/** The caller's trace, carried with the message: its worker may link to it. */
 export function originOf({ request }: HttpCall): TraceOrigin | undefined {
   return parseTrace(request.header('traceparent'), request.header('tracestate'))
 }

@@ -11,7 +11,7 @@ import type { Served } from '../served.ts'
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** `none`: everybody. `any`: whoever has a token, whatever its scopes. */
+/** `none`: everybody. `any`: every caller with a token, whatever its scopes. */
 export type Admission = Scope | 'none' | 'any'
 
 export type HttpReply = {

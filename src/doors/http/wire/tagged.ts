@@ -1,4 +1,4 @@
-/** Answers with a tag: whoever has this very text already is told so instead. */
+/** Answers with a tag: a caller that has this very text already is told so instead. */
 import { createHash } from 'node:crypto'
 import type { HttpReply } from '../table/route.ts'
 import type { HttpRequest } from './request.ts'

@@ -36,7 +36,7 @@ export function LoginPage({ trouble }: { readonly trouble: Trouble | undefined }
         </button>
       </form>
       <p class="soft">
-        This server was started with tokens, which say who may do what. Whoever runs it makes one:
+        This server was started with tokens, which say who may do what. Its operator makes one:
       </p>
       <pre tabIndex={0} aria-label="A command for that">
         punctual token add NAME --scope read --scope operate

@@ -186,7 +186,7 @@ export function forgetJob(id: string): void {
   jobs.value = jobs.value.filter((job) => job.id !== id)
 }
 
-/** A browser has six connections to a server for all of its tabs: one that nobody sees gives its own back after this time. */
+/** A browser has six connections to a server for all of its tabs: a tab out of sight gives its own back after this time. */
 const HIDDEN_MS = 10_000
 
 let cancelLeave = (): void => {}
