@@ -17,19 +17,19 @@ export type Mutant = {
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'clear-after-read: a wake-up during a read is forgotten',
-    file: 'src/core/machines/schedule.ts',
+    file: 'src/core/machines/sleep.ts',
     find: 'if (state.woken) return [FRESH_READING, READ]',
     replace: '',
   },
   {
     name: 'no fallback: a lost wake-up is never made up for',
-    file: 'src/core/machines/schedule.ts',
+    file: 'src/core/machines/sleep.ts',
     find: 'const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)',
     replace: 'const longest = TIMER_MS_MAX + 0 * (lookMs ?? fallbackMs)',
   },
   {
     name: 'no pause after a failure: a store that is away is called without end',
-    file: 'src/core/machines/schedule.ts',
+    file: 'src/core/machines/sleep.ts',
     find: 'const ms = exponentialMs(FAILURE_PAUSE, failures, event.chance)',
     replace: 'const ms = 0 * exponentialMs(FAILURE_PAUSE, failures, event.chance)',
   },

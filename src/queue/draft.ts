@@ -3,7 +3,7 @@ import { decodePayload, encodePayload } from '../core/encoding/codec.ts'
 import { UsageError } from '../core/errors.ts'
 import { makeId } from '../core/encoding/id.ts'
 import { addTrace, type TraceOrigin } from '../core/encoding/trace.ts'
-import { checkNewTopic, checkTopic } from '../core/message.ts'
+import { checkNewTopic, checkTopic } from '../core/input/names.ts'
 import {
   checkEntries,
   parseEntry,

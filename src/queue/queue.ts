@@ -3,7 +3,7 @@
 import type { Duration } from '../core/input/duration.ts'
 import { UsageError } from '../core/errors.ts'
 import { LatenessGauge } from '../core/metrics/lateness.ts'
-import { checkId } from '../core/message.ts'
+import { checkId } from '../core/input/names.ts'
 import type { CancelOptions, Filter, FilterOptions } from '../core/input/filter.ts'
 import { parseStop, type HandleOptions } from '../core/input/handle-options.ts'
 import {

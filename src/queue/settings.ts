@@ -5,7 +5,7 @@ import { PAYLOAD_BYTES_MAX } from '../core/encoding/codec.ts'
 import { DAY_MS, parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import { UsageError, describe } from '../core/errors.ts'
 import type { Logger } from '../core/log.ts'
-import { checkTopic, isNewName } from '../core/message.ts'
+import { checkTopic, isNewName } from '../core/input/names.ts'
 import { checkRecord, parseInteger } from '../core/input/checks.ts'
 import {
   parseConcurrency,

@@ -9,7 +9,7 @@ import { Histogram } from '../../src/core/metrics/histogram.ts'
 import { percentilesOf, upperEdgeMs } from '../../src/core/metrics/lateness.ts'
 import { cronTimes } from '../../src/core/recurrence/cron.ts'
 import { decodeSchedule, scheduleOfOccurrence } from '../../src/core/recurrence/spec.ts'
-import { step } from '../../src/core/machines/schedule.ts'
+import { step } from '../../src/core/machines/sleep.ts'
 
 const refusing = (count: number): StandardSchema => ({
   '~standard': {

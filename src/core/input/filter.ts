@@ -1,7 +1,8 @@
 /** Which messages a caller means in `cancel`, `reschedule`, `revive` and `purge`, checked and normalised. */
 import type { Duration, Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkId, checkTag, type MessageState } from '../message.ts'
+import { type MessageState } from '../message.ts'
+import { checkId, checkTag } from './names.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 import { parseSearch, type Search } from './search.ts'
 

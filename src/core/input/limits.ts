@@ -2,7 +2,7 @@
 import type { Allowance, RateLimit, TopicLimit } from '../controls.ts'
 import { UsageError, describe } from '../errors.ts'
 import { KEY_WEIGHT_MAX, type KeyLimit } from '../keys.ts'
-import { checkKey, checkTopic } from '../message.ts'
+import { checkKey, checkTopic } from './names.ts'
 import { checkRecord, parseInteger } from './checks.ts'
 import { DELAY_MS_MAX, formatDuration, parseDuration, parseFutureMoment, type Duration } from './duration.ts'
 import type { Ahead } from './questions.ts'

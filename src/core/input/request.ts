@@ -3,16 +3,8 @@ import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseFutureMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../machines/outcome.ts'
-import {
-  checkNewId,
-  checkNewKey,
-  checkTags,
-  isName,
-  PRIORITIES,
-  priorityRank,
-  type Priority,
-  type PriorityRank,
-} from '../message.ts'
+import { PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import { checkNewId, checkNewKey, checkTags, isName } from './names.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 

@@ -1,7 +1,7 @@
 /** What messages are looked for by, in a list and in a filter, checked and normalised. */
 import { parseDuration, parseMoment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
-import { checkKey, checkTopic, ID_BYTES_MAX, isName } from '../message.ts'
+import { checkKey, checkTopic, NAME_BYTES_MAX, isName } from './names.ts'
 
 /** What is looked for, in the words of the contract. */
 export type Search = {
@@ -33,10 +33,10 @@ export function parseSearch(
 }
 
 function parsePrefix(value: unknown): string {
-  if (isName(value, ID_BYTES_MAX)) return value
+  if (isName(value, NAME_BYTES_MAX)) return value
   throw new UsageError(
     'ID_INVALID',
-    `idPrefix is ${describe(value)}; give a text of 1 to ${ID_BYTES_MAX} bytes without control characters.`,
+    `idPrefix is ${describe(value)}; give a text of 1 to ${NAME_BYTES_MAX} bytes without control characters.`,
     { value },
   )
 }

@@ -13,15 +13,8 @@ import type { PayloadField } from '../input/payload.ts'
 import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
-import {
-  checkNewKey,
-  isName,
-  isNewName,
-  PRIORITIES,
-  priorityRank,
-  type Priority,
-  type PriorityRank,
-} from '../message.ts'
+import { PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
+import { checkNewKey, isName, isNewName } from '../input/names.ts'
 import type { IfExpired } from '../machines/outcome.ts'
 import { checkZone, cronTimes } from './cron.ts'
 

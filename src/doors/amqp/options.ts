@@ -4,7 +4,7 @@ import { describe, urlWithoutPasswords, UsageError } from '../../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../../core/input/duration.ts'
 import { checkRecord, parseInteger } from '../../core/input/checks.ts'
 import { parseRetry, type RetryOptions } from '../../core/input/handle-options.ts'
-import { isName, isNewName, TOPIC_BYTES_MAX } from '../../core/message.ts'
+import { isName, isNewName, NAME_BYTES_MAX } from '../../core/input/names.ts'
 import type { Logger } from '../../core/log.ts'
 import type { PunctualOptions } from '../../index.ts'
 import { systemRandom, type Random } from '../../random.ts'
@@ -173,10 +173,10 @@ function parseRoutes(value: unknown): readonly Readonly<BridgeRoute>[] {
 
 function parseRoute(value: unknown): Readonly<BridgeRoute> {
   const { from, to } = checkRecord(value, 'route', ['from', 'to'])
-  if (!isNewName(from, TOPIC_BYTES_MAX) || from.startsWith('amq.')) {
+  if (!isNewName(from, NAME_BYTES_MAX) || from.startsWith('amq.')) {
     throw new UsageError(
       'OPTION_INVALID',
-      `route.from is ${describe(from)}; give the name of an exchange, 1 to ${TOPIC_BYTES_MAX} bytes, not beginning with "amq.", and not "." or "..".`,
+      `route.from is ${describe(from)}; give the name of an exchange, 1 to ${NAME_BYTES_MAX} bytes, not beginning with "amq.", and not "." or "..".`,
       { value: from },
     )
   }

@@ -7,7 +7,7 @@ import {
   type Filter,
 } from '../../core/input/filter.ts'
 import type { SpreadMoment } from '../../core/input/request.ts'
-import { checkId } from '../../core/message.ts'
+import { checkId } from '../../core/input/names.ts'
 import { spreadOut } from '../../core/spread.ts'
 import type { RescheduleResult, Store } from '../../store/contract/store.ts'
 import {

@@ -15,7 +15,7 @@ import {
 } from '../../core/input/limits.ts'
 import { parseKeys, type KeysOptions } from '../../core/input/questions.ts'
 import type { TopicSchemas } from '../../core/input/schema.ts'
-import { checkTopic } from '../../core/message.ts'
+import { checkTopic } from '../../core/input/names.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { readKeys, type KeyPage } from '../looking/keys.ts'
 import { resume } from './controls.ts'

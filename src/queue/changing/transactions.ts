@@ -8,7 +8,7 @@ import type { CancelOptions, Filter, FilterOptions } from '../../core/input/filt
 import { parseReschedule, type ProduceOptions, type RescheduleOptions } from '../../core/input/request.ts'
 import type { TopicSchemas } from '../../core/input/schema.ts'
 import { parseTransaction, type SendStatement, type TransactionHandle } from '../../core/input/transaction.ts'
-import { checkId } from '../../core/message.ts'
+import { checkId } from '../../core/input/names.ts'
 import { spreadOut } from '../../core/spread.ts'
 import type { ProduceArguments } from '../../runtime/handler.ts'
 import type { Draft } from '../../runtime/producer.ts'

@@ -4,7 +4,8 @@ import { DELAY_MS_MAX, DAY_MS } from '../../core/input/duration.ts'
 import { RETRY_LIMIT_MAX } from '../../core/input/handle-options.ts'
 import type { RetryPolicy } from '../../core/machines/backoff.ts'
 import { errorText } from '../../core/machines/outcome.ts'
-import { ID_BYTES_MAX, isNewName, TOPIC_BYTES_MAX, type PriorityRank } from '../../core/message.ts'
+import { type PriorityRank } from '../../core/message.ts'
+import { NAME_BYTES_MAX, isNewName } from '../../core/input/names.ts'
 import type { ForeignJob, ForeignPolicy } from '../../store/foreign.ts'
 import type { RestoredMessage } from '../../store/contract/store.ts'
 
@@ -36,14 +37,14 @@ export function messageOf(job: ForeignJob, rules: ImportRules, now: number): Res
   if (job.leftOut !== undefined) return { why: job.leftOut }
   if (topic === '')
     return { why: 'it has no name, and a topic needs one; use --unnamed TOPIC', option: '--unnamed' }
-  if (!isNewName(topic, TOPIC_BYTES_MAX))
+  if (!isNewName(topic, NAME_BYTES_MAX))
     return {
-      why: `its name is "." or "..", or has more than ${TOPIC_BYTES_MAX} bytes or control characters, and cannot be a topic; use --topic`,
+      why: `its name is "." or "..", or has more than ${NAME_BYTES_MAX} bytes or control characters, and cannot be a topic; use --topic`,
       option: '--topic',
     }
-  if (!isNewName(id, ID_BYTES_MAX))
+  if (!isNewName(id, NAME_BYTES_MAX))
     return {
-      why: `its id${rules.idPrefix === undefined ? '' : ', after --id-prefix,'} is "." or "..", or has more than ${ID_BYTES_MAX} bytes or control characters`,
+      why: `its id${rules.idPrefix === undefined ? '' : ', after --id-prefix,'} is "." or "..", or has more than ${NAME_BYTES_MAX} bytes or control characters`,
       remedy: `let a worker there finish it, or produce it here with another id${rules.idPrefix === undefined ? '' : ', or give a shorter --id-prefix'}`,
     }
   // What waits there is due in the order in which it waits, which need not be that of production.

@@ -1,5 +1,5 @@
 /**
- * Drives the machine of `core/machines/schedule`: owns its one timer and its one read. Events only feed the machine; they do
+ * Drives the machine of `core/machines/sleep`: owns its one timer and its one read. Events only feed the machine; they do
  * no work themselves.
  */
 import type { Clock, Timer } from '../../clock.ts'
@@ -7,11 +7,11 @@ import {
   IDLE,
   step,
   type NextAnswer,
-  type ScheduleCommand,
-  type ScheduleEvent,
-  type ScheduleLimits,
-  type ScheduleState,
-} from '../../core/machines/schedule.ts'
+  type SleepCommand,
+  type SleepEvent,
+  type SleepLimits,
+  type SleepState,
+} from '../../core/machines/sleep.ts'
 import { assertNever, InvariantError } from '../../core/errors.ts'
 import type { Random } from '../../random.ts'
 
@@ -28,13 +28,13 @@ export type ClaimReading = {
 export type SchedulerParts = {
   readonly clock: Clock
   readonly random: Random
-  readonly limits: ScheduleLimits
+  readonly limits: SleepLimits
   readonly onFailure: (error: unknown) => void
 }
 
 export class Scheduler {
   readonly #parts: SchedulerParts
-  #state: ScheduleState = IDLE
+  #state: SleepState = IDLE
   #ask: () => Promise<ClaimReading> = notStarted
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
@@ -70,13 +70,13 @@ export class Scheduler {
     await this.#underWay
   }
 
-  #feed(event: ScheduleEvent): void {
+  #feed(event: SleepEvent): void {
     const [state, command] = step(this.#state, event, this.#parts.limits)
     this.#state = state
     this.#perform(command)
   }
 
-  #perform(command: ScheduleCommand): void {
+  #perform(command: SleepCommand): void {
     switch (command.kind) {
       case 'none':
         return
@@ -98,7 +98,7 @@ export class Scheduler {
 
   /** Never rejects: whatever happens becomes an event, so that the machine always goes on. */
   async #read(): Promise<void> {
-    let event: ScheduleEvent
+    let event: SleepEvent
     try {
       event = { kind: 'answer', ...(await this.#ask()) }
     } catch (error) {

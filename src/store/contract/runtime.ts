@@ -12,9 +12,9 @@
  */
 import type { EndedCounts } from '../../core/metrics/figures.ts'
 import type { PriorityRank, RememberedOutcome } from '../../core/message.ts'
-import type { NextAnswer, WakeUp } from '../../core/machines/schedule.ts'
+import type { NextAnswer, WakeUp } from '../../core/machines/sleep.ts'
 
-export type { WakeUp } from '../../core/machines/schedule.ts'
+export type { WakeUp } from '../../core/machines/sleep.ts'
 
 export interface RuntimeVerbs {
   /** The engine never sends it twice on its own: `duplicate` would then be said of our own message. */

@@ -14,7 +14,7 @@ import { closeSync, openSync, readSync, watch, writeSync, type FSWatcher } from 
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Logger } from '../../core/log.ts'
-import { WAKE_KINDS, type WakeUp } from '../../core/machines/schedule.ts'
+import { WAKE_KINDS, type WakeUp } from '../../core/machines/sleep.ts'
 import type { Wake } from '../thread/protocol.ts'
 
 /** Two queues may share a file: each then hears of the other's messages too, and looks in vain. */

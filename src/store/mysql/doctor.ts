@@ -8,7 +8,7 @@ import {
   clockFinding,
   hearingFindings,
   versionFindings,
-} from '../sql/server/findings.ts'
+} from '../sql/server/doctor.ts'
 import type { Hearing } from '../sql/wakeups/hearing.ts'
 import { isMariaDb } from './link/connection.ts'
 import { SCHEMA_VERSION } from './migration.ts'

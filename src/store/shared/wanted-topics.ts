@@ -3,7 +3,7 @@
  * is concerned by the topics that it ever wanted, as long as it named any. A wake-up of another kind than `due` has a space
  * and its kind where the owner would stand: no owner begins with a space.
  */
-import { WAKE_KINDS, type WakeUp } from '../../core/machines/schedule.ts'
+import { WAKE_KINDS, type WakeUp } from '../../core/machines/sleep.ts'
 import type { Want } from '../contract/store.ts'
 
 /** A worker with more topics than these is concerned by all. */

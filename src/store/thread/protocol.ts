@@ -2,7 +2,7 @@
  * What travels between the two sides of an engine's thread. All calls of one turn of the caller's event loop go in one
  * message, all answers of one turn of the thread in another.
  */
-import type { WakeUp } from '../../core/machines/schedule.ts'
+import type { WakeUp } from '../../core/machines/sleep.ts'
 
 export type ThreadCall = {
   readonly n: number

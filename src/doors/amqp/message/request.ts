@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { MessageProperties } from 'amqplib'
 import { DELAY_MS_MAX } from '../../../core/input/duration.ts'
 import type { IfExists } from '../../../core/input/request.ts'
-import { ID_BYTES_MAX, KEY_BYTES_MAX, isNewName } from '../../../core/message.ts'
+import { NAME_BYTES_MAX, isNewName } from '../../../core/input/names.ts'
 import { invalidHeader } from './properties.ts'
 
 export type PublishRequest = {
@@ -33,13 +33,17 @@ export function parsePublish({ headers, messageId }: MessageProperties, now: num
 
 /** `message_id` as an id of punctual: itself, or its hash where it is too long has control characters, or is `.` or `..`. */
 export function idOf(messageId: string): string {
-  if (isNewName(messageId, ID_BYTES_MAX)) return messageId
+  if (isNewName(messageId, NAME_BYTES_MAX)) return messageId
   return `sha256:${createHash('sha256').update(messageId).digest('base64url')}`
 }
 
 function parseKeyHeader(value: unknown): string | undefined {
-  if (value === undefined || isNewName(value, KEY_BYTES_MAX)) return value
-  throw invalidHeader('x-key', value, `give a text of 1 to ${KEY_BYTES_MAX} bytes without control characters`)
+  if (value === undefined || isNewName(value, NAME_BYTES_MAX)) return value
+  throw invalidHeader(
+    'x-key',
+    value,
+    `give a text of 1 to ${NAME_BYTES_MAX} bytes without control characters`,
+  )
 }
 
 function parseWhenHeaders(given: Readonly<Record<string, unknown>>, now: number): PublishRequest['when'] {

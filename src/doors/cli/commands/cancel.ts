@@ -1,4 +1,4 @@
-import { checkId } from '../../../core/message.ts'
+import { checkId } from '../../../core/input/names.ts'
 import type { CancelResult, Punctual } from '../../../index.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import {

@@ -1,5 +1,5 @@
 /** Pausing, resuming and limiting: a topic, or the whole queue. */
-import { checkTopic } from '../../../core/message.ts'
+import { checkTopic } from '../../../core/input/names.ts'
 import type { LimitOptions } from '../../../index.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
 import { ahead, duration, object, optional, text, whole } from '../schema/schema.ts'

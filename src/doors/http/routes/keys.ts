@@ -1,5 +1,5 @@
 /** The keys of a topic, and the limit of one of them. */
-import { checkTopic } from '../../../core/message.ts'
+import { checkTopic } from '../../../core/input/names.ts'
 import type { KeyLimitOptions } from '../../../index.ts'
 import { checkTopics } from '../access/topics.ts'
 import { object, optional, text, whole } from '../schema/schema.ts'

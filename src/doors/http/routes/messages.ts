@@ -1,6 +1,6 @@
 /** Looking at messages, and changing one of them. */
 import { parseList } from '../../../core/input/questions.ts'
-import { checkId } from '../../../core/message.ts'
+import { checkId } from '../../../core/input/names.ts'
 import { DUE_ORDERS, listByDue } from '../../../queue/looking/by-due.ts'
 import { listStored } from '../../../queue/looking/inspection.ts'
 import { detailText, pageText, PAYLOAD_MODES } from '../wire/message-json.ts'

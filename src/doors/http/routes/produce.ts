@@ -7,7 +7,7 @@
  */
 import { segmentOf } from '../../../core/encoding/segment.ts'
 import { parseTrace, type TraceOrigin } from '../../../core/encoding/trace.ts'
-import { checkId } from '../../../core/message.ts'
+import { checkId } from '../../../core/input/names.ts'
 import { PunctualError } from '../../../index.ts'
 import { checkSchema, makeDraft, withOrigin } from '../../../queue/draft.ts'
 import { CallError } from '../../shared/failure.ts'

@@ -5,10 +5,10 @@ import {
   IDLE,
   step,
   type NextAnswer,
-  type ScheduleCommand,
-  type ScheduleEvent,
-  type ScheduleState,
-} from '../../src/core/machines/schedule.ts'
+  type SleepCommand,
+  type SleepEvent,
+  type SleepState,
+} from '../../src/core/machines/sleep.ts'
 
 const LIMITS = { fallbackMs: 5_000, slackMs: 0 }
 
@@ -17,28 +17,28 @@ const next: fc.Arbitrary<NextAnswer> = fc.oneof(
   fc.constant({ state: 'EXPIRED' as const }),
   fc.double({ min: 0, max: 2 ** 45, noNaN: true }).map((ms) => ({ state: 'WAITING' as const, ms })),
 )
-const fromOutside: fc.Arbitrary<ScheduleEvent> = fc.constantFrom(
+const fromOutside: fc.Arbitrary<SleepEvent> = fc.constantFrom(
   { kind: 'start' },
   { kind: 'wake' },
   { kind: 'room' },
 )
-const fromStore: fc.Arbitrary<ScheduleEvent> = fc.oneof(
+const fromStore: fc.Arbitrary<SleepEvent> = fc.oneof(
   fc.record({ kind: fc.constant('answer' as const), next, got: fc.nat({ max: 3 }), room: fc.boolean() }),
   fc.record({
     kind: fc.constant('failure' as const),
     chance: fc.double({ min: 0, max: 0.999, noNaN: true }),
   }),
 )
-const anyEvent = fc.oneof(fromOutside, fromStore, fc.constant<ScheduleEvent>({ kind: 'timer' }))
+const anyEvent = fc.oneof(fromOutside, fromStore, fc.constant<SleepEvent>({ kind: 'timer' }))
 
 /** Feeds events as the runtime would: answers only to a read under way, timers only when one is set. */
 class Driver {
-  state: ScheduleState = IDLE
+  state: SleepState = IDLE
   reading = false
   timerMs: number | undefined
   reads = 0
 
-  feed(event: ScheduleEvent): ScheduleCommand {
+  feed(event: SleepEvent): SleepCommand {
     const [state, command] = step(this.state, event, LIMITS)
     this.state = state
     if (event.kind === 'answer' || event.kind === 'failure') this.reading = false
@@ -53,7 +53,7 @@ class Driver {
     return command
   }
 
-  accepts(event: ScheduleEvent): boolean {
+  accepts(event: SleepEvent): boolean {
     if (event.kind === 'answer' || event.kind === 'failure') return this.reading
     if (event.kind === 'timer') return this.timerMs !== undefined
     return true
@@ -66,7 +66,7 @@ function started(): Driver {
   return driver
 }
 
-function answer(state: NextAnswer['state'], got = 0, room = true): ScheduleEvent {
+function answer(state: NextAnswer['state'], got = 0, room = true): SleepEvent {
   const answered: NextAnswer = state === 'WAITING' ? { state, ms: 1_000 } : { state }
   return { kind: 'answer', next: answered, got, room }
 }
@@ -78,7 +78,7 @@ describe('the scheduler machine', () => {
         fc.array(anyEvent, { maxLength: 50 }),
         fc.array(anyEvent, { maxLength: 10 }),
         (before, after) => {
-          let state: ScheduleState = IDLE
+          let state: SleepState = IDLE
           for (const event of before) [state] = step(state, event, LIMITS)
           const [stopped, halt] = step(state, { kind: 'stop' }, LIMITS)
           expect(stopped.name).toBe('stopped')

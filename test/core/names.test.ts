@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { makeId } from '../../src/core/encoding/id.ts'
-import { checkId } from '../../src/core/message.ts'
+import { checkId } from '../../src/core/input/names.ts'
 import { systemRandom } from '../../src/random.ts'
 
 it('ids are short, legal, and sort by their millisecond', () => {

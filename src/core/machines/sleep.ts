@@ -1,6 +1,6 @@
 /**
- * The scheduler as a machine: `step(state, event) -> [state, command]`. Pure; `runtime/claiming/scheduler` owns the timer and
- * does what the commands say.
+ * How long a worker sleeps before it asks its store again, as a machine: `step(state, event) -> [state, command]`. Pure;
+ * `runtime/claiming/scheduler` owns the timer and does what the commands say.
  *
  *              start              answer: more is due, or a wake-up came meanwhile
  *      idle ─────────► reading ◄──────────┐
@@ -38,7 +38,7 @@ export type NextAnswer =
 export const WAKE_KINDS = ['due', 'cancelling', 'controls'] as const
 export type WakeUp = { readonly kind: (typeof WAKE_KINDS)[number] }
 
-export type ScheduleState =
+export type SleepState =
   | { readonly name: 'idle' }
   | { readonly name: 'reading'; readonly woken: boolean; readonly failures: number; readonly barren: number }
   | { readonly name: 'waiting' }
@@ -46,7 +46,7 @@ export type ScheduleState =
   | { readonly name: 'resting'; readonly failures: number; readonly barren: number }
   | { readonly name: 'stopped' }
 
-export type ScheduleEvent =
+export type SleepEvent =
   | { readonly kind: 'start' }
   /** Something may be due sooner than the last answer said. */
   | { readonly kind: 'wake' }
@@ -67,7 +67,7 @@ export type ScheduleEvent =
   | { readonly kind: 'failure'; readonly chance: number }
   | { readonly kind: 'stop' }
 
-export type ScheduleCommand =
+export type SleepCommand =
   | { readonly kind: 'read' }
   | { readonly kind: 'wait'; readonly ms: number }
   /** Only an event ends this: no timer is set. */
@@ -75,7 +75,7 @@ export type ScheduleCommand =
   /** Nothing to do: what is under way goes on. */
   | { readonly kind: 'none' }
 
-export type ScheduleLimits = {
+export type SleepLimits = {
   /** The longest wait, even if the store names a longer one. */
   readonly fallbackMs: number
   /**
@@ -85,21 +85,21 @@ export type ScheduleLimits = {
   readonly slackMs: number
 }
 
-type Step = readonly [ScheduleState, ScheduleCommand]
+type Step = readonly [SleepState, SleepCommand]
 
 const FAILURE_PAUSE: Exponential = { baseMs: 50, factor: 2, capMs: 5_000, jitter: 0.3 }
 /** EXPIRED without a message is legal (the store moved something out of the way), but not without end and without a pause. */
 const BARREN_FREE = 16
 const BARREN_PAUSE: Exponential = { baseMs: 1, factor: 2, capMs: 100, jitter: 0 }
 
-const READ: ScheduleCommand = { kind: 'read' }
-const HALT: ScheduleCommand = { kind: 'halt' }
-const NONE: ScheduleCommand = { kind: 'none' }
-const FRESH_READING: ScheduleState = { name: 'reading', woken: false, failures: 0, barren: 0 }
+const READ: SleepCommand = { kind: 'read' }
+const HALT: SleepCommand = { kind: 'halt' }
+const NONE: SleepCommand = { kind: 'none' }
+const FRESH_READING: SleepState = { name: 'reading', woken: false, failures: 0, barren: 0 }
 
-export const IDLE: ScheduleState = { name: 'idle' }
+export const IDLE: SleepState = { name: 'idle' }
 
-export function step(state: ScheduleState, event: ScheduleEvent, limits: ScheduleLimits): Step {
+export function step(state: SleepState, event: SleepEvent, limits: SleepLimits): Step {
   if (event.kind === 'stop') return [{ name: 'stopped' }, HALT]
   switch (state.name) {
     case 'idle':
@@ -121,13 +121,13 @@ export function step(state: ScheduleState, event: ScheduleEvent, limits: Schedul
   }
 }
 
-function endsWaiting({ kind }: ScheduleEvent): boolean {
+function endsWaiting({ kind }: SleepEvent): boolean {
   return kind === 'wake' || kind === 'room' || kind === 'timer'
 }
 
-type ReadingState = Extract<ScheduleState, { name: 'reading' }>
+type ReadingState = Extract<SleepState, { name: 'reading' }>
 
-function stepReading(state: ReadingState, event: ScheduleEvent, limits: ScheduleLimits): Step {
+function stepReading(state: ReadingState, event: SleepEvent, limits: SleepLimits): Step {
   switch (event.kind) {
     case 'wake':
     case 'room':
@@ -154,8 +154,8 @@ function stepReading(state: ReadingState, event: ScheduleEvent, limits: Schedule
 
 function stepAnswer(
   state: ReadingState,
-  event: Extract<ScheduleEvent, { kind: 'answer' }>,
-  limits: ScheduleLimits,
+  event: Extract<SleepEvent, { kind: 'answer' }>,
+  limits: SleepLimits,
 ): Step {
   if (!event.room) return [{ name: 'saturated' }, HALT]
   if (event.next.state === 'EXPIRED') return stepExpired(state, event.got)
@@ -175,8 +175,8 @@ function stepExpired(state: ReadingState, got: number): Step {
 }
 
 function waitMs(
-  { next, lookMs }: Extract<ScheduleEvent, { kind: 'answer' }>,
-  { fallbackMs, slackMs }: ScheduleLimits,
+  { next, lookMs }: Extract<SleepEvent, { kind: 'answer' }>,
+  { fallbackMs, slackMs }: SleepLimits,
 ): number {
   const longest = Math.min(lookMs ?? fallbackMs, TIMER_MS_MAX)
   if (next.state !== 'WAITING') return longest
