@@ -11,6 +11,6 @@ export type Kept = {
 
 export function keepSettlement(kept: Kept, settlement: Settlement): void {
   if (settlement.kind === 'lapse') kept.lapses += 1
-  if (settlement.kind === 'again') kept.lapses = 0
+  if (settlement.kind === 'again' && settlement.keepsLapses !== true) kept.lapses = 0
   if (settlement.kind === 'retry') kept.lapses = settlement.isLapse === true ? kept.lapses + 1 : 0
 }

@@ -485,7 +485,7 @@ export class ModelStore implements contract.Store {
         break
       case 'again':
         entry.attempt -= 1
-        entry.lapses = 0
+        if (settlement.keepsLapses !== true) entry.lapses = 0
         entry.message = { ...entry.message, ...settlement.content }
         this.#setMoment(entry, dueAtOf(settlement.when, this.#now()))
         break

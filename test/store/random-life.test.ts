@@ -120,6 +120,7 @@ const fate = fc.constantFrom(
   'lapse later',
   'again',
   'again as another',
+  'moved',
   'follow',
   'release',
   'dead',
@@ -390,6 +391,8 @@ function settlement(lease: Lease, kind: string): Settlement[] {
       return [{ ...lease, kind: 'again', when: { delayMs: 9 }, followUps: [following('m5')] }]
     case 'again as another':
       return [{ ...lease, kind: 'again', when: { delayMs: 0 }, content: { body: 'new', meta: '{"y":2}' } }]
+    case 'moved':
+      return [{ ...lease, kind: 'again', when: { delayMs: 5 }, keepsLapses: true }]
     case 'follow':
       return [{ ...lease, kind: 'ack', followUps: [following(lease.id), following('m5')] }]
     case 'lapse':

@@ -212,12 +212,13 @@ export type Settlement =
       FollowUps & { readonly kind: 'ack'; readonly remember?: Remember; readonly isOwnWord?: boolean })
   /**
    * Due again at a moment that is then its own (`firstDueAt`), this attempt not counted, lapses 0; perhaps with another
-   * content.
+   * content. `keepsLapses`: its handler has not run, so that its leases have still lapsed in a row.
    */
   | (LeaseRef &
       FollowUps & {
         readonly kind: 'again'
         readonly when: DueTime
+        readonly keepsLapses?: boolean
         readonly content?: { readonly body: string; readonly meta: string }
       })
   /** Due again `delayMs` from the store's now. `isLapse`: the lease had lapsed, and the store counts that. */

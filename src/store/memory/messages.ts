@@ -230,7 +230,7 @@ export class Messages {
     switch (settlement.kind) {
       case 'again':
         this.table.addAttempt(slot, -1)
-        this.table.setLapses(slot, 0)
+        if (settlement.keepsLapses !== true) this.table.setLapses(slot, 0)
         this.table.setMoment(slot, dueAtOf(settlement.when, now))
         if (settlement.content !== undefined) this.table.setContent(slot, settlement.content)
         this.#wait(slot, 'running', { now })

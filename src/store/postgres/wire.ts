@@ -175,7 +175,7 @@ function kindOf(settlement: contract.Settlement): number {
     case 'dead':
       return 5
     case 'again':
-      return 6
+      return settlement.keepsLapses === true ? 8 : 6
     default:
       return assertNever(settlement)
   }

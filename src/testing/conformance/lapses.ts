@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Lease, LeaseRef, Settlement } from '../../store/contract/store.ts'
 import {
   LEASE_MS,
+  again,
   claimDue,
   claimLapsed,
   claimOne,
@@ -44,9 +45,9 @@ export const lapseTests: readonly ConformanceTest[] = [
       ['ready', before.dueAt, before.firstDueAt, 1, 1, 'the worker died'],
     )
     assert.deepEqual([after.owner, after.until], ['', 0])
-    const again = await claimOne(store)
-    assert.deepEqual([again.attempt, again.lapses, again.dueAt], [2, 1, before.dueAt])
-    assert.ok(again.latenessMs >= LEASE_MS && again.latenessMs < LEASE_MS + 1)
+    const second = await claimOne(store)
+    assert.deepEqual([second.attempt, second.lapses, second.dueAt], [2, 1, before.dueAt])
+    assert.ok(second.latenessMs >= LEASE_MS && second.latenessMs < LEASE_MS + 1)
   }),
 
   test('P7: a lapsed message goes back to its place in the line', async ({ store, advance }) => {
@@ -80,6 +81,31 @@ export const lapseTests: readonly ConformanceTest[] = [
     await store.settle([retry(last, 0)])
     assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [0, 4])
     assert.equal((await claimOne(store)).lapses, 0)
+  }),
+
+  test('P6: again sets lapses to 0, and leaves them where its handler has not run', async (subject) => {
+    const { store, advance } = subject
+    await store.put([message('a')])
+    await store.settle([lapse(await lapsedLease(subject), 'the worker died')])
+    await store.settle([lapse(await lapsedLease(subject), 'the worker died')])
+    const third = await claimOne(store)
+    const at = third.dueAt + 10 * LEASE_MS
+    await store.settle([again(third, { at }, { keepsLapses: true })])
+    const moved = await stored(store, 'a')
+    assert.deepEqual(
+      [moved.lapses, moved.attempt, moved.dueAt, moved.firstDueAt, moved.error],
+      [2, 2, at, at, 'the worker died'],
+    )
+    assert.deepEqual(await claimDue(store), [], 'it waits for its moment')
+    await advance(10 * LEASE_MS)
+    const fourth = await claimOne(store)
+    assert.deepEqual([fourth.attempt, fourth.lapses], [3, 2])
+    const content = { body: '"moved"', meta: '' }
+    await store.settle([again(fourth, { delayMs: 0 }, { keepsLapses: true, content })])
+    const fifth = await claimOne(store)
+    assert.deepEqual([fifth.attempt, fifth.lapses, fifth.body], [3, 2, '"moved"'])
+    await store.settle([again(fifth, { delayMs: 0 })])
+    assert.deepEqual([(await stored(store, 'a')).lapses, (await stored(store, 'a')).attempt], [0, 2])
   }),
 
   test('P6: a revived message has no lapses', async (subject) => {

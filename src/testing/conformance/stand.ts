@@ -106,7 +106,7 @@ export function ackThen({ id, token, topic }: LeaseRef, followUps: readonly NewM
 }
 
 /** What `again` may say besides when. */
-export type AgainParts = Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content'>
+export type AgainParts = Pick<Extract<Settlement, { kind: 'again' }>, 'followUps' | 'content' | 'keepsLapses'>
 
 export function again({ id, token, topic }: LeaseRef, when: DueTime, parts: AgainParts = {}): Settlement {
   return { kind: 'again', id, token, topic, when, ...parts }

@@ -119,7 +119,8 @@ function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { k
     }
     case 'again': {
       const due_at = Math.floor(dueAtOf(settlement.when, now))
-      const changes = { due_at, first_due_at: null, attempt: row.attempt - 1, lapses: 0 }
+      const lapses = settlement.keepsLapses === true ? row.lapses : 0
+      const changes = { due_at, first_due_at: null, attempt: row.attempt - 1, lapses }
       const checksum = wait(scene, row, changes)
       if (settlement.content !== undefined) setContent(db, row, checksum, settlement.content)
       break

@@ -155,8 +155,9 @@ function pushOperands(args: string[], settlement: Settlement): void {
       args.push(String(settlement.delayMs), settlement.isLapse === true ? '1' : '0', settlement.error)
       return
     case 'again': {
-      const { content } = settlement
-      args.push(momentArg(settlement.when), content === undefined ? '' : encodePayload('', content))
+      const { when, content, keepsLapses } = settlement
+      const newContent = content === undefined ? '' : encodePayload('', content)
+      args.push(momentArg(when), newContent, keepsLapses === true ? '1' : '0')
       return
     }
     case 'dead':

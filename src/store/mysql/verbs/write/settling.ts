@@ -132,8 +132,9 @@ function apply(settlement: Settlement, row: LockedRow, { rows, now, notes }: Set
     case 'again': {
       const { meta = null, body = null } = settlement.content ?? {}
       const due = dueMicros(settlement, now)
-      const anew = { due_at: due, first_due_at: null, lapses: 0, attempt: Math.max(attempt, 1) - 1 }
-      rows.change(row, { ...back, ...anew, meta, body })
+      const anew = { due_at: due, first_due_at: null, attempt: Math.max(attempt, 1) - 1 }
+      const kept = settlement.keepsLapses === true ? lapses : 0
+      rows.change(row, { ...back, ...anew, lapses: kept, meta, body })
       break
     }
     case 'dead': {

@@ -1,8 +1,8 @@
 -- settle_1: what becomes of messages after their attempts.
 --
--- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered. delays: of
---            retries and of again, which may have a moment instead, and another content; of 7 how long, with the result as
---            error and how it ended as reason. Arrays that no entry needs may be empty.
+-- arguments  kinds: 0 ack, 1 retry, 2 retry of a lapse, 3 lapse, 4 release, 5 dead, 6 again, 7 ack that is remembered, 8 again with
+--            its lapses kept. delays: of retries and of again, which may have a moment instead, and another content; of 7
+--            how long, with the result as error and how it ended as reason. Arrays that no entry needs may be empty.
 -- reply      answers: null if one of them has a successor or is to be cancelled: the caller asks settle_with_1. Else 'settled', 'lost', or 'locked' for one that an open transaction has locked. ring: topics of which a
 --            sleeper must hear, the earliest moment, and who released them if that is all that came back.
 -- promises   P4 (acts only under the token), P6, P7 (release and lapse go back to their place), P8
@@ -64,7 +64,7 @@ begin
       as h(place, id, token, topic, owner, due_at, key, priority, seq)
   ), e as materialized (
     select distinct on (u.id) u.id, u.o, u.kind, u.error, u.reason, h.place, h.topic, h.owner,
-        case when u.kind in (1, 2, 6) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay,
+        case when u.kind in (1, 2, 6, 8) then coalesce(u.moment, t + u.delay) else h.due_at end as due_at, u.meta, u.body, u.delay,
         h.key, h.priority, h.seq,
         case when h.key is not null and u.kind in (1, 2, 3) and punctual.is_serial_1(q, h.topic, h.key) then true end as is_holding
       from unnest(ids, tokens, kinds, delays, errors, reasons, moments, metas, bodies) with ordinality
@@ -86,11 +86,11 @@ begin
       owner = null,
       due_at = e.due_at,
       first_due_at = case when e.kind in (1, 2) then coalesce(m.first_due_at, m.due_at)
-        when e.kind <> 6 then m.first_due_at end,
-      attempt = case when e.kind in (4, 6) then greatest(m.attempt, 1) - 1 else m.attempt end,
+        when e.kind not in (6, 8) then m.first_due_at end,
+      attempt = case when e.kind in (4, 6, 8) then greatest(m.attempt, 1) - 1 else m.attempt end,
       lapses = case when e.kind in (2, 3) then least(m.lapses + 1, 32767) when e.kind in (1, 6) then 0
         else m.lapses end,
-      error = case when e.kind in (4, 6) then m.error else nullif(e.error, '') end,
+      error = case when e.kind in (4, 6, 8) then m.error else nullif(e.error, '') end,
       reason = case when e.kind in (5, 7) then nullif(e.reason, '') end,
       meta = case e.kind when 7 then '' else coalesce(e.meta, m.meta) end,
       body = case e.kind when 7 then '' else coalesce(e.body, m.body) end,

@@ -4,12 +4,13 @@
 --   'follow', an ack one by one: id, '1' if it is the handler's own word, else '0'
 --   'remember', an ack one by one: id, how long in ms, what to remember, '1' or '0' as above
 --   'retry': id, delay in ms, '1' if its lease had lapsed, else '0', error     'dead': id, reason, error
---   'again': id, delay in ms or '@' and a moment, a content that replaces the old one, as in a payload, or ''
+--   'again': id, delay in ms or '@' and a moment, a content that replaces the old one, as in a payload, or '',
+--   and '1' if it keeps its lapses, else '0'
 -- The message of a settlement that carries others leaves first.
 -- reply: the places (from 1) of those that are lost, and below zero of those that are refused; with SUCCEEDED, CANCELLED or
 -- DEFERRED added of those that gave way to a successor, were cancelled, or need a script that can store a successor
 
-local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 2, remember = 4, again = 3 }
+local OPERANDS = { release = 1, lapse = 2, retry = 4, dead = 3, follow = 2, remember = 4, again = 4 }
 local SUCCEEDED, CANCELLED, DEFERRED = 1000000, 2000000, 3000000
 local exceptions, place = {}, 0
 
@@ -143,7 +144,7 @@ local function settle(claim, kind, id, operand)
     await(line, text(newDue), memberOf(id, stamp))
   elseif kind == 'again' then
     if attempts > 0 then
-      writeFailure(id, attempts, 0, 0, 0, '', message)
+      writeFailure(id, attempts, ARGV[operand + 2] == '1' and lapses or 0, 0, 0, '', message)
     end
     if ARGV[operand + 1] ~= '' then
       local value = call('HGET', PAYLOAD, id) or ''
