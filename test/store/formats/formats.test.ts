@@ -32,10 +32,10 @@ function queueAt(store: string): Punctual {
   return queue
 }
 
-type Had = { readonly tags: boolean; readonly schedules: boolean }
+type Had = { readonly tags: boolean; readonly schedules: boolean; readonly keys: boolean }
 
 /** All that `write.mjs` put there is there, and works. */
-async function expectWhole(url: string, { tags, schedules }: Had): Promise<void> {
+async function expectWhole(url: string, { tags, schedules, keys }: Had): Promise<void> {
   const queue = queueAt(url)
   expect(await queue.get('later')).toMatchObject({
     topic: 'a',
@@ -55,11 +55,19 @@ async function expectWhole(url: string, { tags, schedules }: Had): Promise<void>
     expect(await queue.schedules.get('yearly')).toMatchObject(yearly)
     expect((await queue.stats()).controls).toMatchObject([
       { topic: 'a', limit: { concurrency: 3 } },
+      ...(keys ? [{ topic: 'c', limit: { perKey: { concurrency: 1 } } }] : []),
       { topic: 'held', paused: {} },
     ])
   }
+  if (keys) {
+    expect((await queue.list({ topic: 'c', key: 'ü{1}' })).items.map(({ id }) => id)).toEqual([
+      'first',
+      'second',
+    ])
+    expect((await queue.keys('c')).keys).toMatchObject([{ key: 'ü{1}', waiting: 2, limit: { weight: 2 } }])
+  }
   const store = await insidesOf(queue).open()
-  expect((await takeCensus(store)).total).toBe(tags ? 5 : 4)
+  expect((await takeCensus(store)).total).toBe((tags ? 5 : 4) + (keys ? 2 : 0))
   expect((await queue.doctor()).filter(({ level }) => level === 'problem')).toEqual([])
   expect(await queue.revive(['dead'])).toBe(1)
   const worker = queueAt(url)
@@ -79,7 +87,7 @@ describe('files', () => {
   const versions = Array.from({ length: FORMAT_VERSION }, (_, index) => index + 1)
   it.each(versions)('format %i: everything is there', async (version) => {
     const directory = await layFile(`file-${version}.db.gz`)
-    await expectWhole(`file:${directory}`, { tags: version >= 2, schedules: version >= 3 })
+    await expectWhole(`file:${directory}`, { tags: version >= 2, schedules: version >= 3, keys: false })
   })
 
   it('a newer format is refused with what to do', async () => {
@@ -108,7 +116,7 @@ describe('PostgreSQL', () => {
   const versions = Array.from({ length: SCHEMA_VERSION }, (_, index) => index + 1)
   it.each(versions)('schema %i: everything is there', async (version) => {
     await lay(`postgres-${version}.sql.gz`)
-    await expectWhole(server.url, { tags: true, schedules: true })
+    await expectWhole(server.url, { tags: true, schedules: true, keys: version >= 3 })
   })
 
   it('a newer schema is used if it says that this version may, else refused with what to do', async () => {
@@ -136,7 +144,7 @@ describe.skipIf(!isMysqlThere)('MySQL', () => {
   const versions = Array.from({ length: MYSQL_VERSION }, (_, index) => index + 1)
   it.each(versions)('tables %i: everything is there', async (version) => {
     const { url } = await layTables(`mysql-${version}.sql.gz`)
-    await expectWhole(url, { tags: true, schedules: true })
+    await expectWhole(url, { tags: true, schedules: true, keys: false })
   })
 
   it('newer tables are used if they say that this version may, else refused with what to do', async () => {
@@ -162,7 +170,7 @@ describe('Redis', () => {
     await server.admin(['FLUSHALL'])
     const commands = JSON.parse(await readFile(fixture('redis-2.json'), 'utf8')) as string[][]
     await sendBytes(new URL(server.url), commands)
-    await expectWhole(server.url, { tags: true, schedules: true })
+    await expectWhole(server.url, { tags: true, schedules: true, keys: false })
   })
 
   it('the layout before it is refused, and so is the one after it, with what to do', async () => {

@@ -1,5 +1,5 @@
 // Fills a store with one of everything, by the build of any version: how the fixtures in this folder were made.
-//   node test/store/formats/write.mjs DIST URL [tags] [remember] [schedules] [controls]
+//   node test/store/formats/write.mjs DIST URL [tags] [remember] [schedules] [controls] [keys]
 // DIST is the dist folder of that version. What it did not have yet is left out. See README.md beside.
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -32,6 +32,8 @@ await queue.produce(
 await queue.produce('a', 2, { id: 'retried' })
 await queue.produce('a', 3, { id: 'dead' })
 if (has('tags')) await queue.produce('b', 4, { id: 'tagged', at: LATER, tag: ['t', 'ü'] })
+if (has('keys'))
+  for (const id of ['first', 'second']) await queue.produce('c', id, { id, at: LATER, key: 'ü{1}' })
 if (has('remember')) await queue.produce('a', 5, { id: 'remembered', remember: '26000d' })
 await queue.start()
 await all
@@ -50,5 +52,9 @@ if (has('schedules'))
 if (has('controls')) {
   await quiet.pause('held')
   await quiet.limit('a', { rate: '10/1m', concurrency: 3 })
+}
+if (has('keys')) {
+  await quiet.limit('c', { perKey: { concurrency: 1 } })
+  await quiet.limit('c', { weight: 2 }, { key: 'ü{1}' })
 }
 await quiet.stop()
