@@ -19,6 +19,8 @@ const SHOWS: Readonly<Record<string, RegExp>> = {
   'api-limits':
     /limit: 100 of 100 sent in 30 seconds, 0 refused\nevent: sms\.send is paused\npaused: 0 of 60 sent in 10 minutes\nresumed over a minute: 2[0-2] of 60 sent after 20 seconds\nand 60 after a minute, 0 refused/,
   'typed-topics': /TOPIC_UNKNOWN: .*\nPAYLOAD_MISMATCH: .*\nto ada@example\.org: \(no subject\)/,
+  tenants:
+    /without keys.*\n {2}acme .*\n {2}zoe .* 10 mails: half within (?:[4-9]\d\d|1000) ms.*\nwith \{ key.*\n.*10000 mails.*\n {2}zoe .* 10 mails: half within \d ms, all within \d\d? ms/,
   rabbitmq:
     /dead letters: 5 .* {2}4 .* {2}3 .* {2}2 .* {2}1 .*\nthrough the bridge: {3}1 .* {2}2 .* {2}3 .* {2}4 .* {2}5 .*\ncancel order-6: .*"cancelled"|^skipped/,
   'workers-elsewhere': /12 of 12 done, by bash and python|12 of 12 done, by (?:bash|python)|^skipped/,
