@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../clock.ts'
 import type { Random } from '../../random.ts'
-import type { SendFlight } from './link/connection.ts'
+import type { SendFlight, SessionWork, TransactionGuard } from './link/connection.ts'
 import type { MysqlLink } from './link/mysql-link.ts'
 import { repeating } from '../sql/server/repeating.ts'
 import { REFUSALS } from './link/refusals.ts'
@@ -45,12 +45,12 @@ export class Transactions {
   }
 
   run<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
-    return this.#repeat((send) => within(send, [BEGIN], work))
+    return this.#repeat((send, guard) => within(send, guard, [BEGIN], work))
   }
 
   /** Reads only, all of the same moment. */
   look<R>(work: (steps: Steps) => Promise<R>): Promise<R> {
-    return this.#repeat((send) => within(send, SNAPSHOT, work))
+    return this.#repeat((send, guard) => within(send, guard, SNAPSHOT, work))
   }
 
   /** Statements in one round trip, each a transaction of its own. */
@@ -58,7 +58,7 @@ export class Transactions {
     return this.#repeat((send) => send(statements))
   }
 
-  #repeat<R>(work: (send: SendFlight) => Promise<R>): Promise<R> {
+  #repeat<R>(work: SessionWork): Promise<R> {
     const how = { ...this.#options, refusals: REFUSALS, triesMax: TRIES_MAX }
     return repeating(async () => (await this.#link.call(work)) as R, how)
   }
@@ -66,6 +66,7 @@ export class Transactions {
 
 async function within<R>(
   send: SendFlight,
+  guard: TransactionGuard,
   begin: readonly Statement[],
   work: (steps: Steps) => Promise<R>,
 ): Promise<R> {
@@ -74,9 +75,15 @@ async function within<R>(
     statements: readonly Statement[],
     end: readonly Statement[],
   ): Promise<readonly Rows[]> => {
-    const before = state === 'not begun' ? begin : []
+    const isOne = state === 'not begun' && end.length > 0 // The server does it whole, whatever becomes of us.
+    const before = state === 'not begun' ? [...(isOne ? [] : guard.before), ...begin] : []
     state = 'open'
-    const replies = await send([...before, ...statements, ...end])
+    const replies = await send([
+      ...before,
+      ...statements,
+      ...end,
+      ...(isOne || end.length === 0 ? [] : guard.after),
+    ])
     if (end.length > 0) state = 'over'
     return replies.slice(before.length, before.length + statements.length)
   }
@@ -87,6 +94,6 @@ async function within<R>(
     })
   } finally {
     // `state` changes in the calls above, which the compiler does not see.
-    if ((state as string) === 'open') await send([ROLLBACK])
+    if ((state as string) === 'open') await send([ROLLBACK, ...guard.after])
   }
 }

@@ -135,7 +135,7 @@ describe.skipIf(!isMysqlThere)('sessions that end', () => {
   })
 })
 
-describe.skipIf(!isMariaDbThere)('a process that is stopped', () => {
+describe.skipIf(!isMysqlThere)('a process that is stopped', () => {
   it('P2: what it had locked in the middle of a transaction is handed out to others soon', async () => {
     const store = await open()
     await store.put([message('locked')])

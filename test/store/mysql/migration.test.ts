@@ -74,7 +74,7 @@ describe.skipIf(!isMysqlThere)('migrations', () => {
   it('a user who may not create tables is told who may', async () => {
     const url = await freshDatabase()
     const user = `reader_${process.pid}`
-    await queryAt(url, `create or replace user ${user}@'%'`)
+    await queryAt(url, `create user ${user}@'%'`)
     await queryAt(url, `grant select on ${new URL(url).pathname.slice(1)}.* to ${user}@'%'`)
     onTestFinished(async () => void (await queryAt(url, `drop user ${user}@'%'`)))
     await expect(storeAt(url.replace('root@', `${user}@`)).open()).rejects.toMatchObject({

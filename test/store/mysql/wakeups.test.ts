@@ -148,7 +148,7 @@ describe.skipIf(!isMysqlThere)('wake-ups', () => {
   it('an account with four rights on its tables stores, hears, and is heard of by the next look', async () => {
     const user = `other_${process.pid}`
     const database = new URL(url).pathname.slice(1)
-    await queryAt(url, `create or replace user ${user}@'%' identified by 'secret'`)
+    await queryAt(url, `create user ${user}@'%' identified by 'secret'`)
     await queryAt(url, `grant select, insert, update, delete on ${database}.* to ${user}@'%'`)
     onTestFinished(async () => void (await queryAt(url, `drop user ${user}@'%'`)))
     const queue = freshQueue()
@@ -157,6 +157,7 @@ describe.skipIf(!isMysqlThere)('wake-ups', () => {
     const theirs = new URL(url)
     theirs.username = user
     theirs.password = 'secret'
+    theirs.searchParams.set('publicKey', 'fetch') // Where it is a MySQL.
     const other = openMysqlStore(theirs.href, context(queue), { migrate: false })
     onTestFinished(() => other.close())
     await other.open()

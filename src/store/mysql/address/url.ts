@@ -6,6 +6,7 @@
  *   migrate          false: tables that are missing or older are refused     true
  *   ssl              true: only with a trusted certificate; skip-verify: with any
  *   sslca            a file with the certificate to trust
+ *   publicKey        without TLS, of MySQL: a file with the server's public key, or fetch: ask the server for it
  *   socketPath       a unix socket instead of a host
  *   connectTimeout   how long one attempt to connect may take                5s
  *   callTimeout      how long a call waits before it fails                   5s
@@ -13,6 +14,7 @@
 import { UsageError, describe, urlWithoutPasswords } from '../../../core/errors.ts'
 import {
   TIMEOUT_OPTIONS,
+  invalidOption,
   readDurations,
   readMigrate,
   readWord,
@@ -36,7 +38,11 @@ export type MysqlAddress = {
   readonly database: string
   readonly ssl?: 'true' | 'skip-verify'
   readonly sslca?: string
+  readonly publicKey?: PublicKeySource
 }
+
+/** With which a password is encrypted where there is no TLS: `caching_sha2_password`, the default of MySQL 8, asks for that. */
+export type PublicKeySource = { readonly from: 'server' } | { readonly from: 'file'; readonly path: string }
 
 export type MysqlUrl = {
   readonly address: MysqlAddress
@@ -46,7 +52,7 @@ export type MysqlUrl = {
 }
 
 const PORT = 3306
-const KNOWN: readonly string[] = ['migrate', 'ssl', 'sslca', 'socketPath', ...TIMEOUT_OPTIONS]
+const KNOWN: readonly string[] = ['migrate', 'ssl', 'sslca', 'publicKey', 'socketPath', ...TIMEOUT_OPTIONS]
 /** Scheme, user and password, hosts, database, query. */
 const PARTS = /^(mysql|mariadb):\/\/(?:([^@/?#:]*)(?::([^@/?#]*))?@)?([^@/?#]*)\/([^?#@/]+)(\?[^#]*)?$/
 
@@ -58,6 +64,7 @@ export function parseMysqlUrl(text: string): MysqlUrl {
   refuseUnknown(parameters, KNOWN)
   const ssl = readWord(parameters, 'ssl', ['true', 'skip-verify'])
   const sslca = parameters.get('sslca')
+  const publicKey = parameters.get('publicKey')
   const socketPath = parameters.get('socketPath')
   try {
     return {
@@ -68,6 +75,7 @@ export function parseMysqlUrl(text: string): MysqlUrl {
         database: decodeURIComponent(database),
         ...(ssl === undefined ? {} : { ssl }),
         ...(sslca === null ? {} : { sslca }),
+        ...(publicKey === null ? {} : { publicKey: publicKeySource(publicKey) }),
         ...(socketPath === null ? {} : { socketPath }),
       },
       server: `${scheme}://${hosts === '' ? 'localhost' : hosts}/${database}`,
@@ -83,6 +91,11 @@ function hostOf(text: string, url: string): { readonly host: string; readonly po
   const [, host = '', port = String(PORT)] = /^(\[[0-9a-fA-F:]+\]|[^:[\]]*)(?::(\d{1,5}))?$/.exec(text) ?? []
   if (host === '' && text !== '') throw invalidUrl(url)
   return { host: host === '' ? 'localhost' : host.replaceAll(/[[\]]/g, ''), port: Number(port) }
+}
+
+function publicKeySource(text: string): PublicKeySource {
+  if (text === '') throw invalidOption('publicKey', text, 'fetch, or the path of a file')
+  return text === 'fetch' ? { from: 'server' } : { from: 'file', path: text }
 }
 
 function invalidUrl(text: string): UsageError {

@@ -3,19 +3,21 @@
  * or is too old, does not count. A command is a piece of work that has the session for itself until it is done: a few
  * flights of statements, mostly one transaction.
  */
-import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
 import type { LinkConnection } from '../../link/link.ts'
 import type { MysqlAddress } from '../address/url.ts'
-import type { SqlRow, Statement } from '../sql/statement.ts'
+import { sql, type SqlRow, type Statement } from '../sql/statement.ts'
 import { loadDriver, type DriverConnection, type MysqlDriver } from './driver.ts'
+import { trustOf } from './trust.ts'
 
 export type MysqlTarget = { readonly address: MysqlAddress; readonly connectTimeoutMs: number }
 
 /** Statements in one round trip; the first that fails ends them. Answers with the rows of each. */
 export type SendFlight = (statements: readonly Statement[]) => Promise<readonly (readonly SqlRow[])[]>
-export type SessionWork = (send: SendFlight) => Promise<unknown>
+export type SessionWork = (send: SendFlight, guard: TransactionGuard) => Promise<unknown>
+/** With what a transaction of several flights begins and ends, so that a process that stops in it does not keep its locks. */
+export type TransactionGuard = { readonly before: readonly Statement[]; readonly after: readonly Statement[] }
 
 /**
  * Bytes, not the server's language, decide everywhere; a lock is waited for one second, and we try again. READ COMMITTED:
@@ -26,11 +28,14 @@ const SETTINGS = [
   "set session sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', autocommit = 1, sql_safe_updates = 0, innodb_lock_wait_timeout = 1",
   'set names utf8mb4',
 ]
-/**
- * A process that is stopped in the middle of a transaction keeps its locks until the server ends its session. MySQL has no
- * such setting.
- */
+/** A process that is stopped in the middle of a transaction keeps its locks until the server ends its session. */
 const MARIADB_SETTINGS = ['set session idle_transaction_timeout = 5']
+const MARIADB_GUARD: TransactionGuard = { before: [], after: [] }
+/** MySQL only knows how long any session may be silent; ours are silent for long where no transaction is open. */
+const MYSQL_GUARD: TransactionGuard = {
+  before: [sql`set session wait_timeout = 5`],
+  after: [sql`set session wait_timeout = default`],
+}
 const WHO_IS_THERE = 'select version() as version, @@global.read_only as is_standby'
 
 const MARIADB_NEEDED = [10, 6] as const
@@ -42,6 +47,7 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
   #driver: DriverConnection | undefined
   #socket: Socket | undefined
   #last: Promise<unknown> = Promise.resolve()
+  #guard: TransactionGuard = MYSQL_GUARD
   #isOpen = false
   #isDestroyed = false
 
@@ -71,7 +77,7 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
 
   /** One after the other: what comes meanwhile waits. */
   send(work: SessionWork): Promise<unknown> {
-    const done = this.#last.then(() => work((statements) => this.#fly(statements)))
+    const done = this.#last.then(() => work((statements) => this.#fly(statements), this.#guard))
     this.#last = done.catch(() => undefined)
     return done
   }
@@ -101,7 +107,7 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
   async #openAt(driver: MysqlDriver, host: string, port: number): Promise<void> {
     const { address, connectTimeoutMs } = this.#target
     const { user, password, database, socketPath } = address
-    const ssl = await tlsOf(address)
+    const trust = await trustOf(address)
     // A socket of our own, so that a session that does not answer can be ended at once.
     const socket = socketPath === undefined ? connect(port, host) : connect(socketPath)
     socket.setNoDelay(true)
@@ -112,7 +118,7 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
       user,
       password,
       database,
-      ...ssl,
+      ...trust,
       stream: () => socket,
       connectTimeout: Math.ceil(connectTimeoutMs / address.hosts.length),
       charset: 'utf8mb4',
@@ -139,6 +145,7 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
         'STORE_UNAVAILABLE',
         'this server takes no writes (read_only); if no failover is under way, point the URL at the primary.',
       )
+    if (isMariaDb(version)) this.#guard = MARIADB_GUARD
     const settings = isMariaDb(version) ? [...SETTINGS, ...MARIADB_SETTINGS] : SETTINGS
     await opened.query({ sql: settings.join(';') })
     if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
@@ -171,10 +178,4 @@ function refuseOld(version: string): void {
     `this server has version ${version}; punctual needs MariaDB 10.6 or MySQL 8.0, or newer.`,
     { value: version },
   )
-}
-
-async function tlsOf({ ssl, sslca }: MysqlAddress): Promise<object> {
-  if (ssl === undefined && sslca === undefined) return {}
-  const ca = sslca === undefined ? {} : { ca: await readFile(sslca) }
-  return { ssl: { rejectUnauthorized: ssl !== 'skip-verify', ...ca } }
 }

@@ -24,6 +24,22 @@ export function errorNumber(error: unknown): number {
   return error.errno >= 1000 && error.errno < 45_000 ? error.errno : 0
 }
 
+const PLUGIN_UNKNOWN =
+  'this account logs in by a plugin that the client does not know; give it caching_sha2_password or mysql_native_password'
+const NO_TRUST = 'this account sends its password only to a server with a trusted certificate; set sslca'
+
+/** Ways to log in that end in the driver, before the server has answered. */
+const LOGIN_REFUSED: Readonly<Record<string, string>> = {
+  ER_CANNOT_RETRIEVE_RSA_KEY:
+    'this account sends its password only encrypted; add ?ssl=true, or, where the network is trusted, ?publicKey=fetch, or ?publicKey=FILE with the server’s public_key.pem',
+  ER_AUTHENTICATION_PLUGIN_NOT_SUPPORTED: PLUGIN_UNKNOWN,
+  ER_NOT_SUPPORTED_AUTH_PLUGIN: PLUGIN_UNKNOWN,
+  ER_CLEAR_PASSWORD_WITHOUT_SSL: 'this account sends its password as it is, which needs TLS; add ?ssl=true',
+  ER_SELF_SIGNED_NO_PWD: NO_TRUST,
+  ER_SELF_SIGNED_BAD_PLUGIN: NO_TRUST,
+  ER_SELF_SIGNED_SHA256: NO_TRUST,
+}
+
 export const REFUSALS = new SqlRefusals({
   codeOf: (error) => String(errorNumber(error) || ''),
   proseOf,
@@ -65,6 +81,7 @@ export const REFUSALS = new SqlRefusals({
   expected: new Set([String(INTERRUPTED), String(NO_SUCH_THREAD)]),
   ends: (number, error) => (number === '' ? !(error instanceof PunctualError) : ENDING.has(Number(number))),
   isTlsRefused: (error) => errorCode(error).startsWith('ER_SERVER_NOT_SUPPORT_SSL'),
+  refusedByDriver: (error) => LOGIN_REFUSED[errorCode(error)],
 })
 
 function proseOf(error: unknown): string {

@@ -51,6 +51,8 @@ export type SqlCodes = {
   readonly ends: (code: string, error: unknown) => boolean
   /** Beside `TLS`: how the driver says that the server has none. */
   readonly isTlsRefused: (error: unknown, prose: string) => boolean
+  /** What to change where the driver itself refuses to go on; undefined: the socket failed. */
+  readonly refusedByDriver?: (error: unknown) => string | undefined
 }
 
 export class SqlRefusals implements LinkFailures {
@@ -106,6 +108,8 @@ export class SqlRefusals implements LinkFailures {
     const isTls = [error, reason].some((one) => TLS.test(errorCode(one)))
     if (isTls || this.#codes.isTlsRefused(error, prose))
       return new UsageError('STORE_REFUSED', `${server}: no trusted TLS connection (${prose}).`, cause)
+    const remedy = this.#codes.refusedByDriver?.(error)
+    if (remedy !== undefined) return new UsageError('STORE_REFUSED', `${server}: ${remedy}.`, cause)
     const what = prose === '' ? errorCode(error) : prose
     return new UnavailableError('STORE_UNAVAILABLE', `${server} is not reachable: ${what}.`, cause)
   }
