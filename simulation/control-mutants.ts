@@ -53,7 +53,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   {
     name: 'what a worker holds starts in a pause',
     file: 'src/runtime/claiming/controls.ts',
-    find: '    this.#giveBack()\n',
+    find: '    this.#giveBack(now)\n',
     replace: '',
   },
   {

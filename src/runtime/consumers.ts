@@ -29,7 +29,7 @@ import { Holding } from './runs/holding.ts'
 import type { Lane } from './runs/lane.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
-import { aboutRun, leaseEnd, retryOf, Run, startOf, type RunSource } from './runs/run.ts'
+import { aboutRun, leasedAt, leaseEnd, retryOf, Run, startOf, type RunSource } from './runs/run.ts'
 import { Settlements } from './runs/settlement.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
@@ -114,7 +114,7 @@ export class Consumers {
     const { lanes } = this.#parts
     const { suspects } = lanes
     const [first] = leases
-    if (first !== undefined) source.clock.observe(askedAt, answeredAt, first.dueAt + first.latenessMs)
+    if (first !== undefined) source.clock.observe(askedAt, answeredAt, leasedAt(first))
     const leaseEndsAt = leaseEnd(askedAt, this.#parts.leaseMs)
     for (const lease of leases) {
       const lane = lanes.get(lease.topic)
@@ -132,15 +132,15 @@ export class Consumers {
       if (isAhead) this.#holding.hold(run)
       else this.#enqueue(run, answeredAt)
       if (policy === undefined) this.#feed(run, { kind: 'refuse', outcome: UNREADABLE })
-      else if (this.#isClosed || lane.wasPausedSince(askedAt) || !suspects.admits(run, askedAt))
+      else if (this.#isClosed || lane.isFromBeforePause(run, askedAt) || !suspects.admits(run, askedAt))
         this.#giveBack(run)
     }
   }
 
-  /** The topic of this lane is paused in this partition: what was not started goes back. */
-  pause(lane: Lane, source: RunSource): void {
-    lane.pausedAt = this.#parts.clock.monotonic()
-    this.#giveBackAll((run) => run.lane === lane && run.source === source)
+  /** The topic of this lane was paused in this partition when its store looked: what it had handed out and was not started goes back. */
+  pause(lane: Lane, source: RunSource, seenAt: number): void {
+    lane.pause(source, { heardAt: this.#parts.clock.monotonic(), seenAt })
+    this.#giveBackAll((run) => run.lane === lane && run.source === source && leasedAt(run.lease) <= seenAt)
     this.#parts.onRoom()
   }
 

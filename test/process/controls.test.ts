@@ -1,6 +1,8 @@
 /** P14 with real processes on one queue: pauses that race with claims, limits that change, workers that die. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest'
 import { Punctual } from '../../src/index.ts'
+import { IN_ORDER, MIXED } from '../runtime/mixed.ts'
 import { until } from '../store/redis/until.ts'
 import { Child, type Line } from './child.ts'
 import { SHARED_ENGINES } from './engines.ts'
@@ -163,4 +165,25 @@ describe.concurrent.each(SHARED_ENGINES)('P14: some processes on $name', ({ open
     await until('all is done', () => startsOf(heirs).length === 20)
     test.expect(mostAtOnce(heirs.flatMap(spansOf))).toBeLessThanOrEqual(2)
   }, 240_000)
+})
+
+describe.each(SHARED_ENGINES)('P7: $name', ({ open }) => {
+  it('pause, produce and resume in quick succession: what starts then starts in order', async () => {
+    const queue = new Punctual({ store: await open(), concurrency: 1, logger: false })
+    const started: unknown[] = []
+    queue.handle('t', async ({ payload }) => {
+      started.push(payload)
+      await sleep(30) // Slow enough that nothing is fetched ahead.
+    })
+    await queue.start()
+    const rounds = 15
+    for (let round = 0; round < rounds; round += 1) {
+      await queue.pause('t')
+      await queue.produceMany(MIXED)
+      await queue.resume('t')
+      await until('all have run', () => started.length === (round + 1) * MIXED.length)
+    }
+    await queue.stop()
+    expect(started).toEqual(Array.from({ length: rounds }, () => IN_ORDER).flat())
+  })
 })

@@ -1,5 +1,5 @@
 /**
- * Pauses as a worker hears of them: gives back what it holds of a paused topic and has not started, and tells listeners.
+ * Pauses as a worker hears of them: gives back what it was handed of a paused topic before and has not started, and tells listeners.
  *
  * The store itself hands out nothing of a paused topic. What it handed out before may still wait here for its moment or for a
  * slot; a wake-up of the kind `controls` says that it is time to look. A pause that ends by itself is looked for again at
@@ -74,16 +74,17 @@ export class Controls {
     this.#paused = new Map(
       controls.flatMap(({ topic, pausedUntil }) => (pausedUntil === undefined ? [] : [[topic, pausedUntil]])),
     )
-    this.#giveBack()
+    this.#giveBack(now)
     this.#parts.book.note(this, this.#paused)
     this.#lookAgainAt(Math.min(...this.#paused.values()), now)
   }
 
-  #giveBack(): void {
+  #giveBack(now: number): void {
     const { consumers, lanes, source } = this.#parts
     if (this.#paused.size === 0) return
     const isAll = this.#paused.has(WHOLE_QUEUE)
-    for (const lane of lanes.all) if (isAll || this.#paused.has(lane.topic)) consumers.pause(lane, source)
+    for (const lane of lanes.all)
+      if (isAll || this.#paused.has(lane.topic)) consumers.pause(lane, source, now)
   }
 
   #lookAgainAt(at: number, now: number): void {

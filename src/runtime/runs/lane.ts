@@ -11,7 +11,7 @@ import type { ClaimReply, Lease } from '../../store/contract/store.ts'
 import type { Handler } from '../handler.ts'
 import { Average } from './average.ts'
 import { Line } from './line.ts'
-import type { Carried, Run, RunSource } from './run.ts'
+import { leasedAt, type Carried, type Run, type RunSource } from './run.ts'
 
 /**
  * What a claim said of its topic, as one value: where several things hold, the one that allows least.
@@ -50,6 +50,9 @@ export type RemoteHands = {
   readonly start: (run: Run, end: (ending: Ending) => void) => void
 }
 
+/** `heardAt`: monotonic, when the answer came. `seenAt`: when the store looked, by its clock. */
+export type Pause = { readonly heardAt: number; readonly seenAt: number }
+
 export class Lane {
   readonly topic: string
   readonly handler: Handler
@@ -64,8 +67,7 @@ export class Lane {
   running = 0
   /** Leased, and waiting for its moment. */
   held = 0
-  /** Since when it is known to be paused, monotonic: what was asked for before may have come from before the pause. */
-  pausedAt: number | undefined
+  readonly #pauses = new Map<RunSource, Pause>()
   /** It gave back its line, and none of its handlers has ended since. */
   #isBarred = false
   readonly #toldBy = new Map<RunSource, TopicFacts>()
@@ -121,14 +123,21 @@ export class Lane {
     this.#bytes.add(run.lease.body.length)
   }
 
+  /** This partition said that it is paused. */
+  pause(source: RunSource, pause: Pause): void {
+    this.#pauses.set(source, pause)
+  }
+
   /**
-   * Whether what was asked for then may have been handed out before a pause that we heard of since. A claim that was sent
-   * no earlier and brings something shows that the pause is over.
+   * Whether this was handed out before the pause that we heard of. What the store handed out later shows that the pause is
+   * over, even where its answer and the one about the pause overtook each other (P7). Its clock may be set back: what was
+   * asked for after we heard is not looked at.
    */
-  wasPausedSince(askedAt: number): boolean {
-    if (this.pausedAt === undefined) return false
-    if (askedAt < this.pausedAt) return true
-    this.pausedAt = undefined
+  isFromBeforePause({ lease, source }: Run, askedAt: number): boolean {
+    const pause = this.#pauses.get(source)
+    if (pause === undefined) return false
+    if (askedAt < pause.heardAt) return leasedAt(lease) <= pause.seenAt
+    this.#pauses.delete(source)
     return false
   }
 

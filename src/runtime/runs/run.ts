@@ -16,6 +16,11 @@ export function leaseEnd(askedAt: number, leaseMs: number): number {
   return askedAt + leaseMs - 1
 }
 
+/** When the store handed it out, by its clock. */
+export function leasedAt({ dueAt, latenessMs }: Lease): number {
+  return dueAt + latenessMs
+}
+
 /** Its moment, as seen here: never before the store's own. */
 export function startOf({ dueAt, latenessMs }: Lease, { clock }: RunSource, answeredAt: number): number {
   const startsAt = answeredAt - latenessMs

@@ -43,7 +43,8 @@ function makeControls(capabilities: Partial<Capabilities> = {}) {
     book: new PauseBook(events),
     lanes: makeLanes(10, [makeLane('a'), makeLane('b')]),
     consumers: {
-      pause: (lane: Lane, from: RunSource) => void heard.push(`pause ${lane.topic} ${from === source}`),
+      pause: (lane: Lane, from: RunSource, seenAt: number) =>
+        void heard.push(`pause ${lane.topic} ${from === source} ${seenAt}`),
     } as Consumers,
     onFailure: (error) => void heard.push(`failure ${String(error)}`),
   })
@@ -59,11 +60,11 @@ describe('P14: pauses, as a worker hears of them', () => {
     scene.answer = async () => reply({ b: FOREVER })
     controls.look()
     await clock.settle()
-    expect(heard).toEqual(['pause b true'])
+    expect(heard).toEqual(['pause b true 0'])
     scene.answer = async () => reply({ [WHOLE_QUEUE]: FOREVER })
     controls.look()
     await clock.settle()
-    expect(heard.slice(1)).toEqual(['pause a true', 'pause b true'])
+    expect(heard.slice(1)).toEqual(['pause a true 0', 'pause b true 0'])
     expect(told).toEqual([
       ['paused', { topic: 'b' }],
       ['paused', {}],
@@ -143,7 +144,7 @@ describe('P14: pauses, as a worker hears of them', () => {
     scene.answer = async () => reply({ a: FOREVER })
     controls.look()
     await clock.settle()
-    expect(heard).toEqual(['failure Error: away', 'pause a true'])
+    expect(heard).toEqual(['failure Error: away', 'pause a true 0'])
     expect(asked).toHaveLength(2)
   })
 
@@ -166,7 +167,7 @@ describe('P14: pauses, as a worker hears of them', () => {
       await clock.settle()
       controls.look()
       expect(clock.pendingTimers).toBe(0)
-      expect([asked.length, heard, told.length]).toEqual([2, ['pause b true'], 1])
+      expect([asked.length, heard, told.length]).toEqual([2, ['pause b true 0'], 1])
     }
   })
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Lane } from '../../../src/runtime/runs/lane.ts'
 import { AHEAD_BYTES_MAX, Lanes } from '../../../src/runtime/runs/lanes.ts'
-import type { RunSource } from '../../../src/runtime/runs/run.ts'
+import type { Run, RunSource } from '../../../src/runtime/runs/run.ts'
 import { makeLane, makeLanes, makeOwn, makeRun } from './runs.ts'
 
 const [PARTITION, OTHER] = [{}, {}] as [RunSource, RunSource]
@@ -147,13 +147,19 @@ describe('lanes', () => {
     expect(lanes.survey().room).toBe(0)
   })
 
-  it('P14: what was asked for before a pause may be from before it; what is asked for later shows that it is over', () => {
+  it('P14: what was handed out before a pause goes back, P7: and what was handed out behind it stays', () => {
     const lane = makeLane('a')
-    expect(lane.wasPausedSince(0)).toBe(false)
-    lane.pausedAt = 100
-    expect(lane.wasPausedSince(99)).toBe(true)
-    expect(lane.wasPausedSince(100)).toBe(false)
-    expect(lane.wasPausedSince(99)).toBe(false)
+    const run = (latenessMs: number, from = PARTITION): Run => {
+      const { lease } = makeRun('x', lane)
+      return { lease: { ...lease, dueAt: 1_000, latenessMs }, source: from } as Run
+    }
+    expect(lane.isFromBeforePause(run(0), 0)).toBe(false)
+    lane.pause(PARTITION, { heardAt: 100, seenAt: 1_500 })
+    expect(lane.isFromBeforePause(run(500), 99)).toBe(true)
+    expect(lane.isFromBeforePause(run(501), 99)).toBe(false)
+    expect(lane.isFromBeforePause(run(500, OTHER), 99)).toBe(false)
+    expect(lane.isFromBeforePause(run(500), 100), 'asked for when the pause was known').toBe(false)
+    expect(lane.isFromBeforePause(run(500), 99), 'and so the pause is over').toBe(false)
   })
 
   it('slots may change', () => {
