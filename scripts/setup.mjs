@@ -72,6 +72,10 @@ export function installSurroundings() {
   installPackage('test/packages/surroundings', 'what users run punctual with')
 }
 
+export function installHosts() {
+  for (const name of ['nest-11', 'nest-12']) installPackage(`test/packages/${name}`, 'what hosts punctual')
+}
+
 /** Builds dist/ when a source is newer than it. Sources that are made of others are there afterwards in any case. */
 export function buildIfStale() {
   generate()

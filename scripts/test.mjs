@@ -12,6 +12,7 @@ import {
   ROOT,
   buildIfStale,
   installDependencies,
+  installHosts,
   installMigrating,
   installPeers,
   installPrograms,
@@ -41,6 +42,7 @@ if (elsewhere === undefined) {
   installMigrating()
   installSite()
   installSurroundings()
+  installHosts()
   buildIfStale()
   if (isWhole) for (const check of ['types', 'lint']) run('npm', ['run', '--silent', check])
 }

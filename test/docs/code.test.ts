@@ -20,7 +20,7 @@ it('every ts block of every page of docs/, docs/guides/ and docs/recipes/', asyn
   const directory = await directoryOf(await pages())
   const config = {
     extends: join(ROOT, 'tsconfig.json'),
-    compilerOptions: { noUnusedLocals: false },
+    compilerOptions: { noUnusedLocals: false, erasableSyntaxOnly: false },
     include: ['*.ts'],
   }
   expect(await compile(directory, config)).toBe('')

@@ -12,6 +12,8 @@ describe.each([
   'bench/package-lock.json',
   'test/mutation/package-lock.json',
   'test/packages/migrating/package-lock.json',
+  'test/packages/nest-11/package-lock.json',
+  'test/packages/nest-12/package-lock.json',
   'test/packages/recipes/package-lock.json',
   'site/package-lock.json',
   'test/packages/surroundings/package-lock.json',

@@ -85,6 +85,7 @@ const MAY_USE: Record<string, readonly string[]> = {
   'doors/http': ['doors/shared', 'index.ts', 'queue', 'core', 'clock.ts', 'random.ts'],
   // Runs in a browser: of the rest it uses types, and what is pure.
   'doors/http/dashboard': ['index.ts', 'core'],
+  'doors/nest': ['doors/http', 'index.ts', 'queue', 'testing', 'core', 'clock.ts'],
   'doors/cli': [
     'doors/shared',
     'doors/amqp',

@@ -1,0 +1,11 @@
+/** `punctual/nest`: queues in a NestJS application. */
+export { PunctualModule } from './module.ts'
+export type { NestQueueAsyncOptions, NestQueueOptions } from './module.ts'
+export { decoratorsFor, Handler, InjectQueue } from './decorators.ts'
+export type { HandlerDecorator, MessageFor, NestHandlerOptions, QueueDecorators } from './decorators.ts'
+export { PunctualDoorModule } from './door.ts'
+export type { NestDoorOptions } from './door.ts'
+export { PunctualHealth } from './health.ts'
+export type { QueueHealth } from './health.ts'
+export { PunctualTestingModule } from './testing.ts'
+export { queueToken } from './tokens.ts'
