@@ -15,7 +15,13 @@ import type { Random } from '../random.ts'
 import { partitionsOf } from '../store/contract/partitions.ts'
 import { sizeOfMessage } from '../store/contract/sizes.ts'
 import { ByteBudget } from './producing/byte-budget.ts'
-import { idExists, produceFailure, refusalSummary, type FailedBatch } from './producing/failures.ts'
+import {
+  idExists,
+  produceFailure,
+  refusalSummary,
+  singleFailure,
+  type FailedBatch,
+} from './producing/failures.ts'
 import { placeDrafts } from './producing/placement.ts'
 import type { QueueMeter } from './telling/meter.ts'
 import type { NewMessage, Partitions, PutResult, Store } from '../store/contract/store.ts'
@@ -170,7 +176,7 @@ export class Producer {
       }
       await Promise.all(concluding)
     } catch (error) {
-      for (const { reject } of calls) reject(error)
+      for (const { draft, reject } of calls) reject(singleFailure(error, draft.message.id))
     }
   }
 
