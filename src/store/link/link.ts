@@ -15,6 +15,9 @@
  * The pause between attempts grows while no reply comes, and starts over after the first reply; a server that accepts
  * connections and refuses every call is not hammered.
  *
+ * A server may have too few connections for all that a worker would like. What may go over another link of the same store
+ * names it as its detour: then one connection is enough to work, and the others only make it quicker.
+ *
  * A link keeps the process alive while it connects and while calls wait, by their deadlines; not while it is idle, so that
  * a program that only produces ends by itself. Workers have timers of their own.
  */
@@ -26,6 +29,8 @@ import { startDeadline } from './deadline.ts'
 
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 2000
+/** Where another link does the work meanwhile: a server without a connection to spare is not asked for one all the time. */
+const PAUSE_MS_MAX_WITH_DETOUR = 30_000
 export const CALLS_MAX = 10_000
 
 /** What a link needs of a connection. One that is lost stays lost. */
@@ -69,6 +74,8 @@ export type StoreLinkOptions<Command, Conn extends LinkConnection<Command>> = {
   readonly ready?: () => void
   /** After each connection that was lost or could not be made. */
   readonly lost?: () => void
+  /** Another link to the same server, which takes the calls of this one while this one is away. */
+  readonly detour?: StoreLink<Command, Conn>
   /** What the caller hears when a call that was sent got no answer in time; STORE_UNAVAILABLE where it is not given. */
   readonly expired?: (server: string, timeoutMs: number) => UnavailableError
 }
@@ -88,6 +95,8 @@ type LinkCall<Command, Conn> = {
   readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
   readonly deadline: Timer
+  /** Monotonic. */
+  readonly endsAt: number
   sentOn?: Conn
   /** Monotonic. */
   sentAt?: number
@@ -126,9 +135,13 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     if (this.#calls.size >= CALLS_MAX)
       return Promise.reject(this.#unavailable(`${CALLS_MAX} calls wait already`))
     this.start()
+    const { detour } = this.#options
+    if (detour !== undefined && this.standing === 'away') return detour.call(command, timeoutMs)
     return new Promise((resolve, reject) => {
-      const deadline = startDeadline(this.#options.clock, timeoutMs, () => this.#expire(call, timeoutMs))
-      const call: LinkCall<Command, Conn> = { command, resolve, reject, deadline }
+      const { clock } = this.#options
+      const deadline = startDeadline(clock, timeoutMs, () => this.#expire(call, timeoutMs))
+      const endsAt = clock.monotonic() + timeoutMs
+      const call: LinkCall<Command, Conn> = { command, resolve, reject, deadline, endsAt }
       this.#calls.add(call)
       if (this.#state.name === 'ready') this.#send(call, this.#state.connection)
     })
@@ -183,6 +196,18 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
     this.#pause()
     // An outage passes by waiting, a wrong password does not: callers that wait hear of it now.
     if (error instanceof UsageError) for (const call of this.#calls) this.#fail(call, error)
+    this.#takeDetour()
+  }
+
+  /** What waits here goes another way, with what is left of its time; none of it was sent. */
+  #takeDetour(): void {
+    const { detour } = this.#options
+    if (detour === undefined) return
+    const now = this.#options.clock.monotonic()
+    for (const call of this.#calls) {
+      this.#finish(call)
+      detour.call(call.command, Math.max(1, call.endsAt - now)).then(call.resolve, call.reject)
+    }
   }
 
   #lost(connection: Conn, error: unknown): void {
@@ -200,8 +225,9 @@ export class StoreLink<Command, Conn extends LinkConnection<Command>> {
   }
 
   #pause(): void {
-    const { clock, random, logger, server, name } = this.#options
-    const longestMs = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10))
+    const { clock, detour, random, logger, server, name } = this.#options
+    const cap = detour === undefined ? PAUSE_MS_MAX : PAUSE_MS_MAX_WITH_DETOUR
+    const longestMs = Math.min(cap, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10))
     const pauseMs = longestMs * (0.5 + random.next() / 2)
     if (this.#failures === 0)
       logger.warn(`${shortName(name)}: ${this.#lastError?.message ?? `${server} is away`}`)

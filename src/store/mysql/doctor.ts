@@ -6,6 +6,7 @@ import {
   DELTAS_MAX,
   HELD_S_MAX,
   clockFinding,
+  connectionFindings,
   hearingFindings,
   versionFindings,
 } from '../sql/server/doctor.ts'
@@ -28,22 +29,24 @@ const NEEDED = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 
 const FACTS = sql`select version() as version, @@global.innodb_flush_log_at_trx_commit as flush,
   @@global.innodb_doublewrite as doublewrite, @@global.log_bin as has_binlog, @@global.sync_binlog as sync_binlog,
-  @@global.max_allowed_packet as packet, @@session.wait_timeout as wait_timeout, ${clockReading(null)} as now_at,
+  @@global.max_allowed_packet as packet, @@global.max_connections as connections_most, ${clockReading(null)} as now_at,
   (select max(version) from punctual_migration) as schema_version`
 const SIZES = sql`select table_name as name, table_rows as n from information_schema.tables
   where table_schema = database() and table_name in ('punctual_message', 'punctual_delta')`
 const ISOLATION = sql`show variables where variable_name in ('transaction_isolation', 'tx_isolation')`
 const GRANTS = sql`show grants`
+const CONNECTIONS = sql`show global status like 'Threads_connected'`
 /** Needs a right of its own (PROCESS) where it is another user's; without it only our own are seen. */
 const OLDEST = sql`select trx_mysql_thread_id as id, timestampdiff(second, trx_started, now()) as age_s
   from information_schema.innodb_trx order by trx_started limit 1`
 
 export async function examine({ calls, clock, server, hearing }: MysqlExamination): Promise<Finding[]> {
-  const [[facts] = [], sizes = [], isolation = [], grants = []] = await calls.flight(
+  const [[facts] = [], sizes = [], isolation = [], grants = [], [connections] = []] = await calls.flight(
     FACTS,
     SIZES,
     ISOLATION,
     GRANTS,
+    CONNECTIONS,
   )
   const heardAt = clock.now()
   const [[oldest] = []] = await calls.flight(OLDEST).catch(() => [[]])
@@ -62,6 +65,7 @@ export async function examine({ calls, clock, server, hearing }: MysqlExaminatio
       'sessions cannot be woken (no KILL QUERY for our own account arrives)',
       'connect past a proxy that shares or hides sessions',
     ),
+    ...connectionFindings(Number(connections?.['Value']), Number(facts['connections_most']), 4),
     clockFinding(Number(facts['now_at']) / 1000 - heardAt),
   ]
 }
@@ -94,13 +98,6 @@ function aboutServer(facts: SqlRow): Finding[] {
       warning(
         `max_allowed_packet is ${String(facts['packet'])} bytes: batches of large messages are refused`,
         'set max_allowed_packet = 16M or more',
-      ),
-    )
-  if (!isMariaDb(textOf(facts['version'])))
-    found.push(
-      warning(
-        'MySQL cannot end a transaction that does nothing: a process that is stopped (SIGSTOP) in the middle of one keeps its locks',
-        'end such a process; messages that it had locked run after that',
       ),
     )
   return found

@@ -99,8 +99,6 @@ export class MysqlStore implements contract.Store {
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`
     const lock = `punctual:${makeToken(random)}`
-    const claims = new MysqlLink({ ...shared, name: `${name}:claims` })
-    const settles = new MysqlLink({ ...shared, name: `${name}:settlements` })
     this.#writesLink = new MysqlLink({
       ...shared,
       name,
@@ -109,6 +107,9 @@ export class MysqlStore implements contract.Store {
         await connection.send((send) => send([sql`do get_lock(${lock}, 0)`]))
       },
     })
+    const besides = { ...shared, detour: this.#writesLink }
+    const claims = new MysqlLink({ ...besides, name: `${name}:claims` })
+    const settles = new MysqlLink({ ...besides, name: `${name}:settlements` })
     this.#links = [claims, settles, this.#writesLink]
     const calls = { server, clock, random }
     this.#writes = new Transactions(this.#writesLink, calls)

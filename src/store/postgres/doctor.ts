@@ -6,6 +6,7 @@ import {
   DELTAS_MAX,
   HELD_S_MAX,
   clockFinding,
+  connectionFindings,
   hearingFindings,
   versionFindings,
 } from '../sql/server/doctor.ts'
@@ -37,6 +38,8 @@ type Facts = {
   readonly schema_version: number
   readonly rights: readonly string[]
   readonly is_owner: boolean
+  readonly connections: number
+  readonly connections_most: number
 }
 type XminHolder = { readonly pid: number; readonly what: string; readonly age_s: number }
 
@@ -53,7 +56,9 @@ const factsQuery = (
   (select max(version) from "${schema}".migration) as schema_version,
   array(select right_name from unnest(array['select', 'insert', 'update', 'delete']) as right_name
     where not has_table_privilege(m.oid, right_name)) as rights,
-  pg_has_role(m.relowner, 'USAGE') as is_owner
+  pg_has_role(m.relowner, 'USAGE') as is_owner,
+  (select count(*) from pg_stat_activity where backend_type = 'client backend')::int4 as connections,
+  current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 as connections_most
   from pg_class m where m.oid = to_regclass('"${schema}".message')`
 
 /** Who keeps dead rows from being taken away: the oldest transaction, slot or standby. */
@@ -78,6 +83,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     ...aboutRights(facts, schema),
     ...aboutRows(facts, holders[0]),
     ...aboutWakeUps(facts, hearing, isPooled),
+    ...connectionFindings(facts.connections, facts.connections_most, 3),
     clockFinding(facts.now_ms - heardAt),
   ]
 }

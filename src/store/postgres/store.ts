@@ -89,12 +89,12 @@ export class PostgresStore implements contract.Store {
     }
     const shared = { ...options, clock, random, logger }
     const name = `punctual:${queue}`.slice(0, 50)
-    this.#claimsLink = new PostgresLink({ ...shared, name: `${name}:claims` })
     this.#writesLink = new PostgresLink({
       ...shared,
       name,
       ...(options.isReplicated ? { expired: unreplicated } : {}),
     })
+    this.#claimsLink = new PostgresLink({ ...shared, name: `${name}:claims`, detour: this.#writesLink })
     const calls = { schema, server, clock, random, isPrepared: !options.isPooled }
     this.#writes = new FunctionCalls(this.#writesLink, calls)
     this.#leasing = new Leasing({

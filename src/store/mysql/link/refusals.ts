@@ -3,10 +3,10 @@ import { PunctualError, errorCode } from '../../../core/errors.ts'
 import {
   DISK_FULL,
   LOCKED,
-  NO_CONNECTION_LEFT,
   OUT_OF_MEMORY,
   SqlRefusals,
   TAKES_NO_WRITES,
+  noConnectionLeft,
 } from '../../sql/server/refusals.ts'
 
 const LACKS_A_RIGHT = 'this user lacks a right that punctual needs; docs/mysql.md lists them'
@@ -46,7 +46,7 @@ export const REFUSALS = new SqlRefusals({
   passing: {
     1021: DISK_FULL,
     1037: OUT_OF_MEMORY,
-    1040: NO_CONNECTION_LEFT,
+    1040: noConnectionLeft('four'),
     1041: OUT_OF_MEMORY,
     1114: { code: 'STORE_FULL', say: 'a table is full' },
     1203: {

@@ -3,10 +3,10 @@ import { errorCode, errorText } from '../../../core/errors.ts'
 import {
   DISK_FULL,
   LOCKED,
-  NO_CONNECTION_LEFT,
   OUT_OF_MEMORY,
   SqlRefusals,
   TAKES_NO_WRITES,
+  noConnectionLeft,
 } from '../../sql/server/refusals.ts'
 
 const POOLER_SHARES = 'a pooler shares connections between clients; write ?pooler=transaction'
@@ -27,7 +27,7 @@ export const REFUSALS = new SqlRefusals({
     '25006': TAKES_NO_WRITES,
     '53100': DISK_FULL,
     '53200': OUT_OF_MEMORY,
-    '53300': NO_CONNECTION_LEFT,
+    '53300': noConnectionLeft('three'),
     '55P03': LOCKED,
     '57014': { code: 'STORE_UNAVAILABLE', say: 'the call was cancelled on the server' },
   },

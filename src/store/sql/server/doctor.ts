@@ -16,6 +16,20 @@ export function clockFinding(skewMs: number): Finding {
     : fine('the clocks of server and client agree')
 }
 
+/** `each`: how many a worker has where there are enough. */
+export function connectionFindings(taken: number, most: number, each: number): Finding[] {
+  const left = Math.max(0, most - taken)
+  const sum = `${taken} of ${most} connections are taken`
+  if (left >= Math.max(each, most / 10))
+    return [fine(`${sum}: enough for ${Math.floor(left / each)} more workers`)]
+  return [
+    warning(
+      `${sum}; a worker has ${each} where it can, and works with one, more slowly`,
+      `raise max_connections to ${each} for each worker, one for each producer, and what else connects; or let fewer processes connect`,
+    ),
+  ]
+}
+
 /** `has`: "the schema has". */
 export function versionFindings(has: string, version: number, known: number): Finding[] {
   if (version === known) return []

@@ -21,9 +21,12 @@ export const TAKES_NO_WRITES: SqlAdvice = {
 }
 export const OUT_OF_MEMORY: SqlAdvice = { code: 'STORE_FULL', say: 'the server is out of memory' }
 export const DISK_FULL: SqlAdvice = { code: 'STORE_FULL', say: 'the disk of the server is full' }
-export const NO_CONNECTION_LEFT: SqlAdvice = {
-  code: 'STORE_UNAVAILABLE',
-  say: 'the server has no connection left; raise max_connections',
+/** `many`: how many a worker has where there are enough. */
+export function noConnectionLeft(many: string): SqlAdvice {
+  return {
+    code: 'STORE_UNAVAILABLE',
+    say: `the server has no connection left (a worker has ${many}, and works with one; a producer has one); raise max_connections, or let fewer processes connect`,
+  }
 }
 export const LOCKED: SqlAdvice = {
   code: 'STORE_UNAVAILABLE',
