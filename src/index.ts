@@ -18,6 +18,7 @@ export type {
   WhyBy,
   WhyExpired,
   WhyKey,
+  WhyOutside,
   WhyPaused,
 } from './queue/looking/why.ts'
 export type { FoundKey, KeyPage } from './queue/looking/keys.ts'
@@ -28,6 +29,9 @@ export { PunctualError, UsageError, UnavailableError, InvariantError, ERROR_CODE
 export type { ErrorCode } from './core/errors.ts'
 export { RetryIn, DeadLetter, Snooze } from './core/machines/outcome.ts'
 export type { IfExpired } from './core/machines/outcome.ts'
+export type { Calendars, Except } from './core/windows/days.ts'
+export type { LocalTime, SaidWhen, Workdays } from './core/windows/local.ts'
+export type { TimeWindow, Within } from './core/windows/windows.ts'
 export type { Duration, Moment } from './core/input/duration.ts'
 export type { MessageState, Priority, RememberedOutcome, ShownState } from './core/message.ts'
 export type { PayloadField, PayloadIsNotData, Received, Sendable } from './core/input/payload.ts'

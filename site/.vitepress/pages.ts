@@ -35,6 +35,7 @@ export const GROUPS: readonly Group[] = [
       'guides/cancel-and-reschedule.md': 'Cancel and reschedule',
       'guides/idempotency.md': 'Idempotency',
       'guides/schedules.md': 'Schedules',
+      'guides/local-time.md': 'At nine, not at night',
       'guides/follow-ups.md': 'Follow-ups',
       'guides/tags.md': 'Tags and filters',
       'guides/priorities.md': 'Priorities',

@@ -16,7 +16,7 @@ export const ERROR_CODES = {
   MOMENT_INVALID: 'a moment that is neither a valid Date nor epoch milliseconds',
   MOMENT_OUT_OF_RANGE:
     'a moment before 1970 (or, where something is to happen, before 1973: seconds) or more than 100 years ahead',
-  DELAY_AND_AT: '"delay" and "at" given together',
+  DELAY_AND_AT: 'two of "delay", "at" and "after" given together',
   TOPIC_INVALID:
     'a topic that is not a text of 1 to 200 bytes without control characters, other than . and .., or a handler for a pattern like "mail.*"',
   TOPIC_UNKNOWN: 'a topic that the declared topics do not contain',

@@ -32,7 +32,8 @@ export function makeDraft(
   isHome?: (id: string) => boolean,
 ): Draft {
   const now = settings.clock.now()
-  return draftOf(settings, topic, payload, { now, parsed: parseProduce(options, now), isHome })
+  const parsed = parseProduce(options, { now, book: settings.windows })
+  return draftOf(settings, topic, payload, { now, parsed, isHome })
 }
 
 type DraftAsked = {
@@ -112,9 +113,9 @@ export async function makeDrafts(
   entries: readonly (ProduceOptions & { readonly topic: string; readonly payload?: unknown })[],
 ): Promise<Draft[]> {
   checkEntries(entries)
-  const now = settings.clock.now()
+  const context = { now: settings.clock.now(), book: settings.windows }
   const drafts = entries.map((entry) =>
-    draftOf(settings, entry.topic, entry.payload, { now, parsed: parseEntry(entry, now) }),
+    draftOf(settings, entry.topic, entry.payload, { now: context.now, parsed: parseEntry(entry, context) }),
   )
   if (settings.schemas !== undefined)
     await Promise.all(drafts.map(({ message }) => checkSchema(settings, message)))

@@ -37,9 +37,9 @@ export function makeLane(settings: Settings, lanes: Lanes, { topic, handler, opt
       },
     )
   }
-  const { clock, concurrency, timeoutMs, retry, schemas } = settings
+  const { clock, concurrency, timeoutMs, retry, schemas, windows } = settings
   const called = clock.watch?.(handler) ?? handler
-  return new Lane(topic, called, parseHandleOptions(options, { concurrency, timeoutMs, retry }), {
-    schema: schemas?.get(topic),
-  })
+  const defaults = { concurrency, timeoutMs, retry }
+  const parsed = parseHandleOptions(options, defaults, { now: clock.now(), book: windows })
+  return new Lane(topic, called, parsed, { schema: schemas?.get(topic) })
 }

@@ -142,8 +142,10 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
     when: RescheduleOptions,
     options?: FilterOptions,
   ): Promise<RescheduleResult | RescheduleCounts> {
-    const now = this.#settings.clock.now()
-    const reschedule = parseRescheduleCall(which, parseReschedule(when, now), options, now)
+    const { clock, windows } = this.#settings
+    const now = clock.now()
+    const moment = parseReschedule(when, { now, book: windows })
+    const reschedule = parseRescheduleCall(which, moment, options, now)
     return reschedule(await this.#open())
   }
 
@@ -191,7 +193,8 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
   /** Why a message has not started, or what became of it. */
   async why(id: string): Promise<Why> {
     const checked = checkId(id)
-    return readWhy(await this.#open(), checked, this.#settings.clock.now())
+    const { clock, windows } = this.#settings
+    return readWhy(await this.#open(), checked, { now: clock.now(), book: windows })
   }
 
   /** Figures for a monitoring system: of the whole queue, and of this process. Told also while the store is away. */
@@ -272,7 +275,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
 
   async #start(): Promise<void> {
     const store = await this.#open()
-    const { clock, logger, random, leaseMs, fallbackMs, lateAfterMs } = this.#settings
+    const { clock, logger, random, leaseMs, fallbackMs, lateAfterMs, windows } = this.#settings
     const runtime = new Runtime({
       clock,
       random,
@@ -281,6 +284,7 @@ export class Queue<T extends object = AnyTopics, S extends TopicSchemas = NoSche
       leaseMs,
       fallbackMs,
       lateAfterMs,
+      windows,
       events: this.#events,
       lanes: this.#lanes,
       gauge: this.#gauge,

@@ -15,6 +15,8 @@ import {
   type RetryOptions,
 } from '../core/input/handle-options.ts'
 import { isStandardSchema, type StandardSchema, type TopicSchemas } from '../core/input/schema.ts'
+import type { Calendars } from '../core/windows/days.ts'
+import { WindowBook } from '../core/windows/windows.ts'
 import { systemRandom, type Random } from '../random.ts'
 import { loadTracing, type Tracing } from '../runtime/telling/tracing.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -54,6 +56,8 @@ export type QueueOptions<Schemas extends TopicSchemas = TopicSchemas> = {
   payloadLimit?: number
   /** A schema for each topic. Payloads that do not fit are refused, and so are topics without one. */
   topics?: Schemas
+  /** Days that windows, working days and schedules except by name: `{ de: ['12-25', '2027-04-02'] }`. Nothing of it is stored. */
+  calendars?: Calendars
   /** `false`: no traces. Default: traces where the application has `@opentelemetry/api`. */
   tracing?: boolean
   /** Default: warnings and errors to the console. `false`: silence. */
@@ -87,6 +91,7 @@ export type Settings = {
   readonly lateAfterMs: number
   readonly payloadLimit: number
   readonly schemas: ReadonlyMap<string, StandardSchema> | undefined
+  readonly windows: WindowBook
   readonly tracing: Tracing | undefined
   readonly logger: Logger
   readonly clock: Clock
@@ -105,6 +110,7 @@ const OPTION_NAMES = [
   'lateAfter',
   'payloadLimit',
   'topics',
+  'calendars',
   'tracing',
   'logger',
   'clock',
@@ -148,6 +154,7 @@ export function parseSettings(options: unknown): Settings {
       max: PAYLOAD_LIMIT_MAX,
     }),
     schemas: given.topics === undefined ? undefined : parseTopics(given.topics),
+    windows: new WindowBook(given.calendars),
     tracing: parseTracing(given.tracing ?? true) ? loadTracing(queue) : undefined,
     logger: given.logger === undefined ? consoleLogger : parseLogger(given.logger),
     clock,

@@ -10,7 +10,7 @@ import { decodePolicy } from '../core/encoding/codec.ts'
 import { assertNever } from '../core/errors.ts'
 import { parseDuration, TIMER_MS_MAX, type Duration } from '../core/input/duration.ts'
 import type { LatenessGauge } from '../core/metrics/lateness.ts'
-import { decideStart, UNREADABLE, type Ending, type Outcome } from '../core/machines/outcome.ts'
+import { UNREADABLE, type Ending } from '../core/machines/outcome.ts'
 import {
   hasSlot,
   HELD,
@@ -19,6 +19,7 @@ import {
   type RunEffect,
   type RunEvent,
 } from '../core/machines/run.ts'
+import type { WindowBook } from '../core/windows/windows.ts'
 import type { Random } from '../random.ts'
 import type { Lease } from '../store/contract/store.ts'
 import { abortError, attempt, type AttemptParts, type HandlerParts } from './runs/attempt.ts'
@@ -29,7 +30,7 @@ import { Holding } from './runs/holding.ts'
 import type { Lane } from './runs/lane.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { Pump } from './runs/pump.ts'
-import { aboutRun, leasedAt, leaseEnd, retryOf, Run, startOf, type RunSource } from './runs/run.ts'
+import { aboutRun, leasedAt, leaseEnd, refusalOf, Run, startOf, type RunSource } from './runs/run.ts'
 import { Settlements } from './runs/settlement.ts'
 
 /** How long a handler whose signal aborted may take to end before we go on without it. */
@@ -51,6 +52,7 @@ export type ConsumersParts = HandlerParts & {
   readonly gauge: LatenessGauge
   readonly leaseMs: number
   readonly lateAfterMs: number
+  readonly windows: WindowBook
   /** A slot became free, or a line shorter. */
   readonly onRoom: () => void
 }
@@ -206,23 +208,11 @@ export class Consumers {
     // The whole process slept: others may have it by now, so it is not started on an old promise.
     if (now >= run.leaseEndsAt) return this.#feed(run, { kind: 'give back' })
     run.latenessMs = Math.max(0, now - run.startsAt)
-    const outcome = this.#refusal(run)
+    const outcome = refusalOf(run, this.#parts.windows)
     if (outcome === undefined) {
       run.startedAt = now
       this.#feed(run, START)
     } else this.#feed(run, { kind: 'refuse', outcome })
-  }
-
-  #refusal(run: Run): Outcome | undefined {
-    const { attempt: number, lapses, dueAt, firstDueAt } = run.lease
-    return decideStart({
-      attempt: number,
-      lapses,
-      latenessMs: run.latenessMs + dueAt - firstDueAt,
-      ttlMs: run.policy.ttlMs,
-      ifExpired: run.policy.ifExpired ?? 'dead',
-      policy: retryOf(run),
-    })
   }
 
   readonly #isLeased = (run: Run): boolean => this.#parts.clock.monotonic() < run.leaseEndsAt

@@ -27,6 +27,7 @@ import { Reports } from './telling/reports.ts'
 import { OwnLooks } from './claiming/looks.ts'
 import { RoomSharing } from './claiming/sharing.ts'
 import type { MakeFollowUp } from './runs/follow-ups.ts'
+import type { WindowBook } from '../core/windows/windows.ts'
 import type { Lanes } from './runs/lanes.ts'
 import { schedulesLane } from './schedules.ts'
 
@@ -43,6 +44,7 @@ export type RuntimeParts = {
   readonly leaseMs: number
   readonly fallbackMs: number
   readonly lateAfterMs: number
+  readonly windows: WindowBook
   readonly makeFollowUp: MakeFollowUp
   /** Its handlers are elsewhere, and may outlive this process. */
   readonly isRemote?: true
@@ -80,6 +82,7 @@ export class Runtime {
       gauge,
       leaseMs,
       lateAfterMs,
+      windows: parts.windows,
       makeFollowUp: parts.makeFollowUp,
       tracing: parts.tracing,
       join: (transaction) => store.join(transaction),

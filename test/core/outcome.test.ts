@@ -164,6 +164,20 @@ describe('whether a message may still start', () => {
     expect(decideStart({ ...start, attempt: 4 })).toBeUndefined()
     expect(decideStart({ ...start, attempt: 5 })).toMatchObject({ kind: 'dead', reason: 'lapsed' })
   })
+
+  it('P19: outside its window it is due again at the opening; ttl and lapses are asked first', () => {
+    const window = { kind: 'closed', opening: { at: 7, zone: 'UTC' } } as const
+    expect(decideStart({ ...start, window })).toEqual({ kind: 'again', when: { at: 7 }, isMoved: true })
+    expect(decideStart({ ...start, window: { kind: 'open' } })).toBeUndefined()
+    expect(decideStart({ ...start, window, ttlMs: 1, latenessMs: 2 })).toMatchObject({ reason: 'expired' })
+    expect(decideStart({ ...start, window, attempt: 5 })).toMatchObject({ reason: 'lapsed' })
+  })
+
+  it('P19: a window that this worker cannot read starts nothing: it is tried again as its policy says', () => {
+    const window = { kind: 'unreadable', error: 'no calendar' } as const
+    expect(decideStart({ ...start, window })).toMatchObject({ kind: 'retry', error: 'no calendar' })
+    expect(decideStart({ ...start, window, attempt: 4 })).toMatchObject({ kind: 'dead', reason: 'window' })
+  })
 })
 
 describe('a lapse', () => {

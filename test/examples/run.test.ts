@@ -17,6 +17,8 @@ const SHOWS: Readonly<Record<string, RegExp>> = {
     /Fri.*08:00 UTC\n.*archived.*\nreport on Sat.*08:00 UTC\n.*\nreport on Sun.*07:00 UTC\n.*\nreport on Mon.*07:00 UTC\n.*\nfired 4, skipped 0/,
   'ride-rating': /★★★☆☆ {2}to the station\n★★★★★ {2}to the airport/,
   'future-mail': /Subject: Do you still like tea\?/,
+  'local-time':
+    /tokyo: Thursday.* at 09:00.*\nsms: Thursday, 24 .* at 08:00.*\ndigest: Thursday, 24 .* at 09:00.*\ndigest: Monday, 28 .* at 09:00.*\ninvoice: Monday, 28 .* at 10:00.*\ndigest: Tuesday/,
   'api-limits':
     /limit: 100 of 100 sent in 30 seconds, 0 refused\nevent: sms\.send is paused\npaused: 0 of 60 sent in 10 minutes\nresumed over a minute: 2[0-2] of 60 sent after 20 seconds\nand 60 after a minute, 0 refused/,
   'typed-topics': /TOPIC_UNKNOWN: .*\nPAYLOAD_MISMATCH: .*\nto ada@example\.org: \(no subject\)/,

@@ -8,6 +8,7 @@ const NAMES = [
   'failed',
   'retrying',
   'snoozed',
+  'postponed',
   'skipped',
   'dead',
   'cancelled',

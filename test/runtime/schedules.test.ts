@@ -55,6 +55,46 @@ describe('P13: schedules', () => {
     expect(await queue.schedules.get('daily')).toMatchObject({ state: 'ended', fired: 4 })
   })
 
+  it('on days of the week, and not on what is excepted, by date or by the name of a calendar', async () => {
+    const world = makeWorld()
+    const queue = world.queue({ calendars: { de: ['01-01', '12-25'] } })
+    const days: string[] = []
+    queue.handle('report', ({ dueAt }) => void days.push(new Date(dueAt).toISOString().slice(5, 13)))
+    await queue.start()
+    const spec = { topic: 'report', cron: '0 9,12 * * *', zone: 'Europe/Berlin', days: 'mon-fri' } as const
+    await queue.schedules.set('weekly', { ...spec, except: ['de', '2030-01-03'] })
+    await world.clock.advance('7d')
+    expect(days).toEqual(['01-02T08', '01-02T11', '01-04T08', '01-04T11', '01-07T08', '01-07T11'])
+    const found = await queue.schedules.get('weekly')
+    expect(found).toMatchObject({ days: 'mon-fri', except: ['01-01', '12-25', '2030-01-03'], skipped: 0 })
+    expect(await queue.schedules.set('weekly', { ...spec, except: ['2030-01-03', 'de'] })).toBe('unchanged')
+    expect(await queue.schedules.set('weekly', spec)).toBe('changed')
+    const seconds = { topic: 'report', cron: '* * * * * *', days: 'sat' } as const
+    expect(await queue.schedules.nextOccurrences(seconds, 1)).toEqual([Date.UTC(2030, 0, 12)])
+  })
+
+  it.each([
+    [{ every: '1h', days: 'mon' }, 'days'],
+    [{ cron: '0 9 25 12 *', except: '12-25' }, 'names no day that ever comes'],
+    [{ cron: '0 9 * * *', except: 'fr' }, 'this queue has no calendars'],
+    [{ cron: '0 9 * * *', days: 'weekdays' }, 'days is "weekdays"'],
+  ])('refuses %j', async (cadence, text) => {
+    const queue = makeWorld().queue()
+    await expect(queue.schedules.set('s', { topic: 't', ...cadence } as never)).rejects.toThrow(text)
+  })
+
+  it('P19: occurrences that a window moves all start at its opening', async () => {
+    const world = makeWorld()
+    const queue = world.queue()
+    const seen = watch(queue, world)
+    await queue.start()
+    const within = { from: '02:00', to: '03:00', zone: 'UTC' }
+    await queue.schedules.set('beat', { topic: 'tick', every: '30m', within })
+    expect(await queue.schedules.get('beat')).toMatchObject({ within: [within] })
+    await world.clock.advance('3h')
+    expect(minutes(seen)).toEqual([120, 120, 120, 120, 150])
+  })
+
   it('the same again has no effect; a change counts from what is not placed yet', async () => {
     const world = makeWorld()
     const queue = world.queue()

@@ -56,6 +56,7 @@ export function record(queue: Punctual): { name: EventName; event: QueueEvents[E
     'failed',
     'retrying',
     'snoozed',
+    'postponed',
     'skipped',
     'dead',
     'late',

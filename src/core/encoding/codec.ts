@@ -4,6 +4,8 @@
  */
 import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe, errorText } from '../errors.ts'
+import type { SaidWhen } from '../windows/local.ts'
+import type { TimeWindow } from '../windows/windows.ts'
 import { findCycle, findLoss, type WrittenName } from './losses.ts'
 import { parseTrace, type TraceOrigin } from './trace.ts'
 
@@ -107,6 +109,11 @@ export type MessagePolicy = {
   readonly retry?: RetryPolicy
   /** How long its id stays taken after it is done. */
   readonly rememberMs?: number
+  /** Its windows, and what was said of its moment. */
+  readonly within?: readonly TimeWindow[]
+  readonly said?: SaidWhen
+  /** The moment that was asked for, where a window moved it when it was produced. */
+  readonly movedFrom?: number
   /** Not asked for, but carried in the same place. */
   readonly trace?: TraceOrigin
 }
@@ -131,10 +138,16 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, trace } = value
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, trace, within, said, movedFrom } = value
   if (ifExpired !== undefined && ifExpired !== 'skip') return false
   if (trace !== undefined && !isTrace(trace)) return false
-  return [ttlMs, timeoutMs, rememberMs].every(isOptionalNumber) && (retry === undefined || isRetry(retry))
+  // What is in a window is checked by who reads it (`core/windows`).
+  if (within !== undefined && !Array.isArray(within)) return false
+  if (said !== undefined && !isRecord(said)) return false
+  return (
+    [ttlMs, timeoutMs, rememberMs, movedFrom].every(isOptionalNumber) &&
+    (retry === undefined || isRetry(retry))
+  )
 }
 
 function isTrace(value: unknown): value is TraceOrigin {

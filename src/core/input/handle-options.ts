@@ -3,6 +3,7 @@ import { checkRecord, parseInteger, parseNumber } from './checks.ts'
 import { parseDuration, TIMER_MS_MAX, DAY_MS, type Duration } from './duration.ts'
 import type { RetryPolicy } from '../machines/backoff.ts'
 import { UsageError, describe } from '../errors.ts'
+import { neverOpens, type WindowBook, type Windows, type Within } from '../windows/windows.ts'
 
 export type RetryOptions = {
   /** How many retries after the first attempt. Default: as many as `delays` has, or 3. */
@@ -28,6 +29,8 @@ export type HandleOptions = {
   timeout?: Duration
   /** Default: the queue's. */
   retry?: RetryOptions
+  /** Messages of this topic that bring no window start only there. */
+  within?: Within
 }
 
 export const RETRY_LIMIT_MAX = 1_000_000
@@ -43,15 +46,24 @@ export type HandleSettings = {
   readonly concurrency: number
   readonly timeoutMs: number
   readonly retry: RetryPolicy
+  readonly within?: Windows
 }
 
-export function parseHandleOptions(options: unknown, defaults: HandleSettings): HandleSettings {
+export function parseHandleOptions(
+  options: unknown,
+  defaults: HandleSettings,
+  { now, book }: { readonly now: number; readonly book: WindowBook },
+): HandleSettings {
   if (options === undefined) return defaults
-  const { concurrency, timeout, retry } = checkRecord(options, 'options', ['concurrency', 'timeout', 'retry'])
+  const names = ['concurrency', 'timeout', 'retry', 'within'] as const
+  const { concurrency, timeout, retry, within } = checkRecord(options, 'options', names)
+  const windows = within === undefined ? undefined : book.read(within)
+  if (windows !== undefined && windows.opening(now) === undefined) throw neverOpens(within)
   return {
     concurrency: concurrency === undefined ? defaults.concurrency : parseConcurrency(concurrency),
     timeoutMs: timeout === undefined ? defaults.timeoutMs : parseTimeout(timeout),
     retry: retry === undefined ? defaults.retry : parseRetry(retry),
+    ...(windows === undefined ? {} : { within: windows }),
   }
 }
 

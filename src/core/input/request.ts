@@ -3,13 +3,31 @@ import { encodePolicy, type MessagePolicy } from '../encoding/codec.ts'
 import { parseDuration, parseFutureMoment, type Duration, type Moment } from './duration.ts'
 import { UsageError, describe } from '../errors.ts'
 import type { IfExpired } from '../machines/outcome.ts'
+import {
+  parseLocalTime,
+  parseWorkdays,
+  type LocalTime,
+  type SaidMoment,
+  type Workdays,
+} from '../windows/local.ts'
+import {
+  neverOpens,
+  type WindowOpening,
+  type TimeWindow,
+  type WindowBook,
+  type Windows,
+  type Within,
+} from '../windows/windows.ts'
 import { PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkNewId, checkNewKey, checkTags, isName } from './names.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
 import { parseRetry, parseTimeout, type RetryOptions } from './handle-options.ts'
 
-/** When: after a time, or at a moment. Not both; neither means now. */
-export type When = { delay?: Duration | undefined; at?: never } | { at?: Moment | undefined; delay?: never }
+/** When: after a time, at a moment, or so many working days on. One of them; none means now. */
+export type When =
+  | { delay?: Duration | undefined; at?: never; after?: never }
+  | { at?: Moment | LocalTime | undefined; delay?: never; after?: never }
+  | { after?: Workdays | undefined; delay?: never; at?: never }
 
 export type ProduceOptions = MessageOptions & {
   /** What to do when the id exists: leave it (default), replace it, or fail. One that runs is replaced when it ends. */
@@ -44,6 +62,11 @@ export type MessageOptions = When & {
   ifExpired?: IfExpired
   /** Due later by a share of this time, which depends on the id alone: what would all be due at once is spread out. */
   spread?: Duration
+  /**
+   * It starts only there: what is due outside is moved to the next opening. Then a `delay` becomes a moment by the clock of this
+   * process, and `spread` ends with the window.
+   */
+  within?: Within
   /**
    * After it is done, its id stays taken this long, and `get` shows how it ended and what its handler returned (up to
    * 16 KiB as JSON).
@@ -91,6 +114,8 @@ const PLAIN: ParsedProduce = {
 const PRODUCE_KEYS = [
   'delay',
   'at',
+  'after',
+  'within',
   'id',
   'orderBy',
   'ifExists',
@@ -106,25 +131,29 @@ const PRODUCE_KEYS = [
   'timeout',
 ] as const
 
-export function parseProduce(options: unknown, now: number): ParsedProduce {
-  return options === undefined ? PLAIN : parsedOptions(checkRecord(options, 'options', PRODUCE_KEYS), now)
+/** What parsing goes by: this process's clock, and the calendars of its queue. */
+export type ParseContext = { readonly now: number; readonly book: WindowBook }
+
+export function parseProduce(options: unknown, context: ParseContext): ParsedProduce {
+  return options === undefined ? PLAIN : parsedOptions(checkRecord(options, 'options', PRODUCE_KEYS), context)
 }
 
 const ENTRY_KEYS = ['topic', 'payload', ...PRODUCE_KEYS] as const
 
 /** One entry of `produceMany`: options that also name topic and payload, which the caller reads itself. */
-export function parseEntry(entry: unknown, now: number): ParsedProduce {
-  return parsedOptions(checkRecord(entry, 'a message', ENTRY_KEYS), now)
+export function parseEntry(entry: unknown, context: ParseContext): ParsedProduce {
+  return parsedOptions(checkRecord(entry, 'a message', ENTRY_KEYS), context)
 }
 
 function parsedOptions(
   given: Partial<Record<(typeof PRODUCE_KEYS)[number], unknown>>,
-  now: number,
+  context: ParseContext,
 ): ParsedProduce {
+  const { when, spreadMs, ...asked } = place(given, context)
   return {
     id: given.id === undefined ? undefined : checkNewId(given.id),
     idPrefix: given.orderBy === undefined ? '' : parseOrderBy(given.orderBy, given.id),
-    when: parseWhen(given.delay, given.at, now),
+    when,
     ifExists:
       given.ifExists === undefined
         ? 'keep'
@@ -132,19 +161,69 @@ function parsedOptions(
     latestMs: given.latest === undefined ? undefined : parseLatest(given.latest, given.ifExists),
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
-    spreadMs: given.spread === undefined ? 0 : parseDuration(given.spread, 'spread'),
+    spreadMs,
     tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
     key: given.key === undefined ? undefined : checkNewKey(given.key),
-    meta: parsePolicy(given),
+    meta: parsePolicy(given, asked),
   }
 }
 
+/** Its moment, and what is remembered of how it was said. */
+type Placed = SpreadMoment & Pick<MessagePolicy, 'within' | 'said' | 'movedFrom'>
+
+type PlaceOptions = Partial<Record<'delay' | 'at' | 'after' | 'within' | 'spread', unknown>>
+
+/** As it is stored; refused where it does not open within a year. */
+export function parseWithin(within: unknown, { now, book }: ParseContext): readonly TimeWindow[] {
+  return openWindows(within, { now, book }).windows.stored
+}
+
+function openWindows(
+  within: unknown,
+  { now, book }: ParseContext,
+): { readonly windows: Windows; readonly opening: WindowOpening } {
+  const windows = book.read(within)
+  const opening = windows.opening(now)
+  if (opening === undefined) throw neverOpens(within)
+  return { windows, opening }
+}
+
+/** A window moves it to its opening, and ends a spread. */
+function place(given: PlaceOptions, context: ParseContext): Placed {
+  const moment = parseWhen(given, context)
+  const spreadMs = given.spread === undefined ? 0 : parseDuration(given.spread, 'spread')
+  if (given.within === undefined) return { ...moment, spreadMs }
+  const { when } = moment
+  const asked = 'at' in when ? when.at : context.now + when.delayMs
+  const { windows, opening } = openWindows(given.within, { ...context, now: asked })
+  const { at } = opening
+  return {
+    ...moment,
+    when: { at },
+    spreadMs: spreadMs === 0 ? 0 : Math.min(spreadMs, windows.closing(at) - at),
+    within: windows.stored,
+    ...(at === asked ? {} : { movedFrom: asked }),
+  }
+}
+
+const NOTHING_ASKED = {}
+
 /** The policy options of a message, as text. */
-export function parsePolicy(given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>): string {
+export function parsePolicy(
+  given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>,
+  asked: Pick<MessagePolicy, 'within' | 'said' | 'movedFrom'> = NOTHING_ASKED,
+): string {
   const { ttl, ifExpired, remember, retry, timeout } = given
   if (ttl === undefined && ifExpired === undefined && remember === undefined)
-    if (retry === undefined && timeout === undefined) return '' // Nearly all.
+    if (
+      retry === undefined &&
+      timeout === undefined &&
+      asked.within === undefined &&
+      asked.said === undefined
+    )
+      return '' // Nearly all.
   const policy: MessagePolicy = {
+    ...asked,
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
     ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),
     ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
@@ -190,16 +269,27 @@ function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
   })
 }
 
-function parseWhen(delay: unknown, at: unknown, now: number): DueMoment {
-  if (at === undefined) return delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') }
-  if (delay === undefined) return { at: parseFutureMoment(at, 'at', now) }
-  throw new UsageError(
-    'DELAY_AND_AT',
-    `delay is ${describe(delay)} and at is ${describe(at)}; give one of them.`,
-    {
-      value: { delay, at },
-    },
-  )
+type AskedMoment = Pick<Placed, 'when' | 'said'>
+
+function parseWhen({ delay, at, after }: PlaceOptions, { now, book }: ParseContext): AskedMoment {
+  if (at === undefined && after === undefined)
+    return { when: delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') } }
+  const given = Object.entries({ delay, at, after }).filter(([, value]) => value !== undefined)
+  if (given.length > 1) {
+    const said = given.map(([name, value]) => `${name} is ${describe(value)}`).join(' and ')
+    throw new UsageError('DELAY_AND_AT', `${said}; give one of them.`, { value: Object.fromEntries(given) })
+  }
+  if (after !== undefined) return checkedMoment(parseWorkdays(after, book, now), 'after', now)
+  if (isLocal(at)) return checkedMoment(parseLocalTime(at, now), 'at', now)
+  return { when: { at: parseFutureMoment(at, 'at', now) } }
+}
+
+function isLocal(at: unknown): boolean {
+  return typeof at === 'object' && at !== null && !(at instanceof Date)
+}
+
+function checkedMoment({ at, said }: SaidMoment, name: string, now: number): AskedMoment {
+  return { when: { at: parseFutureMoment(at, name, now) }, said }
 }
 
 /** A moment, and how far from it each message may be due. */
@@ -209,21 +299,19 @@ export type SpreadMoment = { readonly when: DueMoment; readonly spreadMs: number
 export type RescheduleOptions = When & { spread?: Duration }
 
 /** For `reschedule`, where "now" must be said: a forgotten option would start the message at once. */
-export function parseReschedule(options: unknown, now: number): SpreadMoment {
-  const { delay, at, spread } = checkRecord(options, 'options', ['delay', 'at', 'spread'])
-  if (delay === undefined && at === undefined) {
+export function parseReschedule(options: unknown, context: ParseContext): SpreadMoment {
+  const given = checkRecord(options, 'options', ['delay', 'at', 'after', 'spread'])
+  if (given.delay === undefined && given.at === undefined && given.after === undefined) {
     throw new UsageError(
       'OPTION_INVALID',
-      'reschedule needs { delay } or { at }; for now use { delay: 0 }.',
+      'reschedule needs { delay }, { at } or { after }; for now use { delay: 0 }.',
       {
         value: options,
       },
     )
   }
-  return {
-    when: parseWhen(delay, at, now),
-    spreadMs: spread === undefined ? 0 : parseDuration(spread, 'spread'),
-  }
+  const { when, spreadMs } = place(given, context)
+  return { when, spreadMs }
 }
 
 /** The most messages that one `produceMany` takes. */

@@ -7,6 +7,7 @@ import { DELAY_MS_MAX, formatDuration, parseDuration, type Duration } from '../i
 import { assertNever } from '../errors.ts'
 import type { DueMoment } from '../input/request.ts'
 import type { RememberedOutcome } from '../message.ts'
+import type { WindowAnswer } from '../windows/windows.ts'
 
 /** Throw it from a handler to choose when the next attempt comes. The retry limit still decides whether. */
 export class RetryIn extends Error {
@@ -60,8 +61,8 @@ export type Outcome =
   | { readonly kind: 'ack'; readonly remember?: RememberedEnd; readonly isOwnWord?: true }
   /** Too late to be useful, and completed without having run. */
   | { readonly kind: 'skip'; readonly remember?: RememberedEnd }
-  /** Due again then, this attempt not counted. */
-  | { readonly kind: 'again'; readonly when: DueMoment }
+  /** Due again then, this attempt not counted. `isMoved`: its window did it; its handler has not run. */
+  | { readonly kind: 'again'; readonly when: DueMoment; readonly isMoved?: true }
   | { readonly kind: 'release' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly isLapse?: true }
   /** Back in its place, due as before: its worker died or was cut off. */
@@ -171,6 +172,8 @@ export type Start = {
   readonly latenessMs: number
   readonly ttlMs: number | undefined
   readonly ifExpired: IfExpired
+  /** Absent: it may start at any time. */
+  readonly window?: WindowAnswer | undefined
   readonly policy: RetryPolicy
 }
 
@@ -208,7 +211,25 @@ export function decideStart(start: Start): Outcome | undefined {
       error: `its workers died or were cut off; attempts: ${attempt - 1}`,
     }
   }
-  return undefined
+  return start.window === undefined ? undefined : outsideWindow(start.window, attempt, policy)
+}
+
+/** A worker that cannot read a window lacks a calendar, or the zone: another one, or a newer version, may have it. */
+function outsideWindow(window: WindowAnswer, attempt: number, policy: RetryPolicy): Outcome | undefined {
+  switch (window.kind) {
+    case 'open':
+      return undefined
+    case 'closed':
+      return { kind: 'again', when: { at: window.opening.at }, isMoved: true }
+    case 'unreadable':
+      return retryOrDead(attempt, policy, {
+        delayMs: retryDelayMs(policy, attempt, 0),
+        reason: 'window',
+        error: window.error,
+      })
+    default:
+      return assertNever(window)
+  }
 }
 
 const ERROR_TEXT_MAX = 2_000

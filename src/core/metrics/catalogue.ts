@@ -128,7 +128,7 @@ export const METRICS = {
   punctual_process_events_total: {
     kind: 'counter',
     labels: ['queue', 'event'],
-    help: 'Events of this process: late, lost, snoozed, cancelled, error.',
+    help: 'Events of this process: late, lost, snoozed, postponed, cancelled, error.',
   },
   punctual_process_running_handlers: {
     kind: 'gauge',

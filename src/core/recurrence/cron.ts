@@ -10,6 +10,8 @@
  */
 import { Cron } from 'croner'
 import { UsageError, describe } from '../errors.ts'
+import { DAY_MS } from '../input/duration.ts'
+import { zoneOf, type Zone } from '../windows/zone.ts'
 
 /** A gap is at most so long that a fixed time before this hour cannot lie in one that ends at midnight. */
 const LATE_HOUR = 22
@@ -36,10 +38,11 @@ export class CronTimes {
   readonly #gaps: MidnightGaps | undefined
 
   constructor(cron: string, zone: string) {
-    checkZone(zone)
+    zoneOf(zone) // Refuses what is none.
     this.#cron = compile(cron, zone)
     const late = lateFixedTime(cron)
-    this.#gaps = late === undefined ? undefined : new MidnightGaps(compile(late.noon, zone), late, zone)
+    this.#gaps =
+      late === undefined ? undefined : new MidnightGaps(compile(late.noon, zone), late, zoneOf(zone))
   }
 
   /** The first moment after this one, in epoch milliseconds; undefined when none ever comes. */
@@ -56,12 +59,12 @@ class MidnightGaps {
   /** Noon of the days that the expression names. */
   readonly #noons: Cron
   readonly #sinceNoonMs: number
-  readonly #wall: WallClock
+  readonly #zone: Zone
 
-  constructor(noons: Cron, { sinceNoonMs }: LateTime, zone: string) {
+  constructor(noons: Cron, { sinceNoonMs }: LateTime, zone: Zone) {
     this.#noons = noons
     this.#sinceNoonMs = sinceNoonMs
-    this.#wall = new WallClock(zone)
+    this.#zone = zone
   }
 
   /** The end of the first such gap after one moment and before the other; undefined when there is none. */
@@ -70,7 +73,7 @@ class MidnightGaps {
     for (let days = 0; days < GAP_DAYS_MAX && noon !== undefined; days += 1) {
       const at = noon + this.#sinceNoonMs
       if (found !== undefined && noon > found) return undefined
-      const sinceMidnightMs = this.#wall.sinceMidnightMs(at)
+      const sinceMidnightMs = this.#zone.wallOf(at) % DAY_MS
       // It should be late in the evening. If it is past midnight instead, the clocks have jumped over the fixed time.
       if (sinceMidnightMs < 12 * HOUR_MS) {
         const endsAt = at - sinceMidnightMs
@@ -79,20 +82,6 @@ class MidnightGaps {
       noon = this.#noons.nextRun(new Date(noon))?.getTime()
     }
     return undefined
-  }
-}
-
-class WallClock {
-  readonly #format: Intl.DateTimeFormat
-
-  constructor(zone: string) {
-    const digits = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
-    this.#format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...digits })
-  }
-
-  sinceMidnightMs(at: number): number {
-    const [hour = 0, minute = 0, second = 0] = this.#format.format(at).split(':').map(Number)
-    return ((hour * 60 + minute) * 60 + second) * 1000
   }
 }
 
@@ -128,16 +117,4 @@ function whyInvalid(cron: string, cause: unknown): string {
   return cause instanceof Error
     ? cause.message.replace(/^CronPattern: /, '').replace(/\.$/, '')
     : String(cause)
-}
-
-export function checkZone(zone: string): void {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone }).format(0)
-  } catch (cause) {
-    throw new UsageError(
-      'OPTION_INVALID',
-      `zone is ${describe(zone)}; give a time zone such as "Europe/Berlin" or "UTC".`,
-      { value: zone, cause },
-    )
-  }
 }

@@ -1,19 +1,30 @@
 /** When something recurs: by a cron expression, or every so often from an anchor on, so that nothing drifts. */
+import { WindowBook, type Windows } from '../windows/windows.ts'
 import { cronTimes } from './cron.ts'
 
-export type Rhythm =
-  { readonly cron: string; readonly zone: string } | { readonly everyMs: number; readonly anchorAt: number }
+/** `days`, `except`: on which days it fires; the dates of calendars are among those that are excepted. */
+export type CronRhythm = {
+  readonly cron: string
+  readonly zone: string
+  readonly days?: string
+  readonly except?: readonly string[]
+}
+
+export type Rhythm = CronRhythm | { readonly everyMs: number; readonly anchorAt: number }
 
 /** From a moment on, up to one, in epoch milliseconds; both included. */
 export type Span = { readonly startAt?: number | undefined; readonly endAt?: number | undefined }
 
 export class Recurrence {
   readonly #rhythm: Rhythm
+  /** The days on which it fires, as windows from midnight to midnight. */
+  readonly #days: Windows | undefined
   readonly #startAt: number
   readonly #endAt: number
 
   constructor(rhythm: Rhythm, { startAt = -Infinity, endAt = Infinity }: Span = {}) {
     this.#rhythm = rhythm
+    this.#days = daysOf(rhythm)
     this.#startAt = startAt
     this.#endAt = endAt
   }
@@ -21,8 +32,20 @@ export class Recurrence {
   /** The first occurrence after this moment. */
   next(after: number): number | undefined {
     const from = Math.max(after, this.#startAt - 1)
-    const at = 'cron' in this.#rhythm ? nextOfCron(this.#rhythm, from) : nextOfEvery(this.#rhythm, from)
+    const at = 'cron' in this.#rhythm ? this.#nextOfCron(this.#rhythm, from) : nextOfEvery(this.#rhythm, from)
     return at === undefined || at > this.#endAt ? undefined : at
+  }
+
+  /** What falls on a day that does not count is passed over, with all of that day. */
+  #nextOfCron({ cron, zone }: CronRhythm, after: number): number | undefined {
+    let at = cronTimes(cron, zone).next(after)
+    for (let looks = 0; at !== undefined && this.#days !== undefined; looks += 1) {
+      const opening = this.#days.opening(at)?.at
+      if (opening === at) return at
+      if (opening === undefined || looks === LOOKS_MAX) return undefined
+      at = cronTimes(cron, zone).next(opening - 1)
+    }
+    return at
   }
 
   /** Occurrences after one moment and up to another, the first `max` of them. */
@@ -69,8 +92,19 @@ export class Recurrence {
 /** More than any caller wants: each doubling finds at most about twice as many as the one before. */
 const LOOK_MAX = 10_000
 
-function nextOfCron({ cron, zone }: { cron: string; zone: string }, after: number): number | undefined {
-  return cronTimes(cron, zone).next(after)
+/** So many occurrences on days that do not count are passed over in a row. */
+const LOOKS_MAX = 400
+
+const DATES_ONLY = new WindowBook()
+
+function daysOf(rhythm: Rhythm): Windows | undefined {
+  if (!('cron' in rhythm) || (rhythm.days === undefined && rhythm.except === undefined)) return undefined
+  const { days, except, zone } = rhythm
+  return DATES_ONLY.read({
+    zone,
+    ...(days === undefined ? {} : { days }),
+    ...(except === undefined ? {} : { except }),
+  })
 }
 
 function nextOfEvery({ everyMs, anchorAt }: { everyMs: number; anchorAt: number }, after: number): number {

@@ -10,13 +10,16 @@ import {
 } from '../input/duration.ts'
 import type { RetryOptions } from '../input/handle-options.ts'
 import type { PayloadField } from '../input/payload.ts'
-import { parsePolicy, POLICY_KEYS } from '../input/request.ts'
+import { parsePolicy, parseWithin, POLICY_KEYS, type ParseContext } from '../input/request.ts'
 import { SCHEDULE_MARK } from '../control.ts'
 import { UsageError, describe } from '../errors.ts'
 import { PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkNewKey, isName, isNewName } from '../input/names.ts'
 import type { IfExpired } from '../machines/outcome.ts'
-import { checkZone, cronTimes } from './cron.ts'
+import { parseWeekdays, type Except } from '../windows/days.ts'
+import { zoneOf } from '../windows/zone.ts'
+import type { Within } from '../windows/windows.ts'
+import { Recurrence, type CronRhythm } from './recurrence.ts'
 
 export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cadence &
   PayloadField<Payload> & {
@@ -39,13 +42,19 @@ export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cad
     /** As for `produce`, for each occurrence. */
     ttl?: Duration
     ifExpired?: IfExpired
+    /** Of each occurrence; all that come due outside start at its opening. For one only give `days` and `except`. */
+    within?: Within
     retry?: RetryOptions
     timeout?: Duration
   }
 
-/** Five cron fields, or six with seconds first; `zone` is UTC unless told. Or every so often, at least every second. */
+/**
+ * Five cron fields, or six with seconds first; `zone` is UTC unless told. Only on `days` of the week (`mon-fri`), and not on days
+ * that are excepted: a calendar's dates are those at the time of `set`. Or every so often, at least every second.
+ */
 export type Cadence =
-  { cron: string; zone?: string; every?: never } | { every: Duration; cron?: never; zone?: never }
+  | { cron: string; zone?: string; days?: string; except?: Except; every?: never }
+  | { every: Duration; cron?: never; zone?: never; days?: never; except?: never }
 
 /** None of them; the latest; or all that are younger than this, the latest `max` of them (default 100). */
 export type CatchUp = 'none' | 'one' | { all: Duration; max?: number }
@@ -59,7 +68,7 @@ export type SchedulePlan = {
   readonly meta: string
   readonly priority: PriorityRank
   readonly key?: string
-  readonly rhythm: { readonly cron: string; readonly zone: string } | { readonly everyMs: number }
+  readonly rhythm: CronRhythm | { readonly everyMs: number }
   readonly startAt?: number
   readonly endAt?: number
   readonly times?: number
@@ -106,6 +115,9 @@ const SPEC_KEYS = [
   'payload',
   'cron',
   'zone',
+  'days',
+  'except',
+  'within',
   'every',
   'start',
   'end',
@@ -119,14 +131,18 @@ const SPEC_KEYS = [
 ] as const
 
 /** All but topic and payload, which are checked as those of `produce` are. */
-export function parseSpec(spec: unknown, now: number): Omit<SchedulePlan, 'topic' | 'body'> {
+export function parseSpec(spec: unknown, context: ParseContext): Omit<SchedulePlan, 'topic' | 'body'> {
+  const { now } = context
   const given = checkRecord(spec, 'schedule', SPEC_KEYS)
   const { start, end, times, catchUp = 'one', overlap = 'allow', spread = 0, priority = 'normal' } = given
   return {
-    meta: parsePolicy(given),
+    meta: parsePolicy(
+      given,
+      given.within === undefined ? {} : { within: parseWithin(given.within, context) },
+    ),
     priority: priorityRank(parseOneOf(priority, 'priority', PRIORITIES)),
     ...(given.key === undefined ? {} : { key: checkNewKey(given.key) }),
-    rhythm: parseRhythm(given, now),
+    rhythm: parseRhythm(given, context),
     ...(start === undefined ? {} : { startAt: parseFutureMoment(start, 'start', now) }),
     ...(end === undefined ? {} : { endAt: parseFutureMoment(end, 'end', now) }),
     ...(times === undefined ? {} : { times: parseInteger(times, 'times', { min: 1, max: TIMES_MAX }) }),
@@ -136,15 +152,16 @@ export function parseSpec(spec: unknown, now: number): Omit<SchedulePlan, 'topic
   }
 }
 
-function parseRhythm(
-  { cron, zone, every }: { cron?: unknown; zone?: unknown; every?: unknown },
-  now: number,
-): SchedulePlan['rhythm'] {
-  if ((cron === undefined) === (every === undefined) || (every !== undefined && zone !== undefined)) {
+type RhythmOptions = Partial<Record<'cron' | 'zone' | 'days' | 'except' | 'every', unknown>>
+
+function parseRhythm(given: RhythmOptions, { now, book }: ParseContext): SchedulePlan['rhythm'] {
+  const { cron, zone, days, except, every } = given
+  const isOfDays = zone !== undefined || days !== undefined || except !== undefined
+  if ((cron === undefined) === (every === undefined) || (every !== undefined && isOfDays)) {
     throw new UsageError(
       'OPTION_INVALID',
-      'a schedule has "cron" and perhaps "zone", or it has "every"; give one of them.',
-      { value: { cron, zone, every } },
+      'a schedule has "cron" and perhaps "zone", "days" and "except", or it has "every"; give one of them.',
+      { value: { cron, zone, days, except, every } },
     )
   }
   if (every !== undefined)
@@ -156,13 +173,25 @@ function parseRhythm(
       { value: cron },
     )
   }
-  checkZone(zone ?? 'UTC')
-  if (cronTimes(cron, zone ?? 'UTC').next(now) === undefined) {
-    throw new UsageError('CRON_INVALID', `cron is ${describe(cron)}, which names no day that ever comes.`, {
-      value: cron,
-    })
+  parseWeekdays(days)
+  const dates = book.dates(except)
+  const rhythm = {
+    cron,
+    zone: zoneOf(zone ?? 'UTC').name,
+    ...(days === undefined ? {} : { days: days as string }),
+    ...(dates.length === 0 ? {} : { except: dates }),
   }
-  return { cron, zone: zone ?? 'UTC' }
+  if (new Recurrence(rhythm).next(now) === undefined) {
+    const on = days === undefined && dates.length === 0 ? '' : ' with its days and exceptions'
+    throw new UsageError(
+      'CRON_INVALID',
+      `cron is ${describe(cron)}, which${on} names no day that ever comes.`,
+      {
+        value: cron,
+      },
+    )
+  }
+  return rhythm
 }
 
 function parseCatchUp(value: unknown): SchedulePlan['catchUp'] {

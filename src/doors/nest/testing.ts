@@ -36,6 +36,7 @@ export function forTest(options: PunctualOptions, clock: Clock): PunctualOptions
     lateAfter: true,
     payloadLimit: true,
     topics: true,
+    calendars: true,
     tracing: true,
     logger: true,
     clock: true,

@@ -144,7 +144,8 @@ export class TransactingQueue<T extends object = AnyTopics, S extends TopicSchem
     transaction: TransactionHandle,
   ): Promise<RescheduleResult> {
     const checked = checkId(id)
-    const moment = parseReschedule(when, this.#settings.clock.now())
+    const { clock, windows } = this.#settings
+    const moment = parseReschedule(when, { now: clock.now(), book: windows })
     const move = { id: checked, when: spreadOut(moment.when, checked, moment.spreadMs) }
     const [result] = await (await this.#join(transaction)).reschedule([move])
     return result ?? 'missing'

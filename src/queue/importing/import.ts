@@ -265,7 +265,7 @@ class Import {
   /** As `schedules.set` would store it: a dry run finds the same faults. */
   async #planOf(spec: ScheduleSpec): Promise<SchedulePlan> {
     const { settings, now } = this.#parts
-    const parsed = parseSpec(spec, now)
+    const parsed = parseSpec(spec, { now, book: settings.windows })
     return { ...(await checkedMessage(settings, spec.topic, spec.payload)), ...parsed }
   }
 }

@@ -3,6 +3,8 @@ import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
 import { retryOptionsOf, type RetryOptions } from '../../core/input/handle-options.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../../core/message.ts'
 import { makeCursor, type ParsedList } from '../../core/input/questions.ts'
+import type { SaidWhen } from '../../core/windows/local.ts'
+import type { TimeWindow } from '../../core/windows/windows.ts'
 import type { Page, Store, StoredMessage, Successor } from '../../store/contract/store.ts'
 import { Gaps } from './gaps.ts'
 
@@ -32,6 +34,12 @@ export type FoundMessage = {
   readonly timeoutMs?: number
   /** How long its id stays taken after it is done. */
   readonly rememberMs?: number
+  /** When it may start, as it was produced. Absent: at any time, or as its handler says. */
+  readonly within?: readonly TimeWindow[]
+  /** What was said of its moment when it was produced, where that was a local time, or working days. */
+  readonly said?: SaidWhen
+  /** The moment that was asked for when it was produced, if its window moved it: epoch milliseconds. */
+  readonly movedFrom?: number
   /** Its own, as `produce` takes it, with durations in milliseconds. Absent: that of its handler holds. */
   readonly retry?: RetryOptions
   /** Of the last failed attempt. */
@@ -129,7 +137,7 @@ export function presentMessage(
   read: ReadBody = readPayload(message.body),
 ): FoundMessage {
   const { id, topic, state, dueAt, firstDueAt, producedAt, attempt, lapses, error, reason, until } = message
-  const { ttlMs, timeoutMs, rememberMs, retry } = decodePolicy(message.meta) ?? {}
+  const { ttlMs, timeoutMs, rememberMs, retry, within, said, movedFrom } = decodePolicy(message.meta) ?? {}
   return {
     id,
     topic,
@@ -146,6 +154,9 @@ export function presentMessage(
     ...(ttlMs === undefined ? {} : { ttlMs }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(rememberMs === undefined ? {} : { rememberMs }),
+    ...(within === undefined ? {} : { within }),
+    ...(said === undefined ? {} : { said }),
+    ...(movedFrom === undefined ? {} : { movedFrom }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     ...(error === '' ? {} : { error }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),

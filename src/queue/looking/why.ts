@@ -12,6 +12,7 @@ import {
   type FoundControl,
 } from '../changing/controls.ts'
 import { countDueBefore } from './forecast.ts'
+import { askWindow, type WindowBook } from '../../core/windows/windows.ts'
 import { whyKeyed } from './why-keyed.ts'
 import { readKey } from './keys.ts'
 import { handlersOf, living, readWorkers, type FoundWorker } from './workers.ts'
@@ -102,7 +103,12 @@ export type WhyAbout = {
   readonly attempt: number
   /** It is due and was not started within its `ttl`: it will not run, whenever a worker gets it. */
   readonly expired?: WhyExpired
+  /** It waits, and now is outside its window, which opens then. */
+  readonly outside?: WhyOutside
 }
+
+/** The moment in epoch milliseconds, and the zone whose clock says so. */
+export type WhyOutside = { readonly until: number; readonly zone: string }
 
 /** Since when, in epoch milliseconds, and what the worker that gets it does. */
 export type WhyExpired = { readonly since: number; readonly ifExpired: IfExpired }
@@ -133,11 +139,15 @@ export type TopicHandlers = {
   readonly lastSeenAt?: number
 }
 
-export async function readWhy(store: Store, id: string, now: number): Promise<Why> {
+export async function readWhy(
+  store: Store,
+  id: string,
+  { now, book }: { readonly now: number; readonly book: WindowBook },
+): Promise<Why> {
   const [found] = (await store.inspect({ ids: [id] })).items
   if (found === undefined) return { kind: 'unknown', id }
   const { topic, dueAt, attempt, state, error, reason, until } = found
-  const about: WhyAbout = { id, topic, dueAt, attempt }
+  const about: WhyAbout = { id, topic, dueAt, attempt, ...windowOf(found, book, now) }
   switch (state) {
     case 'dead':
       return { kind: 'dead', ...about, reason, error, diedAt: until, lapses: crashesOf(found) }
@@ -184,6 +194,15 @@ function expiryOf(
   const start = { attempt: attempt + 1, lapses, latenessMs: now - firstDueAt, ttlMs }
   if (ttlMs === undefined || !isExpired(start)) return {}
   return { expired: { since: firstDueAt + ttlMs, ifExpired } }
+}
+
+/** A window that cannot be read here, for want of a calendar, says nothing. */
+function windowOf({ state, meta }: StoredMessage, book: WindowBook, now: number): Pick<WhyAbout, 'outside'> {
+  const { within } = decodePolicy(meta) ?? {}
+  if (within === undefined || (state !== 'delayed' && state !== 'ready')) return {}
+  const answer = askWindow(book, within, now)
+  if (answer.kind !== 'closed') return {}
+  return { outside: { until: answer.opening.at, zone: answer.opening.zone } }
 }
 
 function whyPaused(controls: ControlsInForce, topic: string): WhyPaused | undefined {

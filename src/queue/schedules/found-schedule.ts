@@ -3,6 +3,7 @@ import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
 import { retryOptionsOf, type RetryOptions } from '../../core/input/handle-options.ts'
 import { recurrenceOf } from '../../core/recurrence/firing.ts'
 import type { Overlap, SchedulePlan, StoredSchedule } from '../../core/recurrence/spec.ts'
+import type { TimeWindow } from '../../core/windows/windows.ts'
 import { priorityName, type Priority } from '../../core/message.ts'
 
 export type FoundSchedule = {
@@ -12,6 +13,9 @@ export type FoundSchedule = {
   readonly state: 'active' | 'paused' | 'ended'
   readonly cron?: string
   readonly zone?: string
+  /** Days of the week, and dates on which it does not fire. */
+  readonly days?: string
+  readonly except?: readonly string[]
   readonly everyMs?: number
   /** Epoch milliseconds. */
   readonly startAt?: number
@@ -21,6 +25,8 @@ export type FoundSchedule = {
   readonly overlap: Overlap
   readonly spreadMs: number
   readonly ttlMs?: number
+  /** Of its occurrences. */
+  readonly within?: readonly TimeWindow[]
   /** Of its occurrences, with durations in milliseconds. Absent: that of the handler holds. */
   readonly retry?: RetryOptions
   readonly priority: Priority
@@ -52,7 +58,7 @@ export function describeSchedule(
   const { lastAt, fired, skipped, caughtUp, isPaused } = progress
   const isOver = fired >= (times ?? Infinity)
   const nextAt = isOver ? undefined : recurrenceOf(plan, progress, changedAt).next(now)
-  const { ttlMs, retry } = decodePolicy(meta) ?? {}
+  const { ttlMs, retry, within } = decodePolicy(meta) ?? {}
   return {
     name,
     topic,
@@ -66,6 +72,7 @@ export function describeSchedule(
     overlap,
     spreadMs,
     ...(ttlMs === undefined ? {} : { ttlMs }),
+    ...(within === undefined ? {} : { within }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
     priority: priorityName(priority),
     ...(key === undefined ? {} : { key }),

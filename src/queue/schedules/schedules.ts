@@ -178,7 +178,8 @@ export class Schedules<T extends object, S extends object> {
   }
 
   async #parse(spec: unknown): Promise<SchedulePlan> {
-    const parsed = parseSpec(spec, this.#settings.clock.now())
+    const { clock, windows } = this.#settings
+    const parsed = parseSpec(spec, { now: clock.now(), book: windows })
     const { topic, payload } = spec as { topic?: unknown; payload?: unknown }
     return { ...(await checkedMessage(this.#settings, topic, payload)), ...parsed }
   }

@@ -37,7 +37,7 @@ export function lastCome({ plan, progress }: StoredSchedule, now: number): numbe
 /** As `set` takes it: `set` with it changes nothing. Durations are milliseconds. */
 export function specOf(plan: SchedulePlan): ScheduleSpec & { readonly remember?: number } {
   const { topic, body, meta, priority, key, rhythm, startAt, endAt, times, catchUp, overlap, spreadMs } = plan
-  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry } = decodePolicy(meta) ?? {}
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, within } = decodePolicy(meta) ?? {}
   return {
     topic,
     payload: decodePayload(body),
@@ -55,6 +55,7 @@ export function specOf(plan: SchedulePlan): ScheduleSpec & { readonly remember?:
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
     ...(rememberMs === undefined ? {} : { remember: rememberMs }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
+    ...(within === undefined ? {} : { within }),
   }
 }
 

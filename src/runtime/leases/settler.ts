@@ -212,7 +212,9 @@ export function settlementFor(
     case 'skip':
       return { ...outcome, kind: 'ack', id, token, topic }
     case 'again':
-      return { kind: 'again', id, token, topic, when: outcome.when, ...carried }
+      return outcome.isMoved === true
+        ? { kind: 'again', id, token, topic, when: outcome.when, keepsLapses: true }
+        : { kind: 'again', id, token, topic, when: outcome.when, ...carried }
     case 'release':
       return { kind: 'release', id, token, topic }
     case 'retry':

@@ -1,7 +1,9 @@
 /** One leased message in this process, from the claim to the settlement. Its states are those of `core/machines/run`. */
 import type { RetryPolicy } from '../../core/machines/backoff.ts'
 import type { MessagePolicy } from '../../core/encoding/codec.ts'
+import { decideStart, type Outcome } from '../../core/machines/outcome.ts'
 import { step, type RunEffect, type RunEvent, type RunState } from '../../core/machines/run.ts'
+import { askWindow, type WindowBook } from '../../core/windows/windows.ts'
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
 import type { SettleAnswer, Settler } from '../leases/settler.ts'
@@ -139,6 +141,23 @@ export class Run {
 
 export function retryOf({ policy, lane }: Run): RetryPolicy {
   return policy.retry ?? lane.settings.retry
+}
+
+/** Why it must not be started, or not now; undefined when it may. Its moment is by the store's clock. */
+export function refusalOf(run: Run, book: WindowBook): Outcome | undefined {
+  const { lease, lane, policy, latenessMs } = run
+  const { attempt, lapses, dueAt, firstDueAt } = lease
+  // What a handler says holds for messages that bring no window.
+  const within = policy.within ?? lane.settings.within
+  return decideStart({
+    attempt,
+    lapses,
+    latenessMs: latenessMs + dueAt - firstDueAt,
+    ttlMs: policy.ttlMs,
+    ifExpired: policy.ifExpired ?? 'dead',
+    window: within === undefined ? undefined : askWindow(book, within, dueAt + latenessMs),
+    policy: retryOf(run),
+  })
 }
 
 /** What every event says of the message. */

@@ -15,6 +15,8 @@ export type QueueEvents = {
   retrying: About & { readonly delayMs: number; readonly error: string }
   /** The handler threw `Snooze`: it is due again then. */
   snoozed: About & { readonly delayMs: number }
+  /** It came due outside its window, and was moved to its next opening: `until`, in epoch milliseconds. */
+  postponed: About & { readonly until: number }
   /** Not started within its ttl, and `ifExpired` is `skip`: completed without having run. */
   skipped: About & { readonly latenessMs: number }
   dead: About & { readonly reason: string; readonly error: string }
@@ -44,6 +46,7 @@ const EVENT_NAMES: Readonly<Record<EventName, true>> = {
   failed: true,
   retrying: true,
   snoozed: true,
+  postponed: true,
   skipped: true,
   dead: true,
   cancelled: true,

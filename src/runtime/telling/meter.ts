@@ -14,7 +14,7 @@ import type { NewMessage, PutResult } from '../../store/contract/store.ts'
 import type { StoreVerb } from '../../store/contract/verbs.ts'
 
 export type EndKind = 'completed' | 'failed' | 'dead' | 'skipped'
-export type CountedEvent = 'late' | 'lost' | 'snoozed' | 'cancelled' | 'error'
+export type CountedEvent = 'late' | 'lost' | 'snoozed' | 'postponed' | 'cancelled' | 'error'
 
 export class TopicMeter {
   produced = 0
@@ -34,7 +34,14 @@ export class TopicMeter {
 export class QueueMeter {
   /** Those beyond the first are added up under `OTHER_TOPICS`. */
   readonly topics = new Map<string, TopicMeter>()
-  readonly events: Record<CountedEvent, number> = { late: 0, lost: 0, snoozed: 0, cancelled: 0, error: 0 }
+  readonly events: Record<CountedEvent, number> = {
+    late: 0,
+    lost: 0,
+    snoozed: 0,
+    postponed: 0,
+    cancelled: 0,
+    error: 0,
+  }
   readonly storeCalls = new Map<StoreVerb, Histogram>()
   /** By verb, then by the code of the error. */
   readonly storeErrors = new Map<StoreVerb, Map<string, number>>()

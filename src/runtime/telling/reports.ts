@@ -72,6 +72,8 @@ export class Reports {
       case 'again':
         if ('delayMs' in outcome.when)
           events.emit('snoozed', { id, topic, attempt, delayMs: outcome.when.delayMs })
+        else if (outcome.isMoved === true)
+          events.emit('postponed', { id, topic, attempt, until: outcome.when.at })
         return
       case 'retry':
       case 'lapse': {

@@ -2,6 +2,7 @@
  * A move that ends anywhere: for every call that it makes to a store, once the process dies before the call takes effect,
  * once after it. Then the same move is begun again.
  */
+import { WindowBook } from '../../../src/core/windows/windows.ts'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../src/clock.ts'
 import { MOVES_TOPIC, SCHEDULES_TOPIC } from '../../../src/core/control.ts'
@@ -85,7 +86,10 @@ type Pair = {
 const EVERY = {
   topic: 'tick',
   body: '{}',
-  ...parseSpec({ topic: 'tick', payload: {}, every: '1m' }, Date.UTC(2030, 0, 1)),
+  ...parseSpec(
+    { topic: 'tick', payload: {}, every: '1m' },
+    { now: Date.UTC(2030, 0, 1), book: new WindowBook() },
+  ),
 }
 
 const LATER_MS = 1_000

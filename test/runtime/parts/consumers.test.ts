@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { LatenessGauge } from '../../../src/core/metrics/lateness.ts'
 import { encodePolicy } from '../../../src/core/encoding/codec.ts'
+import { WindowBook } from '../../../src/core/windows/windows.ts'
 import { Consumers } from '../../../src/runtime/consumers.ts'
 import type { Handler, Message } from '../../../src/runtime/handler.ts'
 import type { SettleEntry, Settler } from '../../../src/runtime/leases/settler.ts'
@@ -44,6 +45,7 @@ function makeConsumers(handler: Handler = () => undefined, own: Lane = makeOwn('
     gauge,
     leaseMs: LEASE_MS,
     lateAfterMs: LATE_AFTER_MS,
+    windows: new WindowBook(),
     onRoom: () => (rooms += 1),
     makeFollowUp: () => {
       throw new Error('none')

@@ -12,6 +12,7 @@ const NAMES = [
   'completed',
   'skipped',
   'snoozed',
+  'postponed',
   'retrying',
   'dead',
   'cancelled',
@@ -78,6 +79,12 @@ describe('what is told of a message that was settled', () => {
       [['snoozed', { ...ABOUT, delayMs: 5 }]],
     ],
     ['due again at a moment', { kind: 'again', when: { at: 5 } }, STARTED, []],
+    [
+      'moved by its window',
+      { kind: 'again', when: { at: 5 }, isMoved: true },
+      REFUSED,
+      [['postponed', { ...ABOUT, until: 5 }]],
+    ],
     [
       'tried again',
       { kind: 'retry', delayMs: 9, error: 'e' },

@@ -312,6 +312,11 @@ describe('what the store is told', () => {
     [{ kind: 'ack', remember }, { followUps }, { kind: 'ack', remember, followUps }],
     [{ kind: 'ack' }, {}, { kind: 'ack' }],
     [{ kind: 'skip', remember }, undefined, { kind: 'ack', remember }],
+    [
+      { kind: 'again', when: { at: 7 }, isMoved: true },
+      undefined,
+      { kind: 'again', when: { at: 7 }, keepsLapses: true },
+    ],
     [{ kind: 'again', when: { at: 7 } }, undefined, { kind: 'again', when: { at: 7 } }],
     [
       { kind: 'again', when: { at: 7 } },

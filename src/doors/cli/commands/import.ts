@@ -1,6 +1,6 @@
 import { describe } from '../../../core/errors.ts'
 import { DELAY_MS_MAX, parseDuration } from '../../../core/input/duration.ts'
-import { checkZone } from '../../../core/recurrence/cron.ts'
+import { zoneOf } from '../../../core/windows/zone.ts'
 import type { Punctual } from '../../../index.ts'
 import { insidesOf } from '../../../queue/insides.ts'
 import {
@@ -235,7 +235,7 @@ function readRules(call: ImportCall): ImportRules {
   const priorities = readText(call, 'priorities')
   const idPrefix = readText(call, 'id-prefix')
   const zone = readText(call, 'zone')
-  if (zone !== undefined) checkZone(zone)
+  if (zone !== undefined) zoneOf(zone)
   return {
     rememberMs,
     leavesFailed: isGiven(call, 'leave-failed'),
