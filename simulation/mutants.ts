@@ -6,6 +6,7 @@
  * that it no longer does, the run fails and the mutant is to be planted anew.
  */
 import { CONTROL_MUTANTS } from './control-mutants.ts'
+import { KEY_MUTANTS } from './key-mutants.ts'
 
 export type Mutant = {
   readonly name: string
@@ -523,4 +524,5 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "const isCancelled = this.table.isCancelling(slot) && settlement.kind === 'ack'",
   },
   ...CONTROL_MUTANTS,
+  ...KEY_MUTANTS,
 ]

@@ -6,6 +6,7 @@
 import type { RetryOptions } from '../src/core/input/handle-options.ts'
 import type { Chance } from './world/chance.ts'
 import type { HandlerKind } from './world/handlers.ts'
+import { drawKeys, type KeyPlan } from './key-plan.ts'
 import type { ActionKind } from './world/actions.ts'
 
 /**
@@ -38,6 +39,7 @@ export type SchedulePlanned = {
   readonly times: number
   /** Paused, resumed, removed and set again. */
   readonly isEdited: boolean
+  readonly key?: string
 }
 
 export type Faults = {
@@ -92,6 +94,7 @@ export type Plan = {
   readonly handlerKinds: Readonly<Record<HandlerKind, number>>
   readonly schemas: SchemaKind
   readonly schedules: readonly SchedulePlanned[]
+  readonly keys: KeyPlan
   readonly faults: Faults
   readonly disturbances: Disturbances
   /** Whether all processes share the store through a network, which may fail. */
@@ -128,9 +131,10 @@ export type PlanChances = {
   readonly second: Chance
   readonly third: Chance
   readonly fourth: Chance
+  readonly ofKeys: Chance
 }
 
-export function drawPlan({ first: chance, second: more, third, fourth }: PlanChances): Plan {
+export function drawPlan({ first: chance, second: more, third, fourth, ofKeys }: PlanChances): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -147,6 +151,7 @@ export function drawPlan({ first: chance, second: more, third, fourth }: PlanCha
   const misfit = schemas === 'none' ? 0 : 2
   const schedules = drawSchedules(more, topics, stormMs)
   const partitions = engine === 'model' && fourth.happens(PARTITIONED) ? fourth.whole(2, PARTITIONS_MAX) : 1
+  const keys = drawKeys(ofKeys)
   return {
     engine,
     partitions,
@@ -171,9 +176,11 @@ export function drawPlan({ first: chance, second: more, third, fourth }: PlanCha
       'set schedule': schedules.length,
       control: third.happens(0.5) ? third.next() * 4 : 0,
       ...drawMoreActions(third),
+      ...drawKeyActions(ofKeys, keys),
     },
     schemas,
-    schedules,
+    schedules: keyed(schedules, keys),
+    keys,
     handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more), 'takes seconds': 0 },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {
@@ -324,6 +331,20 @@ function drawSchedules(more: Chance, topics: readonly string[], stormMs: number)
   })
 }
 
+type KeyActions = Pick<Plan['actionKinds'], 'flood' | 'change by key' | 'control keys'>
+
+function drawKeyActions(chance: Chance, { names }: KeyPlan): KeyActions {
+  if (names.length === 0) return { flood: 0, 'change by key': 0, 'control keys': 0 }
+  const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
+  return { flood: weight(3), 'change by key': weight(2), 'control keys': weight(4) }
+}
+
+/** Half of them have one. */
+function keyed(schedules: readonly SchedulePlanned[], { names }: KeyPlan): readonly SchedulePlanned[] {
+  const [key] = names
+  return schedules.map((planned, i) => (key === undefined || i % 2 === 1 ? planned : { ...planned, key }))
+}
+
 type MoreActions = Pick<Plan['actionKinds'], 'cancel running' | 'change by tag'>
 
 function drawMoreActions(more: Chance): MoreActions {
@@ -333,7 +354,10 @@ function drawMoreActions(more: Chance): MoreActions {
 
 function drawActions(
   chance: Chance,
-): Omit<Plan['actionKinds'], 'produce misfit' | 'set schedule' | 'control' | keyof MoreActions> {
+): Omit<
+  Plan['actionKinds'],
+  'produce misfit' | 'set schedule' | 'control' | keyof MoreActions | keyof KeyActions
+> {
   const weight = (max: number): number => (chance.happens(0.6) ? chance.next() * max : 0)
   return {
     produce: 4 + weight(4),

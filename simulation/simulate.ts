@@ -81,6 +81,7 @@ function makeWorld(seed: number, withHistory: boolean): World {
     second: chance.stream('second plan'),
     third: chance.stream('third plan'),
     fourth: chance.stream('fourth plan'),
+    ofKeys: chance.stream('key plan'),
   })
   const timeline = new Timeline()
   const history = new History(() => timeline.now, withHistory)

@@ -2,7 +2,7 @@
  * In the calm, each kind of control is tried once more on every worker alone, while no call goes wrong: a pause holds, its end is
  * heard of, and under a limit everything is done although one must wait for the other.
  */
-import type { ControlChange } from '../../src/store/contract/store.ts'
+import type { TopicLimit } from '../../src/store/contract/store.ts'
 import type { Host } from '../world/host.ts'
 import type { World } from '../world/world.ts'
 
@@ -11,6 +11,12 @@ const PROBES = 4
 /** Due so far ahead, and handed out at once by a store whose lead is as long. */
 const HELD_MS = 400
 const SLACK_MS = 3_000
+
+/** All probes have one key. */
+const KEYED: readonly (readonly [name: string, limit: TopicLimit])[] = [
+  ['serial', { perKey: { concurrency: 1 } }],
+  ['rate of a key', { perKey: { rate: { intervalMs: 200, burst: 1 } } }],
+]
 
 /** Ends every control: what the storm left behind may start. */
 export async function liftControls(world: World): Promise<void> {
@@ -31,16 +37,18 @@ export async function checkCalmControls(world: World, host: Host): Promise<void>
   if (world.partitions.length > 1) return // No limit holds over them.
   // One after the other: with lost wake-ups each may cost the fallback interval.
   const limitedMs = SLACK_MS + PROBES * (heardMs + 500)
-  const limits: readonly (readonly [name: string, change: ControlChange])[] = [
-    ['concurrency', { kind: 'limit', topic, limit: { concurrency: 1 } }],
-    ['rate', { kind: 'limit', topic, limit: { rate: { intervalMs: 200, burst: 1 } } }],
+  const limits: readonly (readonly [name: string, limit: TopicLimit])[] = [
+    ['concurrency', { concurrency: 1 }],
+    ['rate', { rate: { intervalMs: 200, burst: 1 } }],
     // More than a worker may have slots for: it asks again when one is free.
-    ['burst', { kind: 'limit', topic, limit: { rate: { intervalMs: 10, burst: 10 } } }],
+    ['burst', { rate: { intervalMs: 10, burst: 10 } }],
+    ...(plan.keys.names.length === 0 ? [] : KEYED),
   ]
-  for (const [name, change] of limits) {
+  for (const [name, limit] of limits) {
     if (world.violations.any) return
-    await world.direct().control(change)
-    const ids = await putProbes(world, host, topic, name)
+    await world.direct().control({ kind: 'limit', topic, limit })
+    const key = limit.perKey === undefined ? {} : { key: 'of probes' }
+    const ids = await putProbes(world, host, topic, name, key)
     await expectDone(world, host, ids, limitedMs)
     await world.direct().control({ kind: 'limit', topic, limit: null })
   }
@@ -59,7 +67,7 @@ async function checkPause(world: World, host: Host, topic: string, heardMs: numb
 /** What a worker holds ahead of its moment when the pause comes goes back. */
 async function checkHeld(world: World, host: Host, topic: string, heardMs: number): Promise<void> {
   const { timeline, violations, ledger } = world
-  const ids = await putProbes(world, host, topic, 'held', HELD_MS)
+  const ids = await putProbes(world, host, topic, 'held', { delayMs: HELD_MS })
   await timeline.runUntil(timeline.now + HELD_MS / 4, () => violations.any)
   await world.direct().control({ kind: 'pause', topic })
   await timeline.runUntil(timeline.now + HOLD_MS, () => violations.any)
@@ -81,10 +89,10 @@ async function putProbes(
   host: Host,
   topic: string,
   name: string,
-  delayMs = 100,
+  { delayMs = 100, ...key }: { readonly delayMs?: number; readonly key?: string } = {},
 ): Promise<readonly string[]> {
   const ids = Array.from({ length: PROBES }, (_, i) => `${name} probe ${i} ${host.name}`)
-  const messages = ids.map((id) => ({ id, topic, body: '', meta: '', priority: 1 as const }))
+  const messages = ids.map((id) => ({ id, topic, body: '', meta: '', priority: 1 as const, ...key }))
   for (const message of messages)
     await world.direct().put([{ ...message, when: { delayMs }, ifExists: 'keep' }])
   return ids

@@ -33,6 +33,9 @@ type State = {
   rate: Rated | undefined
   over: Rated | undefined
   concurrency: number
+  /** What its keys are allowed, and which keys have limits of their own: their judges see to that. */
+  hasPerKey: boolean
+  readonly limitedKeys: Set<string>
   /** Simulated time since when nothing holds it; Infinity while something does. */
   freeSince: number
 }
@@ -69,7 +72,13 @@ export class ControlsJudge {
   #apply(change: contract.ControlChange, now: number): void {
     const state = this.#state(change.topic)
     state.freeSince = Infinity
+    if (change.kind === 'limit' && change.key !== undefined) {
+      if (change.limit === null) state.limitedKeys.delete(change.key)
+      else state.limitedKeys.add(change.key)
+      return
+    }
     if (change.kind === 'limit') {
+      state.hasPerKey = change.limit?.perKey !== undefined
       const rate = change.limit?.rate
       state.rate = rate === undefined ? undefined : { ...rate, endsAt: Infinity, grants: [] }
       state.concurrency = change.limit?.concurrency ?? Infinity
@@ -106,7 +115,7 @@ export class ControlsJudge {
         if (state.pausedUntil > now) violations.add('P14', `${id} of "${topic}" is handed out in a pause`)
         const rates = [state.rate, state.over].filter((rated) => rated !== undefined && rated.endsAt > now)
         for (const rated of rates as Rated[]) this.#countIn(rated, id, now)
-        const isLimited = rates.length > 0 || state.concurrency < Infinity
+        const isLimited = rates.length > 0 || state.concurrency < Infinity || areKeysLimited(state)
         if (isLimited && dueAt > now)
           violations.add('P14', `${id} of "${topic}" has a limit, and is handed out ${dueAt - now} ms ahead`)
       }
@@ -129,6 +138,12 @@ export class ControlsJudge {
 
   isControlled(topic: string): boolean {
     return this.freeSince(topic) === Infinity
+  }
+
+  /** By a control of the whole topic, or of the queue; those of its keys are not asked. */
+  isHeldBack(topic: string): boolean {
+    const now = this.#parts.storeNow()
+    return this.#statesOf(topic).some((state) => holdsTopic(state, now))
   }
 
   /** Simulated time since when nothing holds a topic back; Infinity while something does. */
@@ -169,6 +184,8 @@ export class ControlsJudge {
       rate: undefined,
       over: undefined,
       concurrency: Infinity,
+      hasPerKey: false,
+      limitedKeys: new Set(),
       freeSince: -Infinity,
     }
     this.#states.set(topic, state)
@@ -176,6 +193,14 @@ export class ControlsJudge {
   }
 }
 
-function isInForce({ pausedUntil, rate, over, concurrency }: State, now: number): boolean {
+function isInForce(state: State, now: number): boolean {
+  return holdsTopic(state, now) || areKeysLimited(state)
+}
+
+function areKeysLimited({ hasPerKey, limitedKeys }: State): boolean {
+  return hasPerKey || limitedKeys.size > 0
+}
+
+function holdsTopic({ pausedUntil, rate, over, concurrency }: State, now: number): boolean {
   return pausedUntil > now || rate !== undefined || concurrency < Infinity || (over?.endsAt ?? 0) > now
 }

@@ -13,6 +13,7 @@ import { decodePolicy } from '../../src/core/encoding/codec.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type * as contract from '../../src/store/contract/store.ts'
 import { keepSettlement, type Kept } from './kept.ts'
+import type { KeysJudge } from './keys.ts'
 import type { Holder, LeasePolicy, LeaseRecord } from './lease-record.ts'
 import { isMisfit } from '../world/schemas.ts'
 import { judgeSettlement } from './settlement-rules.ts'
@@ -28,6 +29,8 @@ export type Known = {
   /** While it runs: what takes its place, and whether somebody asked for it to be cancelled. */
   successor: KnownSuccessor | undefined
   isCancelling: boolean
+  /** By the store's doing it waits again, and its key was allowed one at a time then: others of its key wait for it. */
+  isHolding: boolean
   readonly kept: Kept
   /** Since when it waits, and from when on it could be handed out unless the clock of the store is set; simulated time. */
   wait: Wait
@@ -57,6 +60,7 @@ export type LedgerParts = {
   readonly setBackMs: () => number
   /** A topic that is paused or has a limit: what waits for that is `ControlsJudge`'s. */
   readonly isControlled: (topic: string) => boolean
+  readonly keys: KeysJudge
   /** Whether a handler's time may be over before it starts. */
   readonly isSchemaSlow: boolean
   readonly leadMs: number
@@ -101,6 +105,11 @@ export class Ledger {
   /** When an occurrence was removed that was not stored again since. */
   withdrawnAt(id: string): number | undefined {
     return this.#withdrawn.get(id)
+  }
+
+  /** Whether a user moved this occurrence. */
+  wasMoved(id: string): boolean {
+    return this.#moved.has(id)
   }
 
   wasCompleted(id: string): boolean {
@@ -168,6 +177,7 @@ export class Ledger {
       lease: undefined,
       successor: undefined,
       isCancelling: false,
+      isHolding: false,
       kept: { producedAt, firstDueAt: dueAt, lapses: 0 },
       wait: this.#wait(dueAt, now),
     })
@@ -226,6 +236,7 @@ export class Ledger {
       }
       if (OCCURRENCE.test(id)) this.#moved.add(id)
       known.dueAt = momentOf(when, now)
+      known.isHolding = false
       known.kept.firstDueAt = known.dueAt
       known.wait = this.#wait(known.dueAt, now)
     }
@@ -238,6 +249,7 @@ export class Ledger {
       if (known === undefined || results[i] !== 'revived') continue
       known.place = 'waiting'
       known.attempt = 0
+      known.isHolding = false
       known.dueAt = now
       known.kept.firstDueAt = now
       known.kept.lapses = 0
@@ -248,6 +260,7 @@ export class Ledger {
   claim(holder: Holder, request: contract.ClaimRequest, reply: contract.ClaimReply, now: number): void {
     if (reply.leases.length > request.limit)
       this.#parts.violations.add('P10', `${reply.leases.length} leases for a limit of ${request.limit}`)
+    if (request.from === 'due') this.#checkKeys(request, reply, now)
     for (const lease of reply.leases) {
       const known = this.#known.get(lease.id)
       if (known === undefined) {
@@ -324,6 +337,7 @@ export class Ledger {
   /** It was cancelled, or its successor takes its place: however the attempt ended, it is gone. */
   #leave(known: Known, { id, kind }: contract.Settlement, isCancelled: boolean): void {
     if (known.lease !== undefined) known.lease.settledAs = kind
+    known.place = 'dead'
     this.#known.delete(id)
     if (kind === 'ack' && !isCancelled) this.#completed.add(id)
   }
@@ -350,6 +364,8 @@ export class Ledger {
       this.#expect('P3', `the owner of ${id}`, message.owner, known.lease?.owner ?? '')
       this.#expect('P5', `the successor of ${id}`, message.successor?.body, known.successor?.message.body)
       this.#expect('P5', `its moment, of ${id}`, message.successor?.dueAt, known.successor?.dueAt)
+      this.#expect('P2', `the key of ${id}`, message.key, known.message.key)
+      this.#expect('P5', `its key, of ${id}`, message.successor?.key, known.successor?.message.key)
       this.#expect('P5', `the tags of ${id}`, message.tags.join(), (known.message.tags ?? []).join())
     }
     for (const [id, { place, message }] of this.#known)
@@ -374,6 +390,7 @@ export class Ledger {
           })
         return
       case 'retry':
+        known.isHolding = this.#isSerial(known)
         known.dueAt = now + settlement.delayMs
         known.wait = this.#wait(known.dueAt, now)
         return
@@ -385,6 +402,7 @@ export class Ledger {
         known.wait = this.#wait(known.dueAt, now)
         return
       case 'lapse':
+        known.isHolding = this.#isSerial(known)
         return
       case 'release':
         known.attempt -= 1
@@ -448,6 +466,7 @@ export class Ledger {
     this.#leases.set(key, lease)
     known.lease = lease
     known.place = 'running'
+    known.isHolding = false
   }
 
   #checkDue(known: Known, request: contract.ClaimDue, now: number): void {
@@ -483,7 +502,8 @@ export class Ledger {
   }
 
   #checkCarried(known: Known, lease: contract.Lease): void {
-    const { id, topic, body, meta, priority } = known.message
+    const { id, topic, body, meta, priority, key } = known.message
+    this.#expect('P2', `the key of ${id}`, lease.key, key)
     this.#expect('P6', `the attempt of ${id}`, lease.attempt, known.attempt)
     this.#expect('P2', `the moment of ${id}`, lease.dueAt, known.dueAt)
     this.#expect('P2', `the first moment of ${id}`, lease.firstDueAt, known.kept.firstDueAt)
@@ -494,7 +514,20 @@ export class Ledger {
     this.#expect('P2', `the priority of ${id}`, lease.priority, priority)
   }
 
-  /** Nothing due was passed over: what stayed behind comes after what was handed out, topic by topic. */
+  #isSerial({ message: { topic, key } }: Known): boolean {
+    return key !== undefined && this.#parts.keys.rules.isSerial(topic, key)
+  }
+
+  #checkKeys(request: contract.ClaimDue, reply: contract.ClaimReply, now: number): void {
+    const taken = reply.leases.flatMap(({ id }) => this.#known.get(id) ?? [])
+    this.#parts.keys.claimed({ request, reply, taken, all: this.#known.values(), now })
+  }
+
+  /**
+   * Nothing due was passed over: what stayed behind comes after what was handed out, topic by topic. A message with a key has
+   * its turn at its moment or later, so that one without waits for it only where it comes first; which of two keys comes first
+   * is a matter of `shares`.
+   */
   #checkOrder(leases: readonly contract.Lease[], now: number): void {
     if (leases.length === 0) return
     const lastOf = new Map<string, Known>()
@@ -502,15 +535,16 @@ export class Ledger {
       const known = this.#known.get(id)
       if (known === undefined || known.dueAt > now) continue // Leased ahead: not yet anybody's turn.
       const before = lastOf.get(topic)
-      if (before !== undefined && comesBefore(known, before))
+      const isPlain = known.message.key === undefined
+      if (before !== undefined && isPlain && comesBefore(known, before))
         this.#parts.violations.add(
           'P7',
           `${id} is handed out after ${before.message.id}, but comes before it`,
         )
-      lastOf.set(topic, known)
+      if (before === undefined || comesBefore(before, known)) lastOf.set(topic, known)
     }
     for (const known of this.#known.values()) {
-      if (known.place !== 'waiting' || known.dueAt > now) continue
+      if (known.place !== 'waiting' || known.dueAt > now || known.message.key !== undefined) continue
       const last = lastOf.get(known.message.topic)
       if (last !== undefined && comesBefore(known, last))
         this.#parts.violations.add('P7', `${last.message.id} is handed out before ${known.message.id}`)
@@ -578,6 +612,6 @@ function boundedBy(
   return { dueAt: Math.min(momentOf(when, now), producedAt + (latestMs ?? Infinity)), producedAt }
 }
 
-function comesBefore(a: Known, b: Known): boolean {
+export function comesBefore(a: Known, b: Known): boolean {
   return (a.message.priority - b.message.priority || a.dueAt - b.dueAt || a.order - b.order) < 0
 }

@@ -38,6 +38,10 @@ export class Ledgers {
     return this.#homeOf(id).withdrawnAt(id)
   }
 
+  wasMoved(id: string): boolean {
+    return this.#homeOf(id).wasMoved(id)
+  }
+
   wasCompleted(id: string): boolean {
     return this.#homeOf(id).wasCompleted(id)
   }

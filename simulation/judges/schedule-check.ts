@@ -43,12 +43,15 @@ function checkEdited({ ledger, scheduleEdits, violations }: World, planned: Sche
   const { name } = planned
   const since = scheduleEdits.activeSince(name)
   if (since === undefined) return
-  const missing = momentsOf(planned).filter((at) => {
+  const moments = momentsOf(planned)
+  // One that a user moved ahead and that is gone counts as run: an edit skips what lies before it, and says so.
+  const movedUntil = moments.findLast((at) => ledger.wasMoved(occurrenceId(name, at))) ?? -Infinity
+  const missing = moments.filter((at) => {
     const id = occurrenceId(name, at)
     const withdrawnAt = ledger.withdrawnAt(id)
     // What a user removed is not owed.
     const isWithdrawn = withdrawnAt !== undefined && scheduleEdits.wasUnderWay(name, withdrawnAt)
-    return at > since && (!ledger.wasStored(id) || isWithdrawn)
+    return at > Math.max(since, movedUntil) && (!ledger.wasStored(id) || isWithdrawn)
   })
   if (missing.length > 0)
     violations.add(

@@ -13,6 +13,7 @@ import { takeCensus } from '../../src/testing/census.ts'
 import { STOP_OVERTIME_MS } from '../../src/runtime/stopping.ts'
 import type { Host } from '../world/host.ts'
 import { checkCalmControls, liftControls } from './calm-controls.ts'
+import { checkNothingKept, liftKeyLimits, longestKey } from './calm-keys.ts'
 import type { Holder } from './lease-record.ts'
 import { LONG_PROBE, LONG_PROBE_MS } from '../world/handlers.ts'
 import { LOOK_MS_MAX } from '../world/model-watch.ts'
@@ -31,6 +32,8 @@ const PROBE_DELAY_MS = 500
 const PROBE_SLACK_MS = 1_000
 /** One that woke all may hide that nobody watches; the next one does not. */
 const PROMPT_ROUNDS = 3
+/** How long one of a serial key takes in the calm. */
+const IN_TURN_MS = 500
 /** Those who fetched what they cannot start give it back after a while. */
 const SPREAD_MS = 3_000
 
@@ -51,6 +54,7 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   history.note('weather', () => 'the storm is over')
   weather.becomeCalm()
   await liftControls(world)
+  await liftKeyLimits(world, true)
   for (const host of hosts) host.start()
   // What a schema still looks at will be stored, and its delay begins then.
   const answeredMs = world.plan.schemas === 'later' ? LATER_MS_MAX : 0
@@ -58,9 +62,11 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   // A call of the storm may still wait for a store that opens slowly, and pause something afterwards.
   await timeline.runUntil(timeline.now + 2 * world.plan.patienceMs, isOver)
   await liftControls(world)
+  await liftKeyLimits(world, true)
   await timeline.runUntil(timeline.now + recoveryMs(world, hosts), isOver)
   if (isOver()) return
   checkRecovered(world)
+  await liftKeyLimits(world, false)
   checkSchedules(world)
   await checkCensus(world)
   if (isOver()) return
@@ -74,13 +80,15 @@ export async function endInCalm(world: World, hosts: readonly Host[]): Promise<v
   if (isOver()) return
   await stopAll(world, hosts)
   await checkCensus(world)
+  await checkNothingKept(world)
 }
 
 /**
  * How long everything that was under way may take. The worst message: held by a handler that hangs, or by a worker
  * that died after another had; then its retry wait; or it is due at the end of the storm plus its delay.
  */
-function recoveryMs({ plan, partitions }: World, hosts: readonly Host[]): number {
+function recoveryMs(world: World, hosts: readonly Host[]): number {
+  const { plan, partitions } = world
   const { leaseMs, fallbackMs, timeoutMs, retryWaitMaxMs, patienceMs } = plan
   const stopMs = Math.max(...hosts.map(({ plan: { stopTimeoutMs } }) => stopTimeoutMs)) + STOP_OVERTIME_MS
   const heldMs = Math.max(Math.max(timeoutMs, 2_000) * EXTENSIONS_MAX, stopMs) + 2 * leaseMs + 120_000
@@ -93,8 +101,16 @@ function recoveryMs({ plan, partitions }: World, hosts: readonly Host[]): number
     2 * fallbackMs +
     2 * (BACKOFF_MS + patienceMs) +
     2 * retryWaitMaxMs +
+    inTurnMs(world) +
     SLACK_MS
   )
+}
+
+/** For messages of one key that go one after the other; the next one may have to be looked for. */
+function inTurnMs(world: World): number {
+  const { keys, fallbackMs, isDeafAfterwards } = world.plan
+  if (!keys.isSerialAfterwards) return 0
+  return longestKey(world) * (IN_TURN_MS + (isDeafAfterwards ? fallbackMs : 0))
 }
 
 /** Until the last of its messages is due. */

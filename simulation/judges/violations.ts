@@ -1,7 +1,8 @@
 /** Promises that were broken. They are noted, not thrown: what is thrown at the runtime it would survive, as it should. */
 import type { History } from './history.ts'
 
-export type PromiseName = `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15}` | 'liveness'
+export type PromiseName =
+  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18}` | 'liveness'
 
 export class Violations {
   readonly #history: History

@@ -7,6 +7,7 @@ import type { Chance } from './chance.ts'
 import { actOnControls } from './control-actions.ts'
 import type { Host } from './host.ts'
 import type { SimulatedProcess } from './process.ts'
+import { KeyActions } from './key-actions.ts'
 import { MISFIT } from './schemas.ts'
 import { BEGINS_AT, type World } from './world.ts'
 
@@ -27,6 +28,9 @@ export type ActionKind =
   | 'cancel running'
   | 'change by tag'
   | 'control'
+  | 'flood'
+  | 'change by key'
+  | 'control keys'
 
 type SingleKind = Exclude<ActionKind, 'many at once'>
 
@@ -48,6 +52,7 @@ export class Actions {
   /** For what was added later, so that a seed keeps the rest of what it does. */
   readonly #more: Chance
   readonly #edits: Chance
+  readonly #keyed: KeyActions
   #produced = 0
 
   constructor(world: World, hosts: readonly Host[]) {
@@ -56,6 +61,7 @@ export class Actions {
     this.#chance = world.chance.stream('actions')
     this.#more = world.chance.stream('more actions')
     this.#edits = world.chance.stream('edits of schedules')
+    this.#keyed = new KeyActions(world, world.chance.stream('keys'))
   }
 
   /** Spreads them over the storm. */
@@ -134,6 +140,12 @@ export class Actions {
         return this.#setSchedule(queue)
       case 'control':
         return actOnControls(this.#world, queue, this.#topic(), this.#chance)
+      case 'flood':
+        return this.#produceMany(queue, this.#keyed.flood())
+      case 'change by key':
+        return this.#keyed.change(queue, this.#topic())
+      case 'control keys':
+        return this.#keyed.control(queue, this.#topic())
       case 'look':
         await this.#look(queue)
     }
@@ -160,11 +172,13 @@ export class Actions {
     this.#stored(id, id)
   }
 
-  async #produceMany(queue: Queue): Promise<void> {
+  async #produceMany(queue: Queue, alike: ProduceOptions = {}): Promise<void> {
+    const topic = this.#topic()
+    const isFlood = alike.key !== undefined
     const entries = Array.from({ length: this.#chance.whole(1, 30) }, (_, n) => ({
-      topic: this.#topic(),
+      topic: isFlood ? topic : this.#topic(),
       payload: { n },
-      ...this.#options(),
+      ...(isFlood ? alike : this.#options()),
     }))
     const ids = await queue.produceMany(entries)
     for (const id of ids) this.#stored(id, undefined)
@@ -182,7 +196,7 @@ export class Actions {
   async #setSchedule(queue: Queue): Promise<void> {
     const planned = this.#chance.pick(this.#world.plan.schedules)
     if (planned === undefined) return
-    const { name, topic, everyMs, startMs, times, isEdited } = planned
+    const { name, topic, everyMs, startMs, times, isEdited, key } = planned
     if (isEdited && this.#edits.happens(0.6)) return this.#editSchedule(queue, name)
     const start = BEGINS_AT + startMs
     const spec = {
@@ -192,6 +206,7 @@ export class Actions {
       start,
       end: start + (times - 1) * everyMs,
       catchUp: { all: CATCH_UP_MS, max: 100 },
+      ...(key === undefined || !this.#keyed.areThere ? {} : { key }),
     } as const
     await this.#world.scheduleEdits.made(name, 'set', () => queue.schedules.set(name, spec))
     if (this.#chance.happens(0.3)) await queue.schedules.list()
@@ -249,6 +264,7 @@ export class Actions {
         : {}),
       ...(chance.happens(0.15) ? { timeout: chance.pick([20, 2_000]) } : {}),
       ...(this.#more.happens(0.3) ? { tag: this.#more.pick(TAGS) } : {}),
+      ...this.#keyed.some(),
     }
   }
 

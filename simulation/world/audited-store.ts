@@ -4,6 +4,7 @@ import { StoreWrapper } from '../../src/store/contract/verbs.ts'
 import type { ControlsJudge } from '../judges/controls.ts'
 import type { EffectOrder } from './effect-order.ts'
 import type { Holder } from '../judges/lease-record.ts'
+import type { KeysJudge } from '../judges/keys.ts'
 import type { Ledger } from '../judges/ledger.ts'
 import type { Partition } from './partition.ts'
 import type { World } from './world.ts'
@@ -11,15 +12,17 @@ import type { World } from './world.ts'
 export class AuditedStore extends StoreWrapper {
   readonly #ledger: Ledger
   readonly #controls: ControlsJudge
+  readonly #keys: KeysJudge
   readonly #order: EffectOrder
   readonly #holder: Holder
   /** By the store's clock. */
   readonly #now: () => number
 
-  constructor({ effectOrder }: World, { store, ledger, controls, time }: Partition, holder: Holder) {
+  constructor({ effectOrder }: World, { store, ledger, controls, keys, time }: Partition, holder: Holder) {
     super(store)
     this.#ledger = ledger
     this.#controls = controls
+    this.#keys = keys
     this.#holder = holder
     this.#order = effectOrder
     this.#now = () => time.now()
@@ -70,7 +73,10 @@ export class AuditedStore extends StoreWrapper {
     const now = this.#now()
     return this.#order.run(
       () => super.control(change),
-      () => this.#controls.changed(change, now),
+      () => {
+        this.#controls.changed(change, now)
+        this.#keys.changed(change)
+      },
     )
   }
 

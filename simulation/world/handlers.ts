@@ -136,7 +136,7 @@ const FOLLOW_UPS_MAX = 3
 
 /** Attaches what should come next: some with an id that meets others, some with one of their own. */
 async function followUp(scene: Scene): Promise<void> {
-  const { chance, lease, message, world } = scene
+  const { chance, lease, message, process, world } = scene
   for (let i = chance.whole(1, FOLLOW_UPS_MAX); i > 0; i -= 1) {
     if (lease.settledAs !== undefined || lease.abortedAt !== undefined) return
     // A chain must end, or the calm after the storm never comes.
@@ -149,7 +149,7 @@ async function followUp(scene: Scene): Promise<void> {
     const ifExists = chance.pick(['keep', 'replace'] as const)
     const topic = chance.pick(world.plan.topics) ?? 'a'
     const delay = chance.spread(0, world.plan.stormMs / 4)
-    const attached = message.followUp(topic, { n: 0 }, { delay, ifExists, ...id })
+    const attached = message.followUp(topic, { n: 0 }, { delay, ifExists, ...id, ...process.keyed.some() })
     // What is over when it speaks is attached to nothing.
     lease.attached.push(await attached)
     if (chance.happens(0.5)) await pass(scene, chance.next() * SOON_MS)

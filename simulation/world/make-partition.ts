@@ -2,6 +2,7 @@
 import type { Store } from '../../src/store/contract/store.ts'
 import { MemoryStore } from '../../src/store/memory/store.ts'
 import { ControlsJudge } from '../judges/controls.ts'
+import { KeysJudge } from '../judges/keys.ts'
 import { Ledger, type Known } from '../judges/ledger.ts'
 import type { Plan } from '../plan.ts'
 import { ModelStore } from './model-store.ts'
@@ -20,6 +21,7 @@ export function makePartition(
 ): Partition {
   const name = number === 0 ? 'store time' : `store time ${number}`
   const time = new StoreTime(timeline, chance.stream(name).whole(-AHEAD_MS_MAX, AHEAD_MS_MAX))
+  const keys = new KeysJudge(violations, (topic) => controls.isHeldBack(topic))
   const ledger = new Ledger({
     violations,
     elapsed: () => timeline.now,
@@ -27,6 +29,7 @@ export function makePartition(
     jumpedAt: () => time.jumpedAt,
     setBackMs: () => time.setBackMs,
     isControlled: (topic) => controls.isControlled(topic),
+    keys,
     isSchemaSlow: plan.schemas === 'later',
     leadMs: plan.leadMs,
     policyOf: () => ({
@@ -43,8 +46,11 @@ export function makePartition(
     running: (topic) => [...ledger.messages.values()].filter((known) => isRunning(known, topic)).length,
     slackMs: () => 4 * (world().weather.faults.timerLagMs + world().weather.faults.latencyMs),
   })
-  time.onJump = () => controls.clockJumped()
-  return { number, store: makeStore(plan, time, timeline), time, ledger, controls }
+  time.onJump = () => {
+    controls.clockJumped()
+    keys.clockJumped()
+  }
+  return { number, store: makeStore(plan, time, timeline), time, ledger, controls, keys }
 }
 
 function isRunning({ place, message }: Known, topic: string): boolean {

@@ -5,6 +5,7 @@
 import { PartitionedStore } from '../../src/store/partitioned/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { ControlsJudge } from '../judges/controls.ts'
+import type { KeysJudge } from '../judges/keys.ts'
 import type { Ledger } from '../judges/ledger.ts'
 import type { StoreTime } from './store-time.ts'
 
@@ -15,6 +16,7 @@ export type Partition = {
   readonly time: StoreTime
   readonly ledger: Ledger
   readonly controls: ControlsJudge
+  readonly keys: KeysJudge
 }
 
 /** The stores of all partitions, as a queue has them. */

@@ -15,6 +15,7 @@ import type { Chance } from './chance.ts'
 import { calmKind, perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from '../judges/lease-record.ts'
 import { RateCheck } from '../judges/rate-check.ts'
+import { KeyActions } from './key-actions.ts'
 import { Link } from './link.ts'
 import { asOne, type Partition } from './partition.ts'
 import { never } from './never.ts'
@@ -36,6 +37,8 @@ export class SimulatedProcess implements Holder {
   /** To the store, through lines that may fail. */
   readonly store: Store
   readonly rate: RateCheck
+  /** Of what its handlers attach. */
+  readonly keyed: KeyActions
   /** Whether it refuses payloads that do not fit. */
   hasSchemas = false
   isDead = false
@@ -75,6 +78,7 @@ export class SimulatedProcess implements Holder {
     this.name = `${plan.name}.${life}`
     this.#chance = world.chance.stream(this.name)
     this.clock = new ProcessClock(world, this, this.#chance.stream('clock'))
+    this.keyed = new KeyActions(world, this.#chance.stream('keys'))
     this.rate = new RateCheck(world, this.name, () => this.held)
     this.store = asOne(world.partitions.map((partition) => this.#lineTo(partition)))
     this.queue = this.#makeQueue(plan)

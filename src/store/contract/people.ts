@@ -227,7 +227,7 @@ export type Counts = Gap & {
   readonly states: StateCounts
   /** False when delayed and ready could only be told apart roughly within the bounds of one call. */
   readonly isExact: boolean
-  /** The earliest moment among delayed and ready ones. */
+  /** The earliest moment among delayed and ready ones; of those with a key, an engine may leave out which stand behind others. */
   readonly nextDueAt?: number
 }
 

@@ -11,7 +11,7 @@
  */
 import { isControl } from '../../core/control.ts'
 import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
-import type { TopicKeys } from './keys.ts'
+import type { TopicKeys } from './keys/keys.ts'
 import { ReadyLine } from './line.ts'
 
 const EMPTY_KEPT = 1_000

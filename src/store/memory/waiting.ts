@@ -11,7 +11,7 @@ import type { Gate } from '../shared/gates.ts'
 import { nextOfBoth } from '../shared/moments.ts'
 import type { Sleepers } from './sleepers.ts'
 import { WAITING, type MessageTable } from './table.ts'
-import { TopicKeys, type KeyRules } from './keys.ts'
+import { TopicKeys, type KeyRules } from './keys/keys.ts'
 import { Topics, readyAtOf, type Topic } from './topics.ts'
 
 /** How many messages one call moves from the wheel to the lines; a longer backlog is moved in several calls. */

@@ -76,6 +76,20 @@ export const keyLookingTests: readonly ConformanceTest[] = [
   }),
 
   keyTest(
+    'P10: a key that is kept for its rate alone is no message that waits',
+    async ({ store, advance }) => {
+      await store.control(perKey({ rate: { intervalMs: 10_000, burst: 1 } }))
+      await store.put([keyed('a', 'k'), keyed('later', 'l', { when: { delayMs: 60_000 } })])
+      await store.settle([ack(only(await take(store)))])
+      await advance(1)
+      await take(store)
+      await takeCensus(store)
+      await store.put([keyed('soon', 'k', { when: { delayMs: 30_000 } })])
+      await takeCensus(store)
+    },
+  ),
+
+  keyTest(
     'P18: texts that look like the words of a store are keys like others',
     async ({ store, advance }) => {
       const names = [

@@ -11,7 +11,7 @@
  *
  * Cost: O(log n) for each message; a change of limits is swept over the keys, so many in one call.
  */
-import { Meter, type Allowance } from '../../core/controls.ts'
+import { Meter, type Allowance } from '../../../core/controls.ts'
 import {
   FRESH_TURN,
   enteredTurn,
@@ -21,42 +21,20 @@ import {
   termsOf,
   type KeyLimit,
   type KeyTerms,
-  type KeyTurn,
-} from '../../core/keys.ts'
-import { PRIORITIES, type PriorityRank } from '../../core/message.ts'
-import type { KeyState } from '../contract/store.ts'
-import { ReadyLine } from './line.ts'
-import type { MessageTable } from './table.ts'
+} from '../../../core/keys.ts'
+import type { PriorityRank } from '../../../core/message.ts'
+import type { KeyState } from '../../contract/store.ts'
+import { RANKS, freshKey, turnOf, type Key, type KeyLook, type KeyStand } from './key.ts'
+import { ReadyLine } from '../line.ts'
+import type { MessageTable } from '../table.ts'
 
 /** How many keys one claim looks at after a limit has changed. */
 const SWEEP_MAX = 2_000
-
-const RANKS = [...PRIORITIES.keys()] as readonly PriorityRank[]
 
 /** What the keys of a topic are allowed. */
 export type KeyRules = {
   readonly perKey: Allowance | undefined
   readonly own: ReadonlyMap<string, KeyLimit> | undefined
-}
-
-/** The first message of a key, in the line of its topic. */
-export type KeyStand = { readonly slot: number; readonly turn: number; readonly order: number }
-
-type Key = {
-  readonly name: string
-  readonly number: number
-  /** The slots that wait, and by priority their order. */
-  readonly waiting: Set<number>
-  readonly queues: readonly ReadyLine[]
-  /** By priority. */
-  readonly turns: KeyTurn[]
-  readonly standing: (KeyStand | undefined)[]
-  /** Retries, and what lapsed, while the key was serial. */
-  readonly held: Set<number>
-  running: number
-  filledAt: number
-  /** When it goes on by itself; Infinity where it does not rest. */
-  restsUntil: number
 }
 
 export class TopicKeys {
@@ -69,6 +47,7 @@ export class TopicKeys {
     (rank) => new ReadyLine((number, turn, order) => this.#standsAt(number, rank, turn, order)),
   )
   readonly #resting = new ReadyLine((number, at) => this.#all[number]?.restsUntil === at)
+  readonly #recovering = new ReadyLine((number, at) => this.#all[number]?.recoversAt === at)
   #rules: KeyRules
   /** Of the last service. */
   #stamp = 0
@@ -89,14 +68,16 @@ export class TopicKeys {
     return this.#byName.size
   }
 
-  /** Keys whose rate has come round go on. False while a change of the rules is still swept. */
+  /** Keys whose rate has come round go on, or are forgotten. False while a change of the rules is still swept. */
   advance(now: number): boolean {
     this.#now = now
-    for (let at = this.restsUntil(); at !== undefined && at <= now; at = this.restsUntil()) {
-      const key = this.#all[this.#resting.pop() as number] as Key
-      key.restsUntil = Infinity
-      this.#refresh(key)
-    }
+    for (const line of [this.#resting, this.#recovering])
+      for (let at = line.firstDueAt(); at !== undefined && at <= now; at = line.firstDueAt()) {
+        const key = this.#all[line.pop() as number] as Key
+        key.restsUntil = Infinity
+        key.recoversAt = Infinity
+        this.#refresh(key)
+      }
     for (let left = SWEEP_MAX; left > 0 && this.#sweptTo < this.#all.length; left -= 1) {
       const key = this.#all[this.#sweptTo]
       this.#sweptTo += 1
@@ -182,7 +163,7 @@ export class TopicKeys {
     return moments.length === 0 ? undefined : Math.min(...moments)
   }
 
-  /** When the next key goes on by itself. */
+  /** When the next key that waits for its rate goes on by itself. */
   restsUntil(): number | undefined {
     return this.#resting.firstDueAt()
   }
@@ -203,19 +184,16 @@ export class TopicKeys {
     const key = this.#byName.get(name)
     if (key === undefined) return { key: name, waiting: 0, running: 0, ...own }
     this.#now = now
-    const terms = this.#termsOf(key)
-    const [turnAt, rateAt, held] = [
-      this.#turnAt(key, terms),
-      this.#opensAt(key, terms),
-      this.#holderOf(key, terms),
-    ]
+    const { holder, turnAt, opensAt } = this.#look(key)
     return {
       key: name,
       waiting: key.waiting.size,
       running: key.running,
       ...(turnAt === undefined ? {} : { turnAt }),
-      ...(rateAt > now ? { rateAt } : {}),
-      ...(held === undefined ? {} : { held: { id: this.#table.id(held), dueAt: this.#placeOf(held)[0] } }),
+      ...(opensAt > now ? { rateAt: opensAt } : {}),
+      ...(holder === undefined
+        ? {}
+        : { held: { id: this.#table.id(holder), dueAt: this.#placeOf(holder)[0] } }),
       ...own,
     }
   }
@@ -230,15 +208,15 @@ export class TopicKeys {
 
   /** Chooses the first of each priority anew, and whether the key rests. */
   #refresh(key: Key): void {
-    const terms = this.#termsOf(key)
-    const turnAt = this.#turnAt(key, terms)
-    const opensAt = this.#opensAt(key, terms)
-    const isOpen = turnAt !== undefined && opensAt <= this.#now
-    for (const rank of RANKS) this.#stand(key, rank, isOpen ? this.#headOf(key, rank, terms) : undefined)
+    const { heads, firstDueAt, turnAt, opensAt } = this.#look(key)
+    const isAllowed = turnAt !== undefined
+    const isOpen = isAllowed && opensAt <= this.#now
+    for (const rank of RANKS) this.#stand(key, rank, isOpen ? heads[rank] : undefined)
     const isEmpty = key.waiting.size + key.running === 0
-    const until = isEmpty ? Math.ceil(key.filledAt) : turnAt === undefined ? 0 : opensAt
-    this.#rest(key, until > this.#now ? until : Infinity)
-    if (isEmpty && key.restsUntil === Infinity) this.#forget(key)
+    // One whose first is due later than its rate allows goes on when that is due.
+    this.#rest(key, isAllowed && opensAt > this.#now && firstDueAt <= opensAt ? opensAt : Infinity)
+    this.#recover(key, isEmpty && key.filledAt > this.#now ? Math.ceil(key.filledAt) : Infinity)
+    if (isEmpty && key.recoversAt === Infinity) this.#forget(key)
   }
 
   #stand(key: Key, rank: PriorityRank, slot: number | undefined): void {
@@ -247,7 +225,7 @@ export class TopicKeys {
       key.standing[rank] = undefined
       return
     }
-    const turn = Math.max(dueAt, (key.turns[rank] ?? FRESH_TURN).servedAt)
+    const turn = turnOf(key, rank, dueAt)
     const before = key.standing[rank]
     key.standing[rank] = { slot, turn, order }
     if (before?.turn !== turn || before.order !== order) this.#lines[rank]?.push(key.number, turn, order)
@@ -259,26 +237,30 @@ export class TopicKeys {
     if (until !== Infinity) this.#resting.push(key.number, until, key.number)
   }
 
-  /** When it may be handed something; undefined: nothing waits, or something else must happen first. */
-  #turnAt(key: Key, terms: KeyTerms): number | undefined {
-    if (key.running >= (terms.concurrency ?? Infinity)) return undefined
-    let at = Infinity
-    for (const rank of RANKS) {
-      const slot = this.#headOf(key, rank, terms)
-      if (slot === undefined) continue
-      at = Math.min(at, Math.max(this.#placeOf(slot)[0], (key.turns[rank] ?? FRESH_TURN).servedAt))
-    }
-    return at === Infinity ? undefined : Math.max(at, this.#opensAt(key, terms))
+  #recover(key: Key, at: number): void {
+    if (key.recoversAt === at) return
+    key.recoversAt = at
+    if (at !== Infinity) this.#recovering.push(key.number, at, key.number)
   }
 
-  #opensAt(key: Key, { rate }: KeyTerms): number {
-    return rate === undefined ? 0 : Math.ceil(new Meter(rate, key.filledAt, this.#now).againAt)
-  }
-
-  #headOf(key: Key, rank: PriorityRank, terms: KeyTerms): number | undefined {
+  #look(key: Key): KeyLook {
+    const terms = this.#termsOf(key)
+    const { rate, concurrency = Infinity } = terms
     const holder = this.#holderOf(key, terms)
-    if (holder === undefined) return key.queues[rank]?.first()
-    return this.#table.priority(holder) === rank ? holder : undefined
+    const heads = RANKS.map((rank) => {
+      if (holder === undefined) return key.queues[rank]?.first()
+      return this.#table.priority(holder) === rank ? holder : undefined
+    })
+    const opensAt = rate === undefined ? 0 : Math.ceil(new Meter(rate, key.filledAt, this.#now).againAt)
+    let [firstDueAt, turn] = [Infinity, Infinity]
+    for (const slot of heads) {
+      if (slot === undefined) continue
+      const [dueAt, , rank] = this.#placeOf(slot)
+      firstDueAt = Math.min(firstDueAt, dueAt)
+      turn = Math.min(turn, turnOf(key, rank, dueAt))
+    }
+    const isAllowed = key.running < concurrency && turn < Infinity
+    return { holder, heads, firstDueAt, opensAt, turnAt: isAllowed ? Math.max(turn, opensAt) : undefined }
   }
 
   /** The earliest of the retries that hold it. */
@@ -303,18 +285,7 @@ export class TopicKeys {
       const place = this.#placeOf(slot)
       return waiting.has(slot) && place[0] === dueAt && place[1] === order
     }
-    const key: Key = {
-      name,
-      number,
-      waiting,
-      queues: RANKS.map(() => new ReadyLine(isThere)),
-      turns: RANKS.map(() => FRESH_TURN),
-      standing: RANKS.map(() => undefined),
-      held: new Set(),
-      running: 0,
-      filledAt: 0,
-      restsUntil: Infinity,
-    }
+    const key = freshKey(name, number, waiting, isThere)
     this.#all[number] = key
     this.#byName.set(name, key)
     return key
