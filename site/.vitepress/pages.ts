@@ -88,6 +88,7 @@ export const GROUPS: readonly Group[] = [
       'redis.md': 'Redis',
       'postgres.md': 'PostgreSQL',
       'mysql.md': 'MySQL and MariaDB',
+      'compatibility.md': 'Servers',
       'rabbitmq.md': 'The bridge to RabbitMQ',
       'http.md': 'The HTTP server',
     },

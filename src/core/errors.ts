@@ -54,6 +54,8 @@ export const ERROR_CODES = {
   STORE_TOO_OLD: 'a store that a version of punctual from before 0.1.0 made',
   STORE_REFUSED:
     'the store refused the call, and waiting will not help: credentials, rights, foreign keys, version',
+  STORE_UNSUITED:
+    'a server that speaks the protocol and is something else, on which a queue would break its promises or nothing is proved',
   STORE_PROTOCOL: 'the store sent what its protocol does not allow, and the connection was given up',
   STORE_CLIENT_MISSING: 'the package that speaks to this store is not installed',
   STORE_CLIENT_TOO_OLD: 'the package that speaks to this store is of a version that is too old',

@@ -73,6 +73,7 @@ export const ANSWERS: Readonly<Record<ErrorCode | DoorCode, Answer>> = {
   STORE_TOO_NEW: [usage, 500],
   STORE_TOO_OLD: [usage, 500],
   STORE_REFUSED: [failed, 500],
+  STORE_UNSUITED: [usage, 500],
   STORE_CLIENT_MISSING: [usage, 500],
   STORE_CLIENT_TOO_OLD: [usage, 500],
   BROKER_URL_INVALID: [usage, 500],

@@ -11,7 +11,7 @@ import {
   versionFindings,
 } from '../sql/server/doctor.ts'
 import type { Hearing } from '../sql/wakeups/hearing.ts'
-import { isMariaDb } from './link/connection.ts'
+import { isMariaDb } from './link/identity.ts'
 import { SCHEMA_VERSION } from './migration.ts'
 import { clockReading } from './sql/clock.ts'
 import { numberOrNull, sql, textOf, textOrNull, type SqlRow } from './sql/statement.ts'

@@ -19,6 +19,7 @@ export function openPostgresStore(url: string, context: StoreContext, given: Pos
       urls,
       listenUrls,
       server,
+      allowed: all.allowed ?? [],
       schema: all.schema ?? SCHEMA_DEFAULT,
       isPooled,
       isReplicated: all.durability === 'replicated',

@@ -11,7 +11,7 @@ import { SCHEMA_DEFAULT } from './open.ts'
 
 export function serverAt(url: string): SqlServer {
   const { urls, server, settings } = parsePostgresUrl(url)
-  const { schema = SCHEMA_DEFAULT } = settings
+  const { schema = SCHEMA_DEFAULT, allowed = [] } = settings
   const timeouts = readTimeouts(settings)
   return {
     tables: tablesOf(schema, server),
@@ -20,9 +20,9 @@ export function serverAt(url: string): SqlServer {
     software: 'PostgreSQL',
     absence: `${server} has no schema ${describe(schema)} with tables of punctual; look at the name of the database and at ?schema=, or make it with "punctual migrate"`,
     attempt: (connectTimeoutMs) =>
-      new PostgresConnection({ urls, connectTimeoutMs }, 'punctual:probe', () => undefined),
+      new PostgresConnection({ urls, allowed, connectTimeoutMs }, 'punctual:probe', () => undefined),
     ask: (options) => {
-      const link = new PostgresLink({ ...options, urls })
+      const link = new PostgresLink({ ...options, urls, allowed })
       return {
         readSchema: () => readSchema(schema, (query) => link.call(query)),
         queueNames: async (max) => {
@@ -34,7 +34,7 @@ export function serverAt(url: string): SqlServer {
         close: () => link.close(),
       }
     },
-    migrate: (logger) => migrate({ urls, server, logger, schema, ...timeouts }),
+    migrate: (logger) => migrate({ urls, allowed, server, logger, schema, ...timeouts }),
     // In one transaction, as we send it: a statement that fails leaves nothing half done.
     migrationText: () => `begin;\n\n${migrationText(schema)}\ncommit;\n`,
   }

@@ -32,6 +32,7 @@ import { PostgresListener } from './link/listener.ts'
 import { PostgresLink } from './link/postgres-link.ts'
 import { PostgresLooking } from './looking.ts'
 import { migrate, readSchema, tablesOf } from './migration.ts'
+import type { Consent } from '../shared/suited.ts'
 import { assertStandbys, unreplicated } from './replication.ts'
 import { Upkeep } from './upkeep.ts'
 import { figureColumns, keyColumn, moveColumns, putColumns, type Answered, type RingReply } from './wire.ts'
@@ -44,6 +45,7 @@ export type PostgresStoreOptions = {
   readonly urls: readonly string[]
   /** Where to listen; none: no session can. */
   readonly listenUrls: readonly string[]
+  readonly allowed: readonly Consent[]
   readonly server: string
   readonly schema: string
   readonly isPooled: boolean

@@ -40,9 +40,10 @@ export function openRedisStore(
   const all = { ...found.settings, ...settings }
   const timeouts = readTimeouts(all)
   const durability = readDurability(all)
+  const { allowed = [] } = all
   const { clock, logger, queue, random } = context
   const { connect, sentinels, watch } = found.reach(timeouts, context)
-  const shared = { ...timeouts, clock, connect, durability, logger, random, server: found.server }
+  const shared = { ...timeouts, allowed, clock, connect, durability, logger, random, server: found.server }
   const keys = new QueueKeys(tagOf(queue))
   return admitting(
     new RedisStore(context, {
@@ -68,6 +69,7 @@ function openCluster(target: string, context: StoreContext, settings: RedisSetti
   return new ClusterStore(context, {
     ...readTimeouts(all),
     ...(settings.now === undefined ? {} : { now: settings.now }),
+    allowed: all.allowed ?? [],
     durability: readDurability(all),
     url,
   })

@@ -4,6 +4,8 @@
  */
 import { Link, type LinkOptions } from './link/link.ts'
 import { Wakeups, type WakeSource } from './link/wakeups.ts'
+import type { Consent } from '../shared/suited.ts'
+import { refuseProducts } from './products.ts'
 import { confirmedWrites, fenceOf } from './replicated/confirmed-writes.ts'
 import type { Durability } from './replicated/durability.ts'
 import type { Calls } from './scripts/calls.ts'
@@ -17,13 +19,14 @@ export type Route = {
    */
   readonly writes: Calls
   readonly wakeups: WakeSource
-  /** Rejects where writes cannot be confirmed as they should be. */
+  /** Rejects where the server is none for a queue, or writes cannot be confirmed as they should be. */
   readonly open: () => Promise<void>
   readonly close: () => void
 }
 
 export type RouteOptions = Omit<LinkOptions, 'name' | 'prepare' | 'ready'> & {
   readonly durability: Durability
+  readonly allowed: readonly Consent[]
   /** Begins the names of the connections, as CLIENT LIST shows them. */
   readonly name: string
   readonly keys: QueueKeys
@@ -31,7 +34,7 @@ export type RouteOptions = Omit<LinkOptions, 'name' | 'prepare' | 'ready'> & {
   readonly nonce: string
 }
 
-export function serverRoute({ name, keys, nonce, durability, ...shared }: RouteOptions): Route {
+export function serverRoute({ name, keys, nonce, durability, allowed, ...shared }: RouteOptions): Route {
   const link = new Link({ ...shared, name })
   const confirmed = confirmedWrites({ ...shared, name: `${name}:writes` }, durability)?.calls
   const fence = fenceOf(keys)
@@ -41,7 +44,10 @@ export function serverRoute({ name, keys, nonce, durability, ...shared }: RouteO
     calls: link,
     writes: confirmed === undefined ? link : { call: (command) => confirmed.call(command, fence) },
     wakeups,
-    open: async () => confirmed?.open(),
+    open: async () => {
+      await refuseProducts(link, allowed)
+      await confirmed?.open()
+    },
     close: () => {
       wakeups.close()
       confirmed?.close()

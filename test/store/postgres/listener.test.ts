@@ -26,6 +26,7 @@ function quietLogger(log: string[]): { warn: (line: string) => void; error: (lin
 function listen(clock: VirtualClock, log: string[], notify: Notify): PostgresListener {
   const listener = new PostgresListener({
     urls: [server.url],
+    allowed: [],
     server: 'pg',
     name: 'punctual:wakeups',
     clock,

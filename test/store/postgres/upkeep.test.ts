@@ -25,6 +25,7 @@ afterAll(() => server?.stop())
 function upkeepOf(url: string): Upkeep {
   const shared = {
     urls: [url],
+    allowed: [],
     server: 'here',
     name: 'punctual:test',
     schema: 'punctual',

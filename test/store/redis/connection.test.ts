@@ -261,6 +261,7 @@ describe('what breaks the protocol condemns the connection', () => {
     let isBroken = true
     const server = await fake(
       greeting(([word]) => {
+        if (word === 'INFO') return '$0\r\n\r\n'
         if (word === 'TYPE') return '+none\r\n'
         if (word === 'TIME') return '*2\r\n$1\r\n1\r\n$1\r\n0\r\n'
         return isBroken ? 'garbage\r\n' : '*0\r\n'

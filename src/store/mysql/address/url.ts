@@ -8,6 +8,8 @@
  *   sslca            a file with the certificate to trust
  *   publicKey        without TLS, of MySQL: a file with the server's public key, or fetch: ask the server for it
  *   socketPath       a unix socket instead of a host
+ *   unproved         true: a server on which nothing is proved is used all the same
+ *   writer           one: of a cluster whose nodes all take writes, all processes speak to one at a time
  *   connectTimeout   how long one attempt to connect may take                5s
  *   callTimeout      how long a call waits before it fails                   5s
  */
@@ -21,6 +23,7 @@ import {
   refuseUnknown,
   type TimeoutSettings,
 } from '../../shared/url-options.ts'
+import { readConsents, type Consent } from '../../shared/suited.ts'
 
 export type MysqlSettings = TimeoutSettings & {
   readonly migrate?: boolean
@@ -39,6 +42,7 @@ export type MysqlAddress = {
   readonly ssl?: 'true' | 'skip-verify'
   readonly sslca?: string
   readonly publicKey?: PublicKeySource
+  readonly allowed?: readonly Consent[]
 }
 
 /** With which a password is encrypted where there is no TLS: `caching_sha2_password`, the default of MySQL 8, asks for that. */
@@ -52,7 +56,16 @@ export type MysqlUrl = {
 }
 
 const PORT = 3306
-const KNOWN: readonly string[] = ['migrate', 'ssl', 'sslca', 'publicKey', 'socketPath', ...TIMEOUT_OPTIONS]
+const KNOWN: readonly string[] = [
+  'migrate',
+  'ssl',
+  'sslca',
+  'publicKey',
+  'socketPath',
+  'unproved',
+  'writer',
+  ...TIMEOUT_OPTIONS,
+]
 /** Scheme, user and password, hosts, database, query. */
 const PARTS = /^(mysql|mariadb):\/\/(?:([^@/?#:]*)(?::([^@/?#]*))?@)?([^@/?#]*)\/([^?#@/]+)(\?[^#]*)?$/
 
@@ -73,6 +86,7 @@ export function parseMysqlUrl(text: string): MysqlUrl {
         user: decodeURIComponent(user),
         password: decodeURIComponent(password),
         database: decodeURIComponent(database),
+        ...readConsents(parameters, ['unproved=true', 'writer=one']),
         ...(ssl === undefined ? {} : { ssl }),
         ...(sslca === null ? {} : { sslca }),
         ...(publicKey === null ? {} : { publicKey: publicKeySource(publicKey) }),

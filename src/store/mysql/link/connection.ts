@@ -4,10 +4,11 @@
  * flights of statements, mostly one transaction.
  */
 import { connect, type Socket } from 'node:net'
-import { UnavailableError, UsageError } from '../../../core/errors.ts'
+import { UnavailableError } from '../../../core/errors.ts'
 import type { LinkConnection } from '../../link/link.ts'
 import type { MysqlAddress } from '../address/url.ts'
 import { sql, type SqlRow, type Statement } from '../sql/statement.ts'
+import { TELLING, askVersion, isMariaDb, refuseByVariables, type Variable } from './identity.ts'
 import { loadDriver, type DriverConnection, type MysqlDriver } from './driver.ts'
 import { trustOf } from './trust.ts'
 
@@ -36,10 +37,6 @@ const MYSQL_GUARD: TransactionGuard = {
   before: [sql`set session wait_timeout = 5`],
   after: [sql`set session wait_timeout = default`],
 }
-const WHO_IS_THERE = 'select version() as version, @@global.read_only as is_standby'
-
-const MARIADB_NEEDED = [10, 6] as const
-const MYSQL_NEEDED = [8, 0] as const
 
 export class MysqlConnection implements LinkConnection<SessionWork> {
   readonly #target: MysqlTarget
@@ -134,20 +131,11 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
     opened.on('error', (error) => this.#ended(opened, error))
     opened.on('end', () => this.#ended(opened, new Error('the server closed the connection')))
     socket.once('close', () => this.#ended(opened, new Error('the server closed the connection')))
-    const rows = (await opened.query({ sql: WHO_IS_THERE })) as readonly {
-      version: string
-      is_standby: number | string
-    }[]
-    const { version = '', is_standby = 0 } = rows[0] ?? {}
-    refuseOld(version)
-    if (Number(is_standby) === 1)
-      throw new UnavailableError(
-        'STORE_UNAVAILABLE',
-        'this server takes no writes (read_only); if no failover is under way, point the URL at the primary.',
-      )
+    const version = await askVersion(opened, address.allowed)
     if (isMariaDb(version)) this.#guard = MARIADB_GUARD
     const settings = isMariaDb(version) ? [...SETTINGS, ...MARIADB_SETTINGS] : SETTINGS
-    await opened.query({ sql: settings.join(';') })
+    const replies = (await opened.query({ sql: [...settings, TELLING].join(';') })) as readonly unknown[]
+    refuseByVariables(replies.at(-1) as readonly Variable[], address.allowed)
     if (this.#isDestroyed) throw new UnavailableError('STORE_UNAVAILABLE', 'the connection was given up.')
     this.#driver = opened
     this.#isOpen = true
@@ -159,23 +147,4 @@ export class MysqlConnection implements LinkConnection<SessionWork> {
     this.#socket?.destroy()
     this.#lost(error)
   }
-}
-
-export function isMariaDb(version: string): boolean {
-  return /mariadb/i.test(version)
-}
-
-function refuseOld(version: string): void {
-  // Some MariaDB servers say "5.5.5-" first, for old replicas.
-  const [major = 0, minor = 0] = version
-    .replace(/^5\.5\.5-/, '')
-    .split('.')
-    .map((part) => Number.parseInt(part, 10))
-  const [neededMajor, neededMinor] = isMariaDb(version) ? MARIADB_NEEDED : MYSQL_NEEDED
-  if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) return
-  throw new UsageError(
-    'STORE_REFUSED',
-    `this server has version ${version}; punctual needs MariaDB 10.6 or MySQL 8.0, or newer.`,
-    { value: version },
-  )
 }

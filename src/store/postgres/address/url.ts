@@ -8,6 +8,7 @@
  *   pooler           transaction: a pooler stands in between that hands every transaction to another connection
  *   listen           postgres://… of the server itself, for wake-ups past such a pooler
  *   durability       replicated: a write is acknowledged when a standby has it too        primary
+ *   unproved         true: a server on which nothing is proved is used all the same
  *   connectTimeout   how long one attempt to connect may take               5s
  *   callTimeout      how long a call waits before it fails                  5s
  *   sslmode, sslrootcert, sslcert, sslkey, host, user, password, application_name: as `pg` reads them
@@ -22,6 +23,7 @@ import {
   refuseUnknown,
   type TimeoutSettings,
 } from '../../shared/url-options.ts'
+import { readConsents, type Consent } from '../../shared/suited.ts'
 
 export type PostgresSettings = TimeoutSettings & {
   readonly schema?: string
@@ -29,6 +31,7 @@ export type PostgresSettings = TimeoutSettings & {
   readonly pooler?: 'transaction'
   readonly listen?: string
   readonly durability?: 'primary' | 'replicated'
+  readonly allowed?: readonly Consent[]
   /** Tests only: epoch ms to use instead of the server's clock. */
   readonly now?: () => number
 }
@@ -41,7 +44,7 @@ export type PostgresUrl = {
   readonly settings: PostgresSettings
 }
 
-const OURS = ['schema', 'migrate', 'pooler', 'listen', 'durability', ...TIMEOUT_OPTIONS] as const
+const OURS = ['schema', 'migrate', 'pooler', 'listen', 'durability', 'unproved', ...TIMEOUT_OPTIONS] as const
 const PASSED_ON = [
   'sslmode',
   'sslrootcert',
@@ -83,6 +86,7 @@ function readSettings(query: URLSearchParams): PostgresSettings {
   return {
     ...readDurations(query, TIMEOUT_OPTIONS),
     ...readMigrate(query),
+    ...readConsents(query),
     ...(schema === undefined ? {} : { schema }),
     ...(pooler === undefined ? {} : { pooler }),
     ...(durability === undefined ? {} : { durability }),

@@ -42,7 +42,8 @@ const IN_FLOW = {
 
 export async function openPgBoss(url: string, where: ForeignPlace): Promise<ForeignQueue> {
   const { urls, server, settings } = parsePostgresUrl(url)
-  const target = { urls, isPipelined: false, ...readTimeouts(settings) }
+  const { allowed = [] } = settings
+  const target = { urls, allowed, isPipelined: false, ...readTimeouts(settings) }
   const connection = new PostgresConnection(target, 'punctual:import', () => undefined)
   const queue = new PgBossQueue(connection, server, where)
   try {

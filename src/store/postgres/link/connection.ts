@@ -5,6 +5,7 @@
 import { Socket } from 'node:net'
 import { UnavailableError, UsageError } from '../../../core/errors.ts'
 import type { LinkConnection } from '../../link/link.ts'
+import { refuseUnsuited, type Consent } from '../../shared/suited.ts'
 import {
   loadPg,
   parsersOf,
@@ -13,6 +14,7 @@ import {
   type PgPackage,
   type PgQuery,
 } from './client.ts'
+import { PRODUCTS } from './products.ts'
 
 export const VERSION_NEEDED = 140_000
 
@@ -20,12 +22,23 @@ export type ConnectionTarget = {
   /** One for each host, as `pg` reads them. */
   readonly urls: readonly string[]
   readonly connectTimeoutMs: number
+  readonly allowed: readonly Consent[]
   /** False where several queries on their way would confuse: migrations. */
   readonly isPipelined?: boolean
 }
 
+/** Every server that speaks the protocol answers this; what follows may be refused by one that is no PostgreSQL. */
+const WHAT_IS_THERE: PgQuery = { text: 'select version() as banner' }
 const WHO_IS_THERE: PgQuery = {
-  text: "select pg_is_in_recovery() as standby, current_setting('server_version_num')::int as version, pg_backend_pid() as pid",
+  text: `select pg_is_in_recovery() as standby, current_setting('server_version_num')::int as version, pg_backend_pid() as pid,
+    array(select 'function ' || proname from pg_catalog.pg_proc where proname = 'aurora_version')
+    || array(select 'extension ' || extname from pg_catalog.pg_extension where extname = 'citus') as marks`,
+}
+type WhoIsThere = {
+  readonly standby: boolean
+  readonly version: number
+  readonly pid: number
+  readonly marks: readonly string[]
 }
 
 export class PostgresConnection implements LinkConnection<PgQuery> {
@@ -106,9 +119,7 @@ export class PostgresConnection implements LinkConnection<PgQuery> {
     client.on('end', () => this.#ended(client, new Error('the server closed the connection')))
     client.on('notification', this.#heard)
     await client.connect()
-    const [row] = (await client.query(WHO_IS_THERE)).rows as [
-      { standby: boolean; version: number; pid: number },
-    ]
+    const row = await this.#askWho(client)
     if (row.version < VERSION_NEEDED) {
       throw new UsageError(
         'STORE_REFUSED',
@@ -125,6 +136,19 @@ export class PostgresConnection implements LinkConnection<PgQuery> {
     this.pid = row.pid
     this.#client = client
     this.#isOpen = true
+  }
+
+  /** In one round trip where queries are pipelined. */
+  async #askWho(client: PgClient): Promise<WhoIsThere> {
+    const { allowed } = this.#target
+    const asked = client.query(WHO_IS_THERE)
+    // Awaited below, unless the server is refused before that.
+    asked.catch(() => undefined)
+    const [what] = (await client.query(WHAT_IS_THERE)).rows as [{ banner: string }]
+    refuseUnsuited(PRODUCTS, [`version ${what.banner}`], allowed)
+    const [who] = (await asked).rows as [WhoIsThere]
+    refuseUnsuited(PRODUCTS, who.marks, allowed)
+    return who
   }
 
   #ended(client: PgClient, error: unknown): void {

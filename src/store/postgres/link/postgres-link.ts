@@ -1,5 +1,6 @@
 /** The link to a PostgreSQL: commands are queries. How it connects, waits and fails: `store/link`. */
 import { StoreLink, type StoreLinkOptions } from '../../link/link.ts'
+import type { Consent } from '../../shared/suited.ts'
 import type { PgNotification, PgQuery } from './client.ts'
 import { PostgresConnection, type ConnectionTarget } from './connection.ts'
 import { REFUSALS } from './refusals.ts'
@@ -8,12 +9,13 @@ type Given = Omit<StoreLinkOptions<PgQuery, PostgresConnection>, 'failures' | 'c
 
 export type PostgresLinkOptions = Given & {
   readonly urls: readonly string[]
+  readonly allowed: readonly Consent[]
   readonly heard?: (heard: PgNotification) => void
 }
 
 export class PostgresLink extends StoreLink<PgQuery, PostgresConnection> {
-  constructor({ urls, heard, ...options }: PostgresLinkOptions) {
-    const target: ConnectionTarget = { urls, connectTimeoutMs: options.connectTimeoutMs }
+  constructor({ urls, allowed, heard, ...options }: PostgresLinkOptions) {
+    const target: ConnectionTarget = { urls, allowed, connectTimeoutMs: options.connectTimeoutMs }
     super({
       ...options,
       failures: REFUSALS,

@@ -4,6 +4,7 @@
  *   connectTimeout   how long one attempt to connect may take            5s
  *   callTimeout      how long a call waits for Redis before it fails      5s
  *   durability, replicas, replicationTimeout   see `durability`
+ *   unproved         true: a server on which nothing is proved is used all the same
  *   tlsCa, tlsCert, tlsKey   PEM files: the authority, our certificate, its key (only with TLS)
  *   tlsServername    the name that the server's certificate carries (only with TLS)
  *   sentinelUsername, sentinelPassword   for the sentinels, where they ask for it (only with Sentinel)
@@ -17,6 +18,7 @@ import {
   refuseUnknown,
   type TimeoutSettings,
 } from '../../shared/url-options.ts'
+import { readConsents, type Consent } from '../../shared/suited.ts'
 
 export type TlsFiles = {
   readonly ca?: string
@@ -29,6 +31,7 @@ export type RedisSettings = TimeoutSettings & {
   readonly durability?: string
   readonly replicas?: number
   readonly replicationTimeout?: Duration
+  readonly allowed?: readonly Consent[]
   /** Tests only: epoch ms to use instead of the server's clock. */
   readonly now?: () => number
 }
@@ -46,6 +49,7 @@ export function readOptions(query: URLSearchParams, scheme: Scheme): RedisSettin
   const replicas = query.get('replicas')
   return {
     ...readDurations(query, DURATION_OPTIONS),
+    ...readConsents(query),
     ...(durability === null ? {} : { durability }),
     ...(replicas === null ? {} : { replicas: numberOrText(replicas) as number }),
   }
@@ -66,6 +70,7 @@ function knownOptions({ isTls, isSentinel, isCluster }: Scheme): readonly string
     ...DURATION_OPTIONS,
     'durability',
     'replicas',
+    'unproved',
     ...(isTls ? Object.keys(TLS_OPTIONS) : []),
     ...(isSentinel ? SENTINEL_OPTIONS : []),
     ...(isCluster ? CLUSTER_OPTIONS : []),

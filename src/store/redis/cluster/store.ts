@@ -16,9 +16,11 @@ import { parseInfo } from '../doctor/questions.ts'
 import { examineCluster } from '../doctor/cluster.ts'
 import { fenceOf } from '../replicated/confirmed-writes.ts'
 import type { Durability } from '../replicated/durability.ts'
+import type { Consent } from '../../shared/suited.ts'
+import { refuseProducts } from '../products.ts'
 import { clientName, type Route } from '../route.ts'
 import type { Calls } from '../scripts/calls.ts'
-import { QueueKeys } from '../scripts/keys.ts'
+import { QueueKeys, tagOf } from '../scripts/keys.ts'
 import { RedisStore } from '../store.ts'
 import { agreeOnLayout } from './layout.ts'
 import type { NodeLine } from './node.ts'
@@ -32,6 +34,7 @@ const SHARDED_SINCE = 7
 export type ClusterOptions = Timeouts & {
   readonly url: Omit<ClusterUrl, 'settings'>
   readonly durability: Durability
+  readonly allowed: readonly Consent[]
   readonly now?: RedisSettings['now']
 }
 
@@ -58,9 +61,10 @@ export class ClusterStore extends PartitionedStore {
   override async open(): Promise<void> {
     const { queue } = this.#context
     const { router, wakes } = this.#shared
-    await agreeOnLayout(queue, this.#options.url.partitions, (tag, command) =>
-      router.call({ slot: slotOf(tag), line: 'calls', command, fence: ['', ''] }),
-    )
+    const callAt = (tag: string, command: readonly string[]): Promise<unknown> =>
+      router.call({ slot: slotOf(tag), line: 'calls', command, fence: ['', ''] })
+    await refuseProducts({ call: (command) => callAt(tagOf(queue), command) }, this.#options.allowed)
+    await agreeOnLayout(queue, this.#options.url.partitions, callAt)
     wakes.isSharded = await this.#hasShardedChannels()
     await Promise.all(
       router.masters().map((node) =>
