@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { defineConfig, type MarkdownEnv, type MarkdownRenderer } from 'vitepress'
 import type { Plugin } from 'vite'
 import { addressOf, copyInto, REWRITES, ROOT, slugOf, targetOf } from './addresses.ts'
+import { writeForAgents } from './for-agents.ts'
 import { GROUPS } from './pages.ts'
 
 const HERE = join(ROOT, 'site')
@@ -108,5 +109,6 @@ export default defineConfig({
   },
   buildEnd: ({ outDir }) => {
     for (const file of linkedFiles) copyInto(outDir, file)
+    writeForAgents(outDir)
   },
 })

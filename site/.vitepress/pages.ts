@@ -66,6 +66,7 @@ export const GROUPS: readonly Group[] = [
       'guides/deployment.md': 'Deployment',
       'guides/production.md': 'Production checklist',
       'guides/operating.md': 'Operating',
+      'guides/agents.md': 'Agents',
       'guides/monitoring.md': 'Monitoring and alerts',
       'guides/tracing.md': 'Tracing',
       'guides/stopping.md': 'Stopping',

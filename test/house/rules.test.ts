@@ -86,8 +86,10 @@ const MAY_USE: Record<string, readonly string[]> = {
   // Runs in a browser: of the rest it uses types, and what is pure.
   'doors/http/dashboard': ['index.ts', 'core'],
   'doors/nest': ['doors/http', 'index.ts', 'queue', 'testing', 'core', 'clock.ts'],
+  'doors/mcp': ['doors/shared', 'doors/http', 'index.ts', 'core', 'clock.ts', 'random.ts'],
   'doors/cli': [
     'doors/shared',
+    'doors/mcp',
     'doors/amqp',
     'doors/http',
     'index.ts',

@@ -25,6 +25,20 @@ describe('links', () => {
     expect(broken).toEqual([])
   })
 
+  it('agents find every page as Markdown in llms.txt, and what users need as one text', async () => {
+    const listed = [...(await readText('/llms.txt')).matchAll(/^- \[.+?\]\((\/[^)\s]+\.md)\)/gm)].map(
+      ([, path = '']) => path,
+    )
+    expect(listed).toHaveLength(GROUPS.flatMap(({ pages }) => Object.keys(pages)).length)
+    for (const path of listed) expect(await readText(path), path).toMatch(/^# /m)
+    const whole = await readText('/llms-full.txt')
+    const users = GROUPS.filter(({ isFolded }) => isFolded !== true).flatMap(({ pages }) =>
+      Object.keys(pages),
+    )
+    expect([...whole.matchAll(/^<!-- \/\S+\.md -->$/gm)]).toHaveLength(users.length)
+    expect(whole).toContain('# Delays and moments')
+  })
+
   it('an address that does not exist is answered with a page that says so', async () => {
     const response = await fetch(`${site.origin()}/guides/none.html`)
     expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
@@ -160,4 +174,8 @@ function decode(text: string): string {
     .replaceAll('&#39;', "'")
     .replaceAll('&lt;', '<')
     .replaceAll('&amp;', '&')
+}
+
+async function readText(path: string): Promise<string> {
+  return (await fetch(site.origin() + path)).text()
 }

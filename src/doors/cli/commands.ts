@@ -8,6 +8,7 @@ export const COMMANDS = {
   work: async () => (await import('./commands/work.ts')).work,
   bridge: async () => (await import('./commands/bridge.ts')).bridge,
   serve: async () => (await import('./commands/serve.ts')).serve,
+  mcp: async () => (await import('./commands/mcp.ts')).mcp,
   token: async () => (await import('./commands/token.ts')).token,
   queues: async () => (await import('./commands/queues.ts')).queues,
   stats: async () => (await import('./commands/stats.ts')).stats,
