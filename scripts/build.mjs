@@ -1,10 +1,11 @@
-// Builds what package.json's `exports` names: plain ESM and types in dist/, and the pages of the dashboard beside their
+// Builds what package.json's `exports` names: plain ESM and types in dist/, the same as CommonJS for Jest, and the pages of the dashboard beside their
 // server, as files whose names change with their contents.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
+import { buildCommonJs } from './commonjs.mjs'
 import { generate } from './generate.mjs'
 
 const PAGES = 'src/doors/http/dashboard'
@@ -14,6 +15,7 @@ const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/pack
 generate()
 rmSync('dist', { recursive: true, force: true })
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
+buildCommonJs()
 await buildPages()
 
 async function buildPages() {

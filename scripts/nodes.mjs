@@ -2,10 +2,9 @@
 //   npm run test:nodes                       22, 24 and 26, every test
 //   npm run test:nodes -- 24 test/core       one of them, some tests
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { ROOT, run } from './setup.mjs'
+import { installNode } from './node-versions.mjs'
+import { ROOT } from './setup.mjs'
 
 const DEFAULT_VERSIONS = ['22', '24', '26']
 
@@ -32,22 +31,3 @@ for (const version of versions.length === 0 ? DEFAULT_VERSIONS : versions) {
 }
 console.log(failed.length === 0 ? 'passed on every version' : `failed on Node ${failed.join(', ')}`)
 process.exit(failed.length === 0 ? 0 : 1)
-
-/** Answers the folder that holds this version's `node`. */
-function installNode(version) {
-  const folder = join(tmpdir(), `punctual-node-${version}`)
-  const bin = join(folder, 'node_modules', 'node', 'bin')
-  if (!existsSync(join(bin, 'node'))) {
-    mkdirSync(folder, { recursive: true })
-    run('npm', [
-      'install',
-      '--prefix',
-      folder,
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      `node@${version}`,
-    ])
-  }
-  return bin
-}

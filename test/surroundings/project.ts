@@ -50,8 +50,9 @@ export class Project {
     return project
   }
 
-  write(file: string, text: string): Promise<void> {
-    return writeFile(join(this.path, file), text)
+  async write(file: string, text: string): Promise<void> {
+    await mkdir(dirname(join(this.path, file)), { recursive: true })
+    await writeFile(join(this.path, file), text)
   }
 
   read(file: string): Promise<string> {
