@@ -164,6 +164,35 @@ describe('why', () => {
     expect((await screen(here, 'why', 'again')).join(' ')).not.toContain('ttl')
   })
 
+  it('P19: outside its window, by the clock of its zone, and what get shows of it', async () => {
+    const here = world()
+    const within = '08:00-20:00,mon-fri,except 01-01,Europe/Berlin'
+    await screen(here, 'produce', 't', '1', '--id', 'x', '--delay', '2h', '--within', within)
+    expect((await screen(here, 'why', 'x'))[0]).toBe(
+      'x is outside its window until Wed 08:00 (Europe/Berlin)',
+    )
+    const shown = await screen(here, 'get', 'x')
+    expect(shown).toContain(`within      ${within}`)
+    expect(shown.find((line) => line.startsWith('moved from'))).toContain('2030-01-01T02:00:00.000Z')
+    await here.clock.advance('9h')
+    await here.queue().reschedule('x', { delay: 0 })
+    expect((await screen(here, 'why', 'x')).join(' ')).toContain('It is outside its window until Wed 08:00')
+    await screen(here, 'produce', 't', '1', '--id', 'local', '--at', '2030-02-01 09:00 Asia/Tokyo')
+    expect(await screen(here, 'get', 'local')).toContain('said        2030-02-01 09:00 Asia/Tokyo')
+    await screen(here, 'produce', 't', '1', '--id', 'days', '--after', '3 workdays,09:00,Europe/Berlin')
+    expect((await screen(here, 'get', 'days')).join(' ')).toContain('due         2030-01-04T08:00:00.000Z')
+  })
+
+  it.each([
+    [['--at', '09:00 Mars/Olympus'], 'Mars/Olympus'],
+    [['--within', '08:00-20:00,Europe/Berlin,UTC'], 'only the zone must stand'],
+    [['--after', '3 days,UTC'], '3 workdays,09:00'],
+    [['--at', '09:00 UTC', '--delay', '1h'], '--delay and --at together'],
+    [['--within', '08:00-20:00,except de,UTC'], 'this queue has no calendars'],
+  ])('produce %j is refused', async (words, text) => {
+    await expect(screen(world(), 'produce', 't', '1', ...words)).rejects.toThrow(text)
+  })
+
   it('breaks long lines between words', async () => {
     const here = world()
     await here.queue().produce('a.topic.with.quite.a.long.name', 1, { id: 'an-id-that-is-long' })

@@ -1,10 +1,12 @@
 /** What several commands take as the value of an option, checked before anything is opened. */
+import { readFileSync } from 'node:fs'
 import { describe, UsageError } from '../../core/errors.ts'
 import { parseDuration } from '../../core/input/duration.ts'
 import { MESSAGE_STATES } from '../../core/message.ts'
-import type { Duration, IfExpired, MessageState, When } from '../../index.ts'
+import type { Calendars, Duration, IfExpired, MessageState, When } from '../../index.ts'
 import type { OptionSpecs } from './command.ts'
 import { CallError } from '../shared/failure.ts'
+import { parseAtText, parseWorkdaysText } from '../shared/local-words.ts'
 import { parseMomentText } from '../shared/moment.ts'
 
 /** `--delay` and `--at`. */
@@ -13,9 +15,36 @@ export const WHEN_OPTIONS = {
   at: {
     type: 'string',
     value: 'MOMENT',
-    help: '2030-01-01T09:00Z, or 2030-01-01T09:00 for the local zone, or epoch milliseconds',
+    help: '2030-01-01T09:00Z, 2030-01-01T09:00 for the local zone, "09:00 Europe/Berlin", or epoch milliseconds',
+  },
+  after: {
+    type: 'string',
+    value: 'WORKDAYS',
+    help: 'so many working days on: "3 workdays,09:00,except 12-25,Europe/Berlin"',
   },
 } as const satisfies OptionSpecs
+
+/** A file with the calendars that windows, working days and schedules name. */
+export const CALENDAR_OPTIONS = {
+  calendars: {
+    type: 'string',
+    value: 'FILE',
+    help: 'JSON with dates by name: {"de": ["12-25", "2027-04-02"]}',
+  },
+} as const satisfies OptionSpecs
+
+/** The library checks what is in it. */
+export function readCalendars({ calendars: file }: { readonly calendars?: string }): {
+  calendars?: Calendars
+} {
+  if (file === undefined) return {}
+  try {
+    return { calendars: JSON.parse(readFileSync(file, 'utf8')) as Calendars }
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CallError(`--calendars ${describe(file)} cannot be read as JSON: ${why}.`)
+  }
+}
 
 /** How late a message may start, and how a burst is spread out: of `produce` and of schedules. */
 export const LATE_OPTIONS = {
@@ -67,12 +96,16 @@ export function parsePayload(text: string | undefined): unknown {
   }
 }
 
-type WhenValues = { readonly delay?: string; readonly at?: string }
+type WhenValues = { readonly delay?: string; readonly at?: string; readonly after?: string }
 
 /** The library checks the delay itself; a text that it refuses is named there. */
-export function parseWhen({ delay, at }: WhenValues): When {
-  if (delay !== undefined && at !== undefined) throw new CallError('--delay and --at together; give one.')
-  if (at !== undefined) return { at: parseMomentText(at, '--at') }
+export function parseWhen({ delay, at, after }: WhenValues): When {
+  const given = Object.entries({ delay, at, after }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`],
+  )
+  if (given.length > 1) throw new CallError(`${given.join(' and ')} together; give one.`)
+  if (at !== undefined) return { at: parseAtText(at, '--at') }
+  if (after !== undefined) return { after: parseWorkdaysText(after, '--after') }
   return delay === undefined ? {} : { delay: delay as Duration }
 }
 

@@ -8,7 +8,7 @@ import { decodeText } from '../../core/encoding/utf8.ts'
 import { PunctualError, type ProduceEntry, type Punctual } from '../../index.ts'
 import { CallError, FailedError } from './failure.ts'
 import { isBlank, linesIn } from './lines.ts'
-import { parseMomentText } from './moment.ts'
+import { parseAtText, parseWindowText, parseWorkdaysText } from './local-words.ts'
 
 export type ImportedEntry = ProduceEntry<string, unknown>
 
@@ -77,8 +77,13 @@ export function parseEntry({ number, value }: JsonLine): ImportedEntry {
       `line ${number} has no topic; write {"topic": "...", "payload": ..., "delay": "5m"}.`,
     )
   }
-  if (!('at' in value) || typeof value.at !== 'string') return value as ImportedEntry
-  return { ...value, at: parseMomentText(value.at, `"at" of line ${number}`) } as ImportedEntry
+  const { at, after, within } = value as { at?: unknown; after?: unknown; within?: unknown }
+  return {
+    ...value,
+    ...(typeof at === 'string' ? { at: parseAtText(at, `"at" of line ${number}`) } : {}),
+    ...(typeof after === 'string' ? { after: parseWorkdaysText(after, `"after" of line ${number}`) } : {}),
+    ...(typeof within === 'string' ? { within: parseWindowText(within, `"within" of line ${number}`) } : {}),
+  } as ImportedEntry
 }
 
 /** A line of a file may be as long as a text can be. */

@@ -170,6 +170,13 @@ describe('why not yet?', () => {
 
   const textsOf = (one: Why): string[] => checklistOf(one, now).map(({ text }) => text)
 
+  it('says until when its window is closed, by the clock of its zone', () => {
+    const outside = { until: Date.UTC(2030, 0, 7, 7), zone: 'Europe/Berlin' }
+    expect(textsOf({ kind: 'not-due', ...about, dueAt: outside.until, outside, handlers })).toContain(
+      'Outside its window until Mon 2030-01-07 08:00 (Europe/Berlin)',
+    )
+  })
+
   it('says how long it has been due and who stands before it', () => {
     const why = { kind: 'in-line', ...about, running: 0, before: 211, isExact: false, handlers } as const
     expect(textsOf({ ...why, running: 7 })[2]).toBe('2 living workers handle its topic; 7 of it running')

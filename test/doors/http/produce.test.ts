@@ -53,6 +53,39 @@ describe('POST', () => {
     })
   })
 
+  it('P19: local times, windows and working days, as objects and as texts', async () => {
+    const { call } = await makeStand({}, { store: 'memory:', calendars: { de: ['01-01'] } })
+    const within = { from: '08:00', to: '20:00', zone: 'Europe/Berlin' }
+    const local = { local: '2090-01-02 09:00', zone: 'Europe/Berlin' }
+    const after = { workdays: 3, at: '09:00', except: ['de'], zone: 'Europe/Berlin' }
+    const asked = {
+      object: { topic: 't', at: local, within },
+      text: { topic: 't', at: '2090-01-02 09:00 Europe/Berlin', within: ['08:00-20:00,Europe/Berlin'] },
+      days: { topic: 't', after },
+      words: { topic: 't', after: '3 workdays,09:00,except de,Europe/Berlin' },
+    }
+    for (const [id, message] of Object.entries(asked))
+      expect((await call('PUT', `${MESSAGES}/${id}`, message)).status).toBe(201)
+    const headers = {
+      'punctual-topic': 't',
+      'punctual-at': encodeURIComponent('2090-01-02 09:00 Europe/Berlin'),
+      'punctual-within': encodeURIComponent('08:00-20:00,Europe/Berlin'),
+    }
+    expect((await call('PUT', `${MESSAGES}/header`, 1, { headers })).status).toBe(201)
+    for (const id of ['object', 'text', 'header'])
+      expect(await call('GET', `${MESSAGES}/${id}`)).toMatchObject({
+        json: { dueAt: Date.UTC(2090, 0, 2, 8), within: [within], said: { at: local } },
+      })
+    for (const id of ['days', 'words'])
+      expect(await call('GET', `${MESSAGES}/${id}`)).toMatchObject({ json: { said: { after } } })
+    for (const bad of [
+      { within: { zone: 'UTC', form: '08:00' } },
+      { within: 'UTC,UTC' },
+      { at: '09:00 Nowhere/Here' },
+    ])
+      expect((await call('POST', MESSAGES, { topic: 't', ...bad })).status).toBe(400)
+  })
+
   it.each([
     ['not JSON', '{"topic":', 'BODY_INVALID', 400],
     ['too deep', `{"topic":"t","payload":${'['.repeat(200)}${']'.repeat(200)}}`, 'BODY_INVALID', 400],

@@ -1,3 +1,4 @@
+import { saidText, windowText } from '../../../core/windows/words.ts'
 import { describe } from '../../../core/errors.ts'
 import type { FoundMessage, FoundSuccessor, RetryOptions } from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
@@ -54,6 +55,9 @@ function show({ out, clock }: Call, message: FoundMessage): void {
   field('first due', message.firstDueAt === message.dueAt ? undefined : moment(message.firstDueAt))
   field('priority', message.priority)
   field('attempt', attemptText(message))
+  field('said', message.said === undefined ? undefined : printable(saidText(message.said)))
+  field('within', message.within?.map((window) => printable(windowText(window))).join('; '))
+  field('moved from', message.movedFrom === undefined ? undefined : moment(message.movedFrom))
   field('ttl', message.ttlMs === undefined ? undefined : formatSpan(message.ttlMs))
   field('timeout', message.timeoutMs === undefined ? undefined : formatSpan(message.timeoutMs))
   field('remember', message.rememberMs === undefined ? undefined : formatSpan(message.rememberMs))

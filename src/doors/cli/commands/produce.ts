@@ -4,11 +4,20 @@ import type { Duration, IfExists, Priority, ProduceOptions, Punctual } from '../
 import { defineCommand, type Call, type Input, type OptionSpecs, type Values } from '../command.ts'
 import { CallError, EXIT, FailedError, type ExitCode } from '../../shared/failure.ts'
 import { formatDistance, plural } from '../terminal/format.ts'
+import { parseWindowText } from '../../shared/local-words.ts'
 import { importLines, parseEntry, type LineImport } from '../../shared/line-import.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { Progress } from '../terminal/progress.ts'
-import { LATE_OPTIONS, parseLate, parsePayload, parseWhen, WHEN_OPTIONS } from '../values.ts'
+import {
+  CALENDAR_OPTIONS,
+  LATE_OPTIONS,
+  parseLate,
+  parsePayload,
+  parseWhen,
+  readCalendars,
+  WHEN_OPTIONS,
+} from '../values.ts'
 
 const OPTIONS = {
   ...WHEN_OPTIONS,
@@ -29,6 +38,13 @@ const OPTIONS = {
     help: 'keep the id taken, and the result, this long after it is done',
   },
   timeout: { type: 'string', value: 'DURATION', help: 'how long one attempt may take' },
+  within: {
+    type: 'string',
+    multiple: true,
+    value: 'WINDOW',
+    help: 'it starts only there: 08:00-20:00,mon-fri,except 12-25,Europe/Berlin; repeatable, at most 7',
+  },
+  ...CALENDAR_OPTIONS,
 } as const satisfies OptionSpecs
 
 type ProduceCall = Call<typeof OPTIONS>
@@ -44,6 +60,10 @@ export const produce = defineCommand({
   examples: [
     [`punctual produce order.close '{"orderId":42}' --delay 30m --id order-42`, 'close it in half an hour'],
     [`punctual produce mail.send '{"to":"ada"}' --at 2030-01-01T09:00Z`, 'at a moment'],
+    [
+      `punctual produce mail.send '{"to":"ada"}' --at '09:00 Asia/Tokyo' --within 08:00-20:00,mon-fri,Asia/Tokyo`,
+      'at nine where she lives, and never at night',
+    ],
     [
       'punctual produce mail.send - --delay 1h < addresses.jsonl',
       'one message per line, each line a payload',
@@ -68,7 +88,7 @@ export const produce = defineCommand({
 
 async function produceOne(call: ProduceCall, topic: string, payload: unknown): Promise<ExitCode> {
   const { out, json, clock } = call
-  const queue = call.open()
+  const queue = call.open(readCalendars(call.values))
   const options = produceOptions(call.values)
   const { id, isKept } = await produceOrKeep(queue, topic, payload, options)
   const stored = await queue.get(id) // By the store's clock; gone already if a worker was quick.
@@ -137,7 +157,9 @@ async function producePayloads(call: ProduceCall, topic: string): Promise<ExitCo
 async function produceEntries(call: ProduceCall): Promise<ExitCode> {
   if (call.positionals.length > 1)
     throw new CallError(`${describe(call.positionals[1])} after "-": topics stand in the lines.`)
-  const [given] = Object.keys(OPTIONS).filter((name) => Object.hasOwn(call.values, name))
+  const [given] = Object.keys(OPTIONS).filter(
+    (name) => name !== 'calendars' && Object.hasOwn(call.values, name),
+  )
   if (given !== undefined) throw new CallError(`--${given} cannot be given here: it stands in the lines.`)
   return storeLines(call, parseEntry)
 }
@@ -148,7 +170,7 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
   const progress = new Progress(err, clock)
   const stored = await importLines({
     input,
-    queue: call.open(),
+    queue: call.open(readCalendars(call.values)),
     toEntry,
     onStored: ({ stored: done, bytesRead }) =>
       progress.update({
@@ -163,7 +185,7 @@ async function storeLines(call: ProduceCall, toEntry: LineImport['toEntry']): Pr
 
 /** Texts that the library refuses are named by it. */
 function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
-  const { id, latest, tag, key, priority, remember, timeout, 'if-exists': ifExists } = values
+  const { id, latest, tag, key, priority, remember, timeout, within, 'if-exists': ifExists } = values
   return {
     ...parseWhen(values),
     ...(id === undefined ? {} : { id }),
@@ -175,6 +197,7 @@ function produceOptions(values: Values<typeof OPTIONS>): ProduceOptions {
     ...parseLate(values),
     ...(remember === undefined ? {} : { remember: remember as Duration }),
     ...(timeout === undefined ? {} : { timeout: timeout as Duration }),
+    ...(within === undefined ? {} : { within: within.map((text) => parseWindowText(text, '--within')) }),
   }
 }
 

@@ -8,7 +8,14 @@ import { sayGap } from '../terminal/gap.ts'
 import { formatMoment, parseMomentText } from '../../shared/moment.ts'
 import { printable } from '../../shared/printable.ts'
 import { renderTable } from '../terminal/table.ts'
-import { LATE_OPTIONS, parseLate, parsePayload, parseWholeNumber } from '../values.ts'
+import {
+  CALENDAR_OPTIONS,
+  LATE_OPTIONS,
+  parseLate,
+  parsePayload,
+  parseWholeNumber,
+  readCalendars,
+} from '../values.ts'
 
 const OPTIONS = {
   cron: {
@@ -17,6 +24,14 @@ const OPTIONS = {
     help: 'five fields, or six with seconds first: "0 9 * * MON-FRI"',
   },
   zone: { type: 'string', value: 'ZONE', help: 'of --cron: Europe/Berlin; default UTC' },
+  days: { type: 'string', value: 'DAYS', help: 'of --cron: only on these days of the week: mon-fri' },
+  except: {
+    type: 'string',
+    multiple: true,
+    value: 'DATE',
+    help: 'of --cron: not on 2026-12-24, 12-25, or days of a calendar, by its name; repeatable',
+  },
+  ...CALENDAR_OPTIONS,
   every: { type: 'string', value: 'DURATION', help: 'instead of --cron: every so often, at least 1s' },
   start: { type: 'string', value: 'MOMENT', help: 'the first moment that counts; it anchors --every' },
   end: { type: 'string', value: 'MOMENT', help: 'the last moment that counts' },
@@ -91,7 +106,7 @@ export const schedule = defineCommand({
 
 async function set(call: ScheduleCall, [name = '', topic = '', json]: readonly string[]): Promise<ExitCode> {
   const { out, clock } = call
-  const queue = call.open()
+  const queue = call.open(readCalendars(call.values))
   const payload = parsePayload(json)
   const spec = {
     ...specOf(call.values, topic),
@@ -125,7 +140,7 @@ async function next(call: ScheduleCall, [name]: readonly string[]): Promise<Exit
   const { out, clock, json, values } = call
   const count = parseWholeNumber(values.count ?? '10', '--count', { min: 1, max: 10_000 })
   const which = name ?? (specOf(values, 'any') as ScheduleSpec)
-  const { schedules } = call.open()
+  const { schedules } = call.open(readCalendars(values))
   const moments = await schedules.nextOccurrences(which, count)
   if (name !== undefined && moments.length === 0 && (await schedules.get(name)) === undefined)
     throw new FailedError(`there is no schedule ${describe(name)} in queue "${call.queueName}".`)
@@ -149,11 +164,25 @@ function change(verb: 'remove' | 'pause' | 'resume', done: string): Action['run'
 
 /** The library checks all but moments and numbers, which are texts here only. */
 function specOf(values: Values<typeof OPTIONS>, topic: string): Partial<ScheduleSpec> {
-  const { cron, zone, every, start, end, times, overlap, priority, 'catch-up': catchUp } = values
+  const {
+    cron,
+    zone,
+    days,
+    except,
+    every,
+    start,
+    end,
+    times,
+    overlap,
+    priority,
+    'catch-up': catchUp,
+  } = values
   return {
     topic,
     ...(cron === undefined ? {} : { cron }),
     ...(zone === undefined ? {} : { zone }),
+    ...(days === undefined ? {} : { days }),
+    ...(except === undefined ? {} : { except }),
     ...(every === undefined ? {} : { every: every as Duration }),
     ...(start === undefined ? {} : { start: parseMomentText(start, '--start') }),
     ...(end === undefined ? {} : { end: parseMomentText(end, '--end') }),
@@ -201,6 +230,8 @@ function moment(at: number | undefined): string {
   return at === undefined ? '' : formatMoment(at)
 }
 
-function rhythmText({ cron, zone, everyMs }: FoundSchedule): string {
-  return cron === undefined ? `every ${formatDuration(everyMs ?? 0)}` : `${cron} ${zone ?? ''}`
+function rhythmText({ cron, zone, days, except = [], everyMs }: FoundSchedule): string {
+  if (cron === undefined) return `every ${formatDuration(everyMs ?? 0)}`
+  const but = except.length === 0 ? '' : `, but ${except.length === 1 ? except[0] : `${except.length} days`}`
+  return `${cron} ${zone ?? ''}${days === undefined ? '' : `, ${days}`}${but}`
 }

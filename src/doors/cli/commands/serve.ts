@@ -1,5 +1,5 @@
 import { errorCode } from '../../../core/errors.ts'
-import { Punctual, type Logger } from '../../../index.ts'
+import { Punctual, type Logger, type PunctualOptions } from '../../../index.ts'
 import { DEFAULT_QUEUE } from '../../../queue/settings.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { HttpServer, PORT_DEFAULT } from '../../http/server.ts'
@@ -10,7 +10,7 @@ import type { QueueSource } from '../../http/served.ts'
 import { CallError, EXIT, FailedError } from '../../shared/failure.ts'
 import { defineCommand, type Call, type OptionSpecs } from '../command.ts'
 import { plural } from '../terminal/format.ts'
-import { parseWholeNumber } from '../values.ts'
+import { CALENDAR_OPTIONS, parseWholeNumber, readCalendars } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { checkTopicsOnce } from '../work/sources.ts'
 import { WEBHOOK_OPTIONS, webhookHandlers } from '../work/webhooks.ts'
@@ -48,6 +48,7 @@ const OPTIONS = {
   },
   ...WEBHOOK_OPTIONS,
   rate: { type: 'string', value: 'N', help: 'calls a second of one token; default 10000' },
+  ...CALENDAR_OPTIONS,
 } as const satisfies OptionSpecs
 
 type ServeCall = Call<typeof OPTIONS>
@@ -76,10 +77,12 @@ export const serve = defineCommand({
     const journal = new Journal({ ...call, isQuiet: true })
     const logger: Logger = { ...journal.logger, info: (message) => journal.note('info', message) }
     const deliveries = checkTopicsOnce(webhookHandlers(call, '--deliver', call.values.deliver ?? []))
-    const queue = call.open({ ...(isAll(call) ? { queue: DEFAULT_QUEUE } : {}), logger, stopTimeout: '2s' })
+    const calendars = readCalendars(call.values)
+    const name = isAll(call) ? { queue: DEFAULT_QUEUE } : {}
+    const queue = call.open({ ...name, ...calendars, logger, stopTimeout: '2s' })
     const server = new HttpServer(optionsOf(call, queue, logger), {
       storeName: call.storeName,
-      ...sourceOf(call),
+      ...sourceOf(call, calendars),
     })
     const signals = untilSignalled(() => undefined)
     const unread = new Promise<void>((resolve) => out.closed.addEventListener('abort', () => resolve()))
@@ -160,12 +163,12 @@ function isAll({ values, env }: ServeCall): boolean {
   return queue === undefined && (env.PUNCTUAL_QUEUE ?? '') === ''
 }
 
-function sourceOf(call: ServeCall): { source?: QueueSource } {
+function sourceOf(call: ServeCall, calendars: PunctualOptions): { source?: QueueSource } {
   if (!isAll(call)) return {}
   return {
     source: {
       names: () => Punctual.queues(call.store),
-      open: (name) => call.open({ queue: name }),
+      open: (name) => call.open({ ...calendars, queue: name }),
     },
   }
 }

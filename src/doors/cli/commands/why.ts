@@ -1,10 +1,21 @@
 import { assertNever, describe } from '../../../core/errors.ts'
-import type { FoundControl, FoundWorker, TopicHandlers, Why, WhyAbout, WhyPaused } from '../../../index.ts'
+import { openingText } from '../../../core/windows/words.ts'
+import { zoneOf } from '../../../core/windows/zone.ts'
+import type {
+  FoundControl,
+  FoundWorker,
+  TopicHandlers,
+  Why,
+  WhyAbout,
+  WhyOutside,
+  WhyPaused,
+} from '../../../index.ts'
 import { defineCommand, type Call } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { formatDistance, formatSpan, plural } from '../terminal/format.ts'
 import { formatMoment } from '../../shared/moment.ts'
 import { firstLine, printable } from '../../shared/printable.ts'
+import { CALENDAR_OPTIONS, readCalendars } from '../values.ts'
 import { wrap } from '../terminal/width.ts'
 import { limitText } from './limit.ts'
 import { inSeconds, workerName } from './workers.ts'
@@ -16,7 +27,7 @@ export const why = defineCommand({
   summary: 'say why a message has not started, or what became of it',
   operands: 'ID',
   arity: [1, 1],
-  options: {},
+  options: CALENDAR_OPTIONS,
   examples: [
     ['punctual why order-42', 'it should have run by now'],
     ['punctual why order-42 --json | jq -r .kind', 'one word, for a program'],
@@ -25,7 +36,7 @@ export const why = defineCommand({
   makesStore: false,
   run: async (call) => {
     const [id = ''] = call.positionals
-    const reason = await call.open().why(id)
+    const reason = await call.open(readCalendars(call.values)).why(id)
     const isKnown = reason.kind !== 'unknown'
     if (call.json) call.out.json(reason)
     else {
@@ -54,7 +65,9 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       ]
     case 'not-due':
       return [
-        `${id} is not due yet: ${when(reason.dueAt)}`,
+        reason.outside === undefined || reason.dueAt > reason.outside.until
+          ? `${id} is not due yet: ${when(reason.dueAt)}`
+          : `${id} is ${outsideText(reason.outside, now)}`,
         ...pausedLine(reason),
         ...handlersLine(reason, now),
       ]
@@ -62,6 +75,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
       return [
         `${id} waits for attempt ${reason.attempt + 1}: ${when(reason.dueAt)}`,
         `Attempt ${reason.attempt} ${reason.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(reason.error)}`,
+        ...outsideLine(reason, now),
         ...crashLine(reason),
         ...(reason.holdsKey === undefined
           ? []
@@ -76,6 +90,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
           ? `"punctual resume${reason.isWholeQueue ? '' : ' TOPIC'}" lets it start.`
           : `It goes on ${when(reason.until)}.`,
         ...expiredLine(reason, now),
+        ...outsideLine(reason, now),
         ...handlersLine(reason, now),
       ]
     case 'limited':
@@ -85,6 +100,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
           (control) => `${limitLine(control)} ${reason.running} of ${describe(reason.topic)} run.`,
         ),
         ...expiredLine(reason, now),
+        ...outsideLine(reason, now),
         ...handlersLine(reason, now),
         ...killedLine(reason, now),
       ]
@@ -115,6 +131,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
           ? 'No worker is alive at all: start one.'
           : `${plural(reason.livingWorkers, 'worker')} of other topics ${reason.livingWorkers === 1 ? 'is' : 'are'} alive: see "punctual workers".`,
         ...expiredLine(reason, now),
+        ...outsideLine(reason, now),
       ]
     case 'in-line':
       return [
@@ -122,6 +139,7 @@ function explain({ clock, queueName }: Call, reason: Why): string[] {
         ...keyLine(reason),
         ...runningLine(reason),
         ...expiredLine(reason, now),
+        ...outsideLine(reason, now),
         ...handlersLine(reason, now),
         ...killedLine(reason, now),
       ]
@@ -204,6 +222,14 @@ function expiredLine({ expired }: WhyAbout, now: number): string[] {
   return [
     `Its ttl ended ${formatDistance(expired.since, now)}: a worker that gets it ${end} without running it.`,
   ]
+}
+
+function outsideText({ until, zone }: WhyOutside, now: number): string {
+  return `outside its window until ${openingText(until, zoneOf(zone).wallOf(until), { zone, now })}`
+}
+
+function outsideLine({ outside }: WhyAbout, now: number): string[] {
+  return outside === undefined ? [] : [`It is ${outsideText(outside, now)}.`]
 }
 
 function runningLine({ topic, running }: Extract<Why, { kind: 'in-line' }>): string[] {

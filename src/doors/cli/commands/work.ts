@@ -3,7 +3,7 @@ import type { Duration, Punctual, PunctualOptions } from '../../../index.ts'
 import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
-import { parseWholeNumber } from '../values.ts'
+import { CALENDAR_OPTIONS, parseWholeNumber, readCalendars } from '../values.ts'
 import { Journal } from '../work/journal.ts'
 import { gatherHandlers } from '../work/sources.ts'
 import { WEBHOOK_OPTIONS, webhookHandlers } from '../work/webhooks.ts'
@@ -30,6 +30,7 @@ const OPTIONS = {
   },
   'late-after': { type: 'string', value: 'DURATION', help: 'a later start is reported; default 1s' },
   quiet: { type: 'boolean', short: 'q', help: 'no line for what was completed' },
+  ...CALENDAR_OPTIONS,
 } as const satisfies OptionSpecs
 
 export const work = defineCommand({
@@ -60,7 +61,7 @@ export const work = defineCommand({
     const webhooks = webhookHandlers(call, '--webhook', webhook)
     const handlers = await gatherHandlers({ file: positionals[0], exec, webhooks })
     const journal = new Journal({ ...call, isQuiet: values.quiet === true })
-    const queue = call.open({ ...settings, logger: journal.logger })
+    const queue = call.open({ ...settings, ...readCalendars(values), logger: journal.logger })
     for (const { topic, handler, options } of handlers) queue.handle(topic, handler, options)
     journal.watch(queue)
     journal.begun(

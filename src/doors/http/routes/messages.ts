@@ -6,18 +6,8 @@ import { listStored } from '../../../queue/looking/inspection.ts'
 import { detailText, pageText, PAYLOAD_MODES } from '../wire/message-json.ts'
 import { HttpRefusal } from '../wire/problem.ts'
 import { defineRoute, json, type HttpCall, type HttpReply } from '../table/route.ts'
-import {
-  anything,
-  duration,
-  flag,
-  list,
-  moment,
-  object,
-  oneOf,
-  optional,
-  text,
-  whole,
-} from '../schema/schema.ts'
+import { anything, duration, flag, list, object, oneOf, optional, text, whole } from '../schema/schema.ts'
+import { momentOrLocal, workdays } from '../schema/local.ts'
 import { tagged } from '../wire/tagged.ts'
 import { partOfMessages } from '../access/part.ts'
 import { checkTopicOf, checkTopics } from '../access/topics.ts'
@@ -111,7 +101,12 @@ export const MESSAGE_ROUTES = [
     operation: 'rescheduleMessage',
     scope: 'operate',
     summary: 'move a message that has not started to another moment',
-    body: object({ delay: optional(duration()), at: optional(moment()), spread: optional(duration()) }),
+    body: object({
+      delay: optional(duration()),
+      at: optional(momentOrLocal()),
+      after: optional(workdays()),
+      spread: optional(duration()),
+    }),
     answers: { 200: resultOf('rescheduled') },
     refusals: ['MESSAGE_MISSING', 'MESSAGE_RUNNING', 'IF_MATCH'],
     isAudited: true,

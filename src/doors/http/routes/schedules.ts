@@ -22,13 +22,14 @@ import {
   whole,
   type Checked,
 } from '../schema/schema.ts'
+import { WINDOW } from '../schema/local.ts'
 import { named } from '../schema/named.ts'
 import { MESSAGE_FIELDS, MISSING, resultOf } from './shapes.ts'
 
 const ALL = '/v1/queues/{queue}/schedules'
 const ONE = `${ALL}/{name}`
 
-const { key, priority, spread, ttl, ifExpired, remember, retry, timeout } = MESSAGE_FIELDS
+const { key, priority, spread, ttl, ifExpired, remember, retry, timeout, within } = MESSAGE_FIELDS
 
 const SPEC = named(
   'ScheduleSpec',
@@ -37,6 +38,8 @@ const SPEC = named(
     payload: optional(anything()),
     cron: optional(text()),
     zone: optional(text()),
+    days: optional(text()),
+    except: optional(either(text(), list(text(), { max: 400 }))),
     every: optional(duration()),
     start: optional(moment()),
     end: optional(moment()),
@@ -53,6 +56,7 @@ const SPEC = named(
     remember,
     retry,
     timeout,
+    within,
   }),
 )
 
@@ -63,6 +67,8 @@ const SCHEDULE_SHOWN = {
   state: oneOf('active', 'paused', 'ended'),
   cron: optional(text()),
   zone: optional(text()),
+  days: optional(text()),
+  except: optional(list(text())),
   everyMs: optional(number()),
   startAt: optional(number()),
   endAt: optional(number()),
@@ -71,6 +77,7 @@ const SCHEDULE_SHOWN = {
   overlap: oneOf('allow', 'skip'),
   spreadMs: number(),
   ttlMs: optional(number()),
+  within: optional(list(WINDOW)),
   retry,
   priority: oneOf('high', 'normal', 'low'),
   key: optional(text()),

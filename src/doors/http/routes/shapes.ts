@@ -1,6 +1,7 @@
 /** The shapes that several routes share. Each is what the library's type of the same name holds, as JSON. */
 import { MESSAGE_STATES, PRIORITIES } from '../../../core/message.ts'
 import { SCOPES } from '../access/caller.ts'
+import { momentOrLocal, SAID, WINDOW, within, workdays } from '../schema/local.ts'
 import { named } from '../schema/named.ts'
 import {
   anything,
@@ -41,7 +42,9 @@ const PRIORITY = oneOf(...PRIORITIES)
 /** What a message may ask for, without topic, payload and id. */
 export const MESSAGE_FIELDS = {
   delay: optional(duration()),
-  at: optional(moment()),
+  at: optional(momentOrLocal()),
+  after: optional(workdays()),
+  within: optional(within()),
   tag: optional(either(text(), list(text(), { max: 4 }))),
   key: optional(text({ about: 'whose it is: messages of a topic take turns by key' })),
   priority: optional(PRIORITY),
@@ -94,6 +97,9 @@ const MESSAGE_SHOWN = {
   ttlMs: optional(number()),
   timeoutMs: optional(number()),
   rememberMs: optional(number()),
+  within: optional(list(WINDOW)),
+  said: optional(SAID),
+  movedFrom: optional(number()),
   retry: optional(RETRY),
   error: optional(text()),
   leaseEndsAt: optional(number()),

@@ -27,9 +27,13 @@ type FormFields = {
   readonly overlap: 'allow' | 'skip'
 }
 
-/** Beside what the form shows, everything stays as it was. */
+const NO_SPEC: ScheduleSpecShown = { topic: '' }
+
+/** Beside what the form shows, everything stays as it was. Days are of a cron expression. */
 function specOf(fields: FormFields, before: ScheduleSpecShown | undefined): ScheduleSpecShown {
-  const { cron: _cron, zone: _zone, every: _every, payload: _payload, ...rest } = before ?? {}
+  const { cron: _cron, zone: _zone, every: _every, payload: _payload, ...whole } = before ?? NO_SPEC
+  const { days, except, ...rest } = whole
+  const onDays = { ...(days === undefined ? {} : { days }), ...(except === undefined ? {} : { except }) }
   const { kind, cron, zone, every, topic, payload, overlap } = fields
   return {
     ...rest,
@@ -37,7 +41,7 @@ function specOf(fields: FormFields, before: ScheduleSpecShown | undefined): Sche
     overlap,
     ...(payload.trim() === '' ? {} : { payload: JSON.parse(payload) as unknown }),
     ...(kind === 'cron'
-      ? { cron: cron.trim(), zone: zone.trim() === '' ? 'UTC' : zone.trim() }
+      ? { cron: cron.trim(), zone: zone.trim() === '' ? 'UTC' : zone.trim(), ...onDays }
       : { every: /^\d+$/.test(every.trim()) ? Number(every) : every.trim() }),
   }
 }

@@ -115,9 +115,11 @@ function Schedule({ schedule }: { readonly schedule: FoundSchedule }): JSX.Eleme
   )
 }
 
-function rhythmText({ cron, zone: name, everyMs }: FoundSchedule): string {
+function rhythmText({ cron, zone: name, days, except = [], everyMs }: FoundSchedule): string {
   if (everyMs !== undefined) return `every ${span(everyMs)}`
-  return `${cron ?? ''} ${name ?? 'UTC'}`
+  const but =
+    except.length === 0 ? '' : `, not on ${except.length === 1 ? except[0] : `${except.length} days`}`
+  return `${cron ?? ''} ${name ?? 'UTC'}${days === undefined ? '' : `, ${days}`}${but}`
 }
 
 const LAST_WORDS = {

@@ -139,6 +139,8 @@ export type ScheduleSpecShown = {
   readonly payload?: unknown
   readonly cron?: string
   readonly zone?: string
+  readonly days?: string
+  readonly except?: string | readonly string[]
   readonly every?: number | string
   readonly overlap?: 'allow' | 'skip'
 }

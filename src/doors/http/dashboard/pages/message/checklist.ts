@@ -1,6 +1,8 @@
 /** "Why not yet?" as steps: what has to be true before a message starts, and which of it is not. Pure. */
+import { openingText } from '../../../../../core/windows/words.ts'
 import type { FoundControl, FoundWorker, TopicHandlers, Why, WhyAbout } from '../../../../../index.ts'
 import { ago, count, dayAndTime, distance, firstLine, plural } from '../../time/words.ts'
+import { wallOf } from '../../time/zone.ts'
 
 export type Check = {
   readonly mark: 'yes' | 'no' | 'wait' | 'unknown'
@@ -18,19 +20,21 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
     case 'unknown':
       return [no('There is no such message: it was completed, cancelled or purged, or never produced here.')]
     case 'not-due':
-      return [wait(`Due ${distance(why.dueAt, now)}`), handlersCheck(why)]
+      return [wait(`Due ${distance(why.dueAt, now)}`), ...outsideChecks(why, now), handlersCheck(why)]
     case 'retry':
       return [
         no(
           `Attempt ${why.attempt} ${why.lapses > 0 ? 'ended without an answer' : 'failed'}: ${firstLine(why.error)}`,
         ),
         wait(`Attempt ${why.attempt + 1} is due ${distance(why.dueAt, now)}`),
+        ...outsideChecks(why, now),
         handlersCheck(why),
       ]
     case 'paused':
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
         ...expiryChecks(why, now),
+        ...outsideChecks(why, now),
         no(
           `${why.isWholeQueue ? 'The whole queue' : 'Its topic'} is paused` +
             (why.until === undefined
@@ -43,6 +47,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
         ...expiryChecks(why, now),
+        ...outsideChecks(why, now),
         yes('Not paused'),
         no(
           why.livingWorkers === 0
@@ -54,6 +59,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
         ...expiryChecks(why, now),
+        ...outsideChecks(why, now),
         yes('Not paused'),
         handlersCheck(why),
         lineCheck(why.before, why.isExact),
@@ -62,6 +68,7 @@ export function checklistOf(why: Why, { now, zone }: ChecklistView): Check[] {
       return [
         yes(`Due ${distance(why.dueAt, now)}`),
         ...expiryChecks(why, now),
+        ...outsideChecks(why, now),
         yes('Not paused'),
         handlersCheck(why),
         no(
@@ -113,6 +120,12 @@ function expiryChecks({ expired }: Pick<WhyAbout, 'expired'>, now: number): Chec
   if (expired === undefined) return []
   const end = expired.ifExpired === 'skip' ? 'skips it' : 'moves it to the dead letters'
   return [no(`Its ttl ended ${distance(expired.since, now)}: a worker that gets it ${end}`)]
+}
+
+function outsideChecks({ outside }: Pick<WhyAbout, 'outside'>, now: number): Check[] {
+  if (outside === undefined) return []
+  const { until, zone } = outside
+  return [wait(`Outside its window until ${openingText(until, wallOf(until, zone), { zone, now })}`)]
 }
 
 function handlersCheck({ handlers, running: runningNow = 0 }: Handled): Check {

@@ -5,7 +5,8 @@ import { Copyable, CopyButton } from '../../parts/copy.tsx'
 import { Answered, Empty } from '../../parts/notice.tsx'
 import { Text } from '../../parts/name.tsx'
 import { PageHead } from '../../parts/shell.tsx'
-import type { Why } from '../../../../../index.ts'
+import { saidText, windowText } from '../../../../../core/windows/words.ts'
+import type { SaidWhen, TimeWindow, Why } from '../../../../../index.ts'
 import { changeQuery, go, linkTo, place } from '../../state/address.ts'
 import { inQueue } from '../../state/api.ts'
 import { asCurl } from '../../state/curl.ts'
@@ -154,6 +155,9 @@ const POLICY_NAMES: Readonly<Record<string, string>> = {
   timeoutMs: 'Timeout',
   retry: 'Retry',
   rememberMs: 'Id remembered for',
+  within: 'Starts only',
+  said: 'Asked for',
+  movedFrom: 'Moved by its window from',
 }
 
 function policyName(name: string): string {
@@ -162,6 +166,9 @@ function policyName(name: string): string {
 
 function policyValue(name: string, value: unknown): string {
   if (typeof value === 'number' && name.endsWith('Ms')) return span(value)
+  if (name === 'movedFrom') return moment(Number(value), zone.value)
+  if (name === 'within') return (value as TimeWindow[]).map(windowText).join('; ')
+  if (name === 'said') return saidText(value as SaidWhen)
   if (name === 'retry' && typeof value === 'object' && value !== null) return retryText(value)
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
