@@ -8,9 +8,9 @@
  */
 import type { SendStatement } from '../../core/input/transaction.ts'
 import type * as contract from '../contract/store.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import { admitEntries } from '../shared/admission.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
-import * as keyless from '../shared/keyless.ts'
 import { noTransaction, rowsOf } from '../sql/replies.ts'
 import { clockReading, nowOf, type QueuePlace } from './sql/clock.ts'
 import { sql, textOf, type SqlRow, type Statement } from './sql/statement.ts'
@@ -31,6 +31,8 @@ const LOOK_OPEN = sql`select 0 /*M! + @@in_transaction */ as is_open`
 export type MysqlJoinedOptions = {
   readonly queue: number
   readonly capabilities: contract.Capabilities
+  /** Before a message with a key is stored. */
+  readonly markKeys: (messages: readonly contract.NewMessage[]) => Promise<void>
   /** After each verb: what to ring for when the transaction is committed. */
   readonly noted: (ring: Ring | undefined) => void
   /** Rings for all that was noted. */
@@ -59,15 +61,18 @@ export class MysqlJoined implements contract.JoinedVerbs {
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
     admitEntries(messages.length, this.capabilities.batchMax)
-    keyless.messages(this.capabilities, messages)
     if (messages.length === 0) return []
+    await this.#options.markKeys(messages)
     return this.#inTurn((steps, now) => this.#put(steps, messages, now))
   }
 
   async remove(ids: readonly string[]): Promise<contract.RemoveResult[]> {
     admitEntries(ids.length, this.capabilities.batchMax)
     const how = { wanted: WAITING, isRunningToo: false } as const
-    return ids.length === 0 ? [] : this.#inTurn((steps) => remove(steps, this.#where, ids, how))
+    if (ids.length === 0) return []
+    const { answers, ring } = await this.#inTurn((steps) => remove(steps, this.#where, ids, how))
+    this.#options.noted(ring)
+    return answers
   }
 
   async reschedule(moves: readonly contract.Move[]): Promise<contract.RescheduleResult[]> {
@@ -79,9 +84,9 @@ export class MysqlJoined implements contract.JoinedVerbs {
   }
 
   async complete(ack: Extract<contract.Settlement, { kind: 'ack' }>): Promise<contract.SettleResult> {
-    keyless.settlements(this.capabilities, [ack])
+    await this.#options.markKeys(followUpsOf(ack))
     const own = { ...ack, isOwnWord: true }
-    const { answers, ring } = await this.#inTurn((steps) => settle(steps, this.#where, [own], false))
+    const { answers, ring } = await this.#inTurn((steps) => settle(steps, this.#where, [own], true))
     this.#options.noted(ring)
     const [answer = 'lost'] = answers
     return answer === 'locked' ? 'lost' : answer
@@ -170,7 +175,7 @@ async function insertFree(
     const ids = new Set(rows.map((row) => textOf(row['id'])))
     ours = messages.filter(({ id }) => ids.has(id))
   }
-  if (ours.length > 0) await steps.send(...newOthers(queue, ours))
+  if (ours.length > 0) await steps.send(...newOthers(queue, ours, sql`${now}`))
   return new Set(ours)
 }
 

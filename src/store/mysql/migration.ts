@@ -13,6 +13,13 @@ export const SCHEMA_VERSION = TABLES.length
 /** The oldest version of this package's tables that may still be used beside this one. */
 const OLDEST = 1
 const LOCK_S = 60
+const SCHEMA_WITH_KEYS = 2
+/** How long a statement may wait for open transactions that have used a table; what uses it next waits behind it. */
+const TABLE_LOCK_S = 2
+const TABLE_LOCK_TRIES = 30
+const LOCK_TIMEOUT = 1205
+/** Of a column that is there: the migration was cut off behind it. */
+const DUPLICATE_COLUMN = 1060
 const DENIED: readonly number[] = [1044, 1142, 1227]
 
 export type MysqlMigration = MysqlTarget & { readonly server: string; readonly logger: Logger }
@@ -64,6 +71,24 @@ export function migrationText(from = 0): string {
   return `${migrationSteps(from).join(';\n\n')};\n`
 }
 
+/** Waits for a table by little and little, so that others get through in between. */
+async function applyStep(send: SendFlight, text: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await send([{ text, values: [] }])
+      return
+    } catch (error) {
+      const code = errorNumber(error)
+      if (code === DUPLICATE_COLUMN) return
+      if (code !== LOCK_TIMEOUT || tries === TABLE_LOCK_TRIES) throw error
+    }
+  }
+}
+
+/** From the first message with a key on: processes that know no keys must not open these tables. */
+export const MARK_KEYS = sql`update punctual_migration set oldest = ${SCHEMA_WITH_KEYS}
+  where version = ${SCHEMA_WITH_KEYS} and oldest < ${SCHEMA_WITH_KEYS}`
+
 /** Resolves to the version that was there, 0 for none; undefined where nothing was to be done. */
 export async function migrate(options: MysqlMigration): Promise<number | undefined> {
   const { server, logger } = options
@@ -77,7 +102,8 @@ export async function migrate(options: MysqlMigration): Promise<number | undefin
         waitForLock: () => send([migrationLock(LOCK_S)]),
         readState: () => readSchema(send),
         applyFrom: async (version: number) => {
-          for (const text of migrationSteps(version)) await send([{ text, values: [] }])
+          await send([sql`set session lock_wait_timeout = ${TABLE_LOCK_S}`])
+          for (const text of migrationSteps(version)) await applyStep(send, text)
         },
       }
       return runMigration(steps, tables, logger)

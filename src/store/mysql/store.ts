@@ -13,20 +13,20 @@
 import type { QueuePlace } from './sql/clock.ts'
 import { parseTransaction, type TransactionHandle } from '../../core/input/transaction.ts'
 import { worstFirst } from '../contract/findings.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
-import { changeControl, controlsReply } from '../sql/controlling.ts'
-import type { GateRow } from '../sql/gating.ts'
+import { changeControl, controlsReply, isOfKey, type ControlsWrite } from '../sql/controlling.ts'
+import { controlsOf, type GateRow } from '../sql/gating.ts'
 import { needsMigration, unmigrated, type SchemaState } from '../sql/server/migrating.ts'
 import { makeToken } from '../sql/tokens.ts'
 import { QueueNumber } from '../sql/queue-number.ts'
 import type { SqlUpkeep } from '../sql/upkeep.ts'
 import { SqlWakeups } from '../sql/wakeups/wakeups.ts'
 import type { MysqlAddress } from './address/url.ts'
-import { readGate, writeControls } from './controlling.ts'
+import { countKeyLimits, readGate, writeControls } from './controlling.ts'
 import { examine } from './doctor.ts'
 import { MysqlJoined } from './joined.ts'
 import { GatheredPuts } from './verbs/write/gathered-puts.ts'
@@ -34,11 +34,12 @@ import { MysqlLeasing } from './leasing.ts'
 import { MysqlLink } from './link/mysql-link.ts'
 import { MysqlSleeper } from './link/sleeper.ts'
 import { MysqlLooking } from './verbs/look/looking.ts'
-import { migrate, readSchema, tablesAt } from './migration.ts'
+import { MARK_KEYS, migrate, readSchema, tablesAt } from './migration.ts'
 import { sql } from './sql/statement.ts'
 import { Transactions, type Steps } from './transactions.ts'
 import { makeUpkeep } from './upkeep.ts'
 import { DEAD, WAITING } from './verbs/write/locked-row.ts'
+import { readKeys } from './verbs/keys/states.ts'
 import { readIds, readPage, readRemembered } from './verbs/look/pages.ts'
 import { record } from './verbs/write/recording.ts'
 import { leaveWorker, readWorkers } from './verbs/claim/workers.ts'
@@ -74,9 +75,8 @@ export class MysqlStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['controls', 'limits', 'transactions'],
+    features: ['controls', 'limits', 'transactions', 'keys'],
   }
-  readonly keys = keyless.absent(() => this.capabilities)
   readonly #context: StoreContext
   readonly #options: MysqlStoreOptions
   readonly #links: readonly MysqlLink[]
@@ -90,6 +90,7 @@ export class MysqlStore implements contract.Store {
   /** What to ring for when users' transactions are committed by us. */
   readonly #joinedRings = new WeakMap<object, Ring[]>()
   readonly #queue: QueueNumber
+  #areKeysMarked = false
 
   constructor(context: StoreContext, options: MysqlStoreOptions) {
     this.#context = context
@@ -154,7 +155,7 @@ export class MysqlStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    keyless.messages(this.capabilities, messages)
+    await this.#markKeys(messages)
     const stored = await this.#puts.put(messages)
     const where = await this.#place()
     return stored ?? this.#answered((steps) => put(steps, where, messages))
@@ -167,8 +168,8 @@ export class MysqlStore implements contract.Store {
   ): Promise<contract.RemoveResult[]> {
     const where = await this.#knownPlace()
     const how = { wanted: from === 'waiting' ? WAITING : DEAD, isRunningToo } as const
-    const answers = await this.#writes.run((steps) => remove(steps, where, ids, how))
-    this.#wrote(answers.includes('cancelling') ? CANCELLING : undefined)
+    const answers = await this.#answered((steps) => remove(steps, where, ids, how))
+    if (answers.includes('cancelling')) this.#wakeups.ring(CANCELLING)
     return answers
   }
 
@@ -183,15 +184,23 @@ export class MysqlStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    keyless.control(this.capabilities, change)
     const where = await this.#place()
     const read = (): Promise<GateRow> => readGate(this.#writes, where, [])
-    await changeControl(read, (write) => writeControls(this.#writes, where.queue, write), change)
+    const ofKey = isOfKey(change) ? change : undefined
+    const write = (one: ControlsWrite): Promise<boolean> =>
+      writeControls(this.#writes, where.queue, one, ofKey)
+    await changeControl(read, write, change, (one) => countKeyLimits(this.#writes, where.queue, one))
     this.#wakeups.ring({ at: undefined, giver: ' controls', topics: [] })
   }
 
   async controls(): Promise<contract.ControlsReply> {
     return controlsReply(await readGate(this.#writes, await this.#knownPlace(), []))
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    const where = await this.#knownPlace()
+    const controls = controlsOf(await readGate(this.#writes, where, []))
+    return readKeys(this.#writes, where, query, controls.get(query.topic)?.limit.perKey)
   }
 
   async join(transaction: TransactionHandle): Promise<contract.JoinedVerbs> {
@@ -201,6 +210,7 @@ export class MysqlStore implements contract.Store {
     return new MysqlJoined(send, {
       queue,
       capabilities: this.capabilities,
+      markKeys: (messages) => this.#markKeys(messages),
       noted: (ring) => {
         if (ring === undefined) return
         this.#joinedRings.set(transaction, [...(this.#joinedRings.get(transaction) ?? []), ring])
@@ -223,7 +233,7 @@ export class MysqlStore implements contract.Store {
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    keyless.settlements(this.capabilities, settlements)
+    await this.#markKeys(settlements.flatMap(followUpsOf))
     return this.#leasing.settle(await this.#knownPlace(), settlements)
   }
 
@@ -276,7 +286,7 @@ export class MysqlStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    keyless.messages(this.capabilities, messages)
+    await this.#markKeys(messages)
     const where = await this.#place()
     return this.#answered((steps) => restore(steps, where, messages))
   }
@@ -289,6 +299,13 @@ export class MysqlStore implements contract.Store {
 
   onWake(listener: (wake: contract.WakeUp) => void, owner?: string): () => void {
     return this.#wakeups.listen(listener, owner)
+  }
+
+  /** From the first message with a key on, processes that know no keys are kept from opening these tables. */
+  async #markKeys(messages: readonly { readonly key?: string }[]): Promise<void> {
+    if (this.#areKeysMarked || !messages.some(({ key }) => key !== undefined)) return
+    await this.#writes.flight(MARK_KEYS)
+    this.#areKeysMarked = true
   }
 
   async #answered<Word>(work: (steps: Steps) => Promise<WrittenAnswers<Word>>): Promise<Word[]> {

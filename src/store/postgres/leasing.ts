@@ -11,11 +11,11 @@ import type { Floors } from '../sql/floors.ts'
 import { toMicros } from '../sql/micros.ts'
 import { toLease } from '../sql/rows.ts'
 import type { FunctionCalls } from './calls.ts'
-import { DueClaiming } from '../sql/claiming.ts'
-import type { GateRow } from '../sql/gating.ts'
+import { DueClaiming, withKeyed } from '../sql/claiming.ts'
+import type { GateRow, TopicKeyRules } from '../sql/gating.ts'
 import { Presence } from '../sql/presence.ts'
 import { makeToken, tokenColumn } from '../sql/tokens.ts'
-import { claimReply, settleCall, withKeyed, type ClaimRow, type RingReply } from './wire.ts'
+import { claimReply, settleCall, type ClaimRow, type RingReply } from './wire.ts'
 
 const LAPSED_BYTES_MAX = 8 * 1024 * 1024
 
@@ -139,12 +139,18 @@ export class Leasing {
           at: String(row.now_at),
           limits: gated.limits,
           leads: gated.leads,
-          rest: [row.revision, gated.isLimited, gated.limitedAll, ...gated.meters, ...gated.keyRules],
+          rest: [
+            row.revision,
+            gated.isLimited,
+            gated.limitedAll,
+            ...gated.meters,
+            ...keyColumns(gated.keyRules),
+          ],
         })
         const end = rows.at(-1)
         if (end === undefined) return undefined
         const leases = rows.slice(0, -1).map((one) => toLease(one, token, end.now_at))
-        return withKeyed(gated.reply(leases, end.heads ?? []), end)
+        return withKeyed(gated.reply(leases, end.heads ?? []), end.keyed)
       },
     })
   }
@@ -197,6 +203,15 @@ export class Leasing {
     const { now } = this.#options
     return now === undefined ? null : toMicros(now())
   }
+}
+
+function keyColumns(rules: readonly TopicKeyRules[]): readonly unknown[] {
+  return [
+    rules.map(({ perKey }) => perKey?.concurrency ?? null),
+    rules.map(({ perKey }) => perKey?.rate?.intervalMs ?? null),
+    rules.map(({ perKey }) => perKey?.rate?.burst ?? null),
+    rules.map(({ hasOwn }) => hasOwn),
+  ]
 }
 
 /** By id: the quick way of `settle_1`. Carried messages are stored in the order given, so then nothing is moved. */

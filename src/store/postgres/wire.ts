@@ -3,6 +3,7 @@ import { assertNever } from '../../core/errors.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import { isOwnWord, nextAt } from '../shared/moments.ts'
+import { withKeyed } from '../sql/claiming.ts'
 import { delayOf, momentOf, toMicros, toMs } from '../sql/micros.ts'
 import { toLease, type LeaseRow } from '../sql/rows.ts'
 import { tokenColumn } from '../sql/tokens.ts'
@@ -200,12 +201,6 @@ export function claimReply(rows: readonly ClaimRow[], token: string, leadMs: num
   const end = rows.at(-1) as ClaimRow
   const leases = rows.slice(0, -1).map((row) => toLease(row, token, end.now_at))
   const at = end.next_at === null ? undefined : toMs(end.next_at - end.now_at) - leadMs
-  const reply = withKeyed({ leases, next: nextAt(at, 0) }, end)
+  const reply = withKeyed({ leases, next: nextAt(at, 0) }, end.keyed)
   return end.is_own_lapsed === true ? { ...reply, isOwnLapsed: true } : reply
-}
-
-/** Which of its topics have keys, unless these are limited. */
-export function withKeyed(reply: contract.ClaimReply, { keyed }: ClaimRow): contract.ClaimReply {
-  const open = (keyed ?? []).filter((topic) => reply.limited?.includes(topic) !== true)
-  return open.length === 0 ? reply : { ...reply, keyed: open }
 }

@@ -35,3 +35,9 @@ export class DueClaiming {
     return claims.free()
   }
 }
+
+/** Says which of its topics have keys, unless these are limited. */
+export function withKeyed(reply: ClaimReply, keyed: readonly string[] | null | undefined): ClaimReply {
+  const open = (keyed ?? []).filter((topic) => reply.limited?.includes(topic) !== true)
+  return open.length === 0 ? reply : { ...reply, keyed: open }
+}

@@ -3,7 +3,7 @@
  * (`shared/gates`), from what one call reads; the claim that follows is good only if nothing has changed since: each hand-out
  * under a limit, and each change of a control, makes a new revision. Otherwise it begins again.
  */
-import { Meter, WHOLE_QUEUE, isOver, type TopicControl } from '../../core/controls.ts'
+import { Meter, WHOLE_QUEUE, isOver, type Allowance, type TopicControl } from '../../core/controls.ts'
 import type * as contract from '../contract/store.ts'
 import { Gates, type Gate } from '../shared/gates.ts'
 import { nextOfBoth } from '../shared/moments.ts'
@@ -18,7 +18,10 @@ export type GateRow = {
 }
 
 /** What cannot be read counts as not there: a row that somebody changed must not stop every topic. */
-export function controlsOf({ names, controls }: GateRow): Map<string, TopicControl> {
+export function controlsOf({
+  names,
+  controls,
+}: Pick<GateRow, 'names' | 'controls'>): Map<string, TopicControl> {
   const read = (names ?? []).map((name, i) => [name, JSON.parse(controls?.[i] ?? 'null') as unknown] as const)
   return new Map(read.filter((entry): entry is readonly [string, TopicControl] => isTopicControl(entry[1])))
 }
@@ -47,6 +50,9 @@ function hasNumbers(value: unknown, names: readonly string[]): boolean {
   if (typeof value !== 'object' || value === null) return false
   return names.every((name) => typeof (value as Readonly<Record<string, unknown>>)[name] === 'number')
 }
+
+/** What each key of a topic is allowed, and whether some have limits of their own. */
+export type TopicKeyRules = { readonly perKey: Allowance | undefined; readonly hasOwn: boolean }
 
 /** What pauses and limits leave of one claim. */
 export class GatedClaim {
@@ -101,16 +107,12 @@ export class GatedClaim {
     ]
   }
 
-  /** The columns that say what each key of a topic is allowed. */
-  get keyRules(): readonly unknown[] {
-    const controls = this.#request.wants.map(({ topic }) => this.#all.get(topic))
-    const ofKeys = controls.map((control) => control?.limit.perKey)
-    return [
-      ofKeys.map((perKey) => perKey?.concurrency ?? null),
-      ofKeys.map((perKey) => perKey?.rate?.intervalMs ?? null),
-      ofKeys.map((perKey) => perKey?.rate?.burst ?? null),
-      controls.map((control) => control?.hasKeyLimits === true),
-    ]
+  /** What each key of a wanted topic is allowed. */
+  get keyRules(): TopicKeyRules[] {
+    return this.#request.wants.map(({ topic }) => {
+      const control = this.#all.get(topic)
+      return { perKey: control?.limit.perKey, hasOwn: control?.hasKeyLimits === true }
+    })
   }
 
   /** `heads`: the first moment of each topic after the claim, in microseconds. */

@@ -53,7 +53,9 @@ export function toKeyState(row: KeyRow, perKey: Allowance | undefined): KeyState
   }
 }
 
-function limitOf({ weight, concurrency, interval_ms: intervalMs, burst }: KeyRow): KeyLimit {
+type KeyLimitRow = Pick<KeyRow, 'weight' | 'concurrency' | 'interval_ms' | 'burst'>
+
+export function limitOf({ weight, concurrency, interval_ms: intervalMs, burst }: KeyLimitRow): KeyLimit {
   return {
     ...(weight === null ? {} : { weight }),
     ...(concurrency === null ? {} : { concurrency }),

@@ -1,7 +1,9 @@
 /** How the tables come to be: once, whole, by whoever may; what is refused; and what the doctor sees. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../../src/store/contract/store.ts'
-import { migrationText } from '../../../src/store/mysql/migration.ts'
+import { migrationText, tablesAt } from '../../../src/store/mysql/migration.ts'
+import { needsMigration, type SchemaState } from '../../../src/store/sql/server/migrating.ts'
+import { until } from '../redis/until.ts'
 import { openMysqlStore } from '../../../src/store/mysql/open.ts'
 import { mysql } from '../../../src/store/mysql/engine.ts'
 import { Punctual } from '../../../src/index.ts'
@@ -26,7 +28,10 @@ describe.skipIf(!isMysqlThere)('migrations', () => {
     await Promise.all(stores.map((store) => store.open()))
     const answers = await Promise.all(stores.map((store, i) => store.put([message(`m${i}`)])))
     expect(answers.flat()).toEqual(stores.map(() => 'stored'))
-    expect(await queryAt(url, 'select version from punctual_migration')).toEqual([{ version: 1 }])
+    expect(await queryAt(url, 'select version from punctual_migration')).toEqual([
+      { version: 1 },
+      { version: 2 },
+    ])
   })
 
   it('one that was cut off after any of its statements is finished by the next', async () => {
@@ -44,6 +49,55 @@ describe.skipIf(!isMysqlThere)('migrations', () => {
       expect(await store.put([message('a')])).toEqual(['stored'])
       await store.close()
     }
+  })
+
+  it('the first message with a key keeps processes of the version before from opening; without one they go on', async () => {
+    const url = await freshDatabase()
+    const before = { ...tablesAt(url), version: 1 }
+    const state = async (): Promise<SchemaState | undefined> => {
+      const [row] = await queryAt(
+        url,
+        'select max(version) as version, max(oldest) as oldest from punctual_migration',
+      )
+      return { version: Number(row?.['version']), oldest: Number(row?.['oldest']) }
+    }
+    const store = storeAt(url)
+    await store.open()
+    await store.put([message('a')])
+    expect(needsMigration(await state(), before)).toBe(false)
+    await store.put([message('b', { key: 'k' })])
+    await expect(async () => needsMigration(await state(), before)).rejects.toMatchObject({
+      code: 'STORE_TOO_NEW',
+    })
+    // One that is open already looks for what waits in state 0.
+    expect(await queryAt(url, 'select id from punctual_message where state = 0')).toHaveLength(1)
+  })
+
+  it('goes on while a transaction has used the table: others get through meanwhile', async () => {
+    const url = await freshDatabase()
+    for (const text of migrationText()
+      .trim()
+      .split(/;\n*/)
+      .filter((one) => one !== '')) {
+      if (text.startsWith('alter')) break
+      await queryAt(url, text)
+    }
+    const holder = await connectionTo(url)
+    onTestFinished(() => holder.end())
+    await holder.query('begin')
+    await holder.query('select count(*) from punctual_message')
+    const opening = storeAt(url).open()
+    await until('another gets through beside the migration', async () => {
+      await queryAt(url, 'select count(*) from punctual_message')
+      const waiting = await queryAt(
+        url,
+        "select 1 from information_schema.processlist where state like '%metadata lock%'",
+      )
+      return waiting.length > 0
+    })
+    await queryAt(url, 'select count(*) from punctual_message')
+    await holder.query('commit')
+    await opening
   })
 
   it('what --print shows makes the same tables', async () => {

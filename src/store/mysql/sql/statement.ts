@@ -26,6 +26,17 @@ export function joined(parts: readonly Statement[], between: string): Statement 
   return { text: parts.map(({ text }) => text).join(between), values: parts.flatMap(({ values }) => values) }
 }
 
+/**
+ * Values as rows `d.value`, to find rows by key, one key after the other: by a list alone the optimizer may walk the table
+ * instead, and wait for rows that others have locked.
+ */
+export function listed(values: readonly SqlScalar[]): Statement {
+  const rows = values.map((value) =>
+    typeof value === 'string' ? sql`select cast(${value} as binary) as value` : sql`select ${value} as value`,
+  )
+  return sql`(${joined(rows, ' union all ')}) as d`
+}
+
 function written(part: SqlPart, values: string[]): string {
   if (typeof part === 'object' && part !== null) {
     if ('text' in part) {

@@ -4,7 +4,8 @@
  *
  * One row is one message. What a column means in each state:
  *
- *   state          0 waiting              1 running               2 dead                  3 done, its id is remembered
+ *   state          0 waiting (4: with a   1 running               2 dead                  3 done, its id is remembered
+ *                  key)
  *   seq            place among equals     the same                in the order of deaths  as it was
  *   due_at         its moment             the same                the same                the same
  *   first_due_at   the moment set by produce, reschedule or revive, if a retry has moved due_at since; else null
@@ -16,6 +17,10 @@
  *   successor      null                   what replaces it (JSON) null                    null
  *   error, reason  of the last failure    the same                why it died             its result, and how it ended
  *   tags           each in a line, or null
+ *   its_key        its key, or null
+ *   is_holding     1: a retry, or what    null                    null                    null
+ *                  lapsed, while its key
+ *                  was serial
  *
  * There are no partial indexes here, so each index holds every message, and there are only three: by id, by moment, and
  * by end of the lease. Tags have a table of their own, as most messages have none; a successor's tags lead to the message
@@ -100,9 +105,56 @@ const FIRST = [
 ) ${OPTIONS}`,
 ]
 
+/**
+ * Keys. Only claims write `punctual_turn`; all others append to `punctual_note`, so that no put, not even one inside a user's
+ * open transaction, locks what another one of that key needs. Messages without a key have no row in these tables, and
+ * processes that know no keys do not see what is in state 4.
+ *
+ *   keyed      one row for each message with a key that waits or runs: in what order those of a key stand.
+ *              state: 1 runs, 4 waits, 5 waits and holds its key
+ *   turn       of each key and priority that was looked at, where it stands; one row goes with the last message that waits
+ *              there
+ *              served_at, used  as in core/keys
+ *              due_at           of its first message, or before it
+ *              next_at          its place in the line; null: out of it, until a note says to look again
+ *              seq              decides ties in the line
+ *              held             what is allowed to the key holds it back, since so many numbers of the topic; else null
+ *              Priority 3 is no priority: there served_at and next_at say up to when the key's rate is used. Key '' is no key:
+ *              on its row claims of the topic take turns, and its seq is the last number of the topic
+ *   note       "look at this key", from a moment on. priority -1: what held it back may be over; -2: what keys of this topic
+ *              are allowed has changed, and seq says since which number
+ *   key_limit  what single keys are allowed in place of all, and their weight
+ */
+const KEYS = [
+  'alter table punctual_message add column its_key varbinary(255), add column is_holding tinyint',
+  `create table if not exists punctual_keyed (
+  seq bigint not null primary key,
+  queue int not null, topic varbinary(255) not null, its_key varbinary(255) not null,
+  state tinyint not null, priority tinyint not null, due_at bigint not null,
+  key punctual_keyed_line (queue, topic, its_key, state, priority, due_at)
+) ${OPTIONS}`,
+  `create table if not exists punctual_turn (
+  queue int not null, topic varbinary(255) not null, its_key varbinary(255) not null, priority tinyint not null,
+  served_at bigint not null, used int not null, due_at bigint not null, seq bigint not null, next_at bigint, held bigint,
+  primary key (queue, topic, its_key, priority),
+  key punctual_turn_line (queue, topic, priority, next_at, seq),
+  key punctual_turn_held (queue, topic, held)
+) ${OPTIONS}`,
+  `create table if not exists punctual_note (
+  number bigint not null auto_increment primary key,
+  queue int not null, topic varbinary(255) not null, its_key varbinary(255) not null, priority tinyint not null,
+  from_at bigint not null, seq bigint not null, noted_at bigint not null,
+  key punctual_note_at (queue, topic, from_at)
+) ${OPTIONS}`,
+  `create table if not exists punctual_key_limit (
+  queue int not null, topic varbinary(255) not null, its_key varbinary(255) not null,
+  weight int, concurrency int, interval_ms double, burst int, primary key (queue, topic, its_key)
+) ${OPTIONS}`,
+]
+
 export const MIGRATION_TABLE = `create table if not exists punctual_migration (
   version int not null primary key, oldest int not null, applied_at timestamp not null default current_timestamp
 ) ${OPTIONS}`
 
 /** One entry for each version of the layout. */
-export const TABLES: readonly (readonly string[])[] = [FIRST]
+export const TABLES: readonly (readonly string[])[] = [FIRST, KEYS]

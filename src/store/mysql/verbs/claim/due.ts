@@ -15,7 +15,8 @@
 import type { LeaseRow } from '../../../sql/rows.ts'
 import { NOW, nowOf, setClock, type QueuePlace } from '../../sql/clock.ts'
 import { NOTHING, sql, type Statement } from '../../sql/statement.ts'
-import type { Steps } from '../../transactions.ts'
+import type { Rows, Steps } from '../../transactions.ts'
+import { hasKeys } from '../keys/topics.ts'
 import { byPriority, lookFrom, toHeads, type TopicHead } from './heads.ts'
 import {
   Room,
@@ -33,6 +34,15 @@ const LOCKED_MAX = 2_000
 /** What others have locked is worth asking for again soon, not at once: their transactions may take their time. */
 const SKIPPED_MICROS = 20_000
 const ATTEMPTS_MAX = 2_147_483_646
+
+/** Why a claim must go another way: the queue has pauses or limits, or keys. */
+export type NotFree = 'controlled' | 'keyed'
+
+export function refusalOf(rows: Rows | undefined): NotFree | undefined {
+  const [row] = rows ?? []
+  if (Number(row?.['is_controlled']) === 1) return 'controlled'
+  return Number(row?.['is_keyed']) === 1 ? 'keyed' : undefined
+}
 
 export type Taken = {
   readonly rows: readonly LeaseRow[]
@@ -57,7 +67,7 @@ export async function take(
   write: (taken: readonly number[]) => readonly Statement[],
 ): Promise<Taken> {
   const picks = await lockDue(steps, queue, terms, { heads, now, way: 'keys' })
-  return leasePicked(steps, queue, terms, { picks, heads, now }, write)
+  return leasePicked(steps, queue, terms, { picks, heads, now, write })
 }
 
 /** Whether one flight may lock what is wanted of these. */
@@ -68,7 +78,7 @@ export function mayTakeAtOnce(terms: DueTerms, heads: readonly TopicHead[]): boo
 
 /**
  * Takes what is due without a look first: a flight less. `heads`: as the last claim left them, by priority; `isBehind`: with
- * something due among them. Undefined: the queue has pauses or limits.
+ * something due among them.
  */
 export async function takeAtOnce(
   steps: Steps,
@@ -76,18 +86,19 @@ export async function takeAtOnce(
   terms: DueTerms,
   { heads, isBehind }: { readonly heads: readonly TopicHead[]; readonly isBehind: boolean },
   also: readonly Statement[],
-): Promise<Taken | undefined> {
+): Promise<Taken | NotFree> {
   const way = isBehind ? 'scan' : 'keys'
   const room = new Room(terms)
   const wanted = heads.map((head) => room.for(head))
   const [, controls, ...replies] = await steps.send(
     setClock(at),
-    sql`select @punctual_now as now_at, exists (select 1 from punctual_control where queue = ${queue}) as is_controlled`,
+    sql`select @punctual_now as now_at, exists (select 1 from punctual_control where queue = ${queue}) as is_controlled, ${hasKeys(queue)} as is_keyed`,
     ...heads.map((head, i) => lockStatement(queue, terms, head, { wanted: wanted[i] ?? 0, now: NOW, way })),
   )
-  if (Number(controls?.[0]?.['is_controlled']) === 1) return undefined
+  const refusal = refusalOf(controls)
+  if (refusal !== undefined) return refusal
   const picks = heads.map((head, i) => room.pick(head, replies[i] ?? [], wanted[i] ?? 0))
-  return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls) }, () => also)
+  return leasePicked(steps, queue, terms, { picks, heads, now: nowOf(controls), write: () => also })
 }
 
 type LockedHeads = {
@@ -95,19 +106,36 @@ type LockedHeads = {
   /** As they were before. */
   readonly heads: readonly TopicHead[]
   readonly now: number
+  /** What else belongs to the same commit. */
+  readonly write: (taken: readonly number[]) => readonly Statement[]
+  /** What was picked of topics that have keys. */
+  readonly turns?: readonly TurnPick[]
+  /** A look at first moments that comes after all, as `lookFrom`. */
+  readonly look?: Statement
 }
 
-async function leasePicked(
+/** What was picked of a topic with keys, and one priority, in the order of turns. */
+export type TurnPick = Pick<HeadPick, 'head' | 'picked' | 'isShort'> & {
+  /** The head is that of messages without a key. */
+  readonly isPlain: boolean
+}
+
+/** Leases what was picked, and commits. */
+export async function leasePicked(
   steps: Steps,
   queue: number,
   terms: DueTerms,
-  { picks: first, heads, now }: LockedHeads,
-  write: (taken: readonly number[]) => readonly Statement[],
+  { picks: first, heads, now, write, turns = [], look }: LockedHeads,
 ): Promise<Taken> {
   // All of as many as are wanted are locked: there may be more behind them.
   const isBlocked =
-    first.every((pick) => pick.picked.length === 0) && first.some((pick) => pick.hasLocked && !pick.isShort)
-  const picks = isBlocked ? await lockDue(steps, queue, terms, { heads, now, way: 'scan' }) : first
+    turns.every(({ picked }) => picked.length === 0) &&
+    first.every((pick) => pick.picked.length === 0) &&
+    first.some((pick) => pick.hasLocked && !pick.isShort)
+  const inTurn = new Set(turns.map(({ head }) => head))
+  const others = heads.filter((head) => !inTurn.has(head))
+  const scanned = isBlocked ? await lockDue(steps, queue, terms, { heads: others, now, way: 'scan' }) : first
+  const picks = [...scanned, ...turns].toSorted((a, b) => byPriority(a.head, b.head))
   const picked = picks.flatMap((pick) => pick.picked)
   const seqs = picked.map(({ seq }) => seq)
   const taken = terms.topics.map((_, i) =>
@@ -119,15 +147,20 @@ async function leasePicked(
     count.waiting -= taken[i] ?? 0
     count.running += taken[i] ?? 0
   }
-  const from = picks.map((pick) => (isBlocked || pick.hasLocked ? pick.head : whereLeft(pick)))
+  const from = [
+    ...scanned.map((pick) => (isBlocked || pick.hasLocked ? pick.head : whereLeft(pick))),
+    ...turns.filter(({ isPlain }) => isPlain).map(({ head }) => head),
+  ]
   const large = picked.filter(({ size }) => size > SMALL_BYTES_MAX).map(({ seq }) => seq)
-  const [, after = [], bodies = []] = await steps.commit(
+  const replies = await steps.commit(
     seqs.length === 0 ? NOTHING : leaseRows(seqs, terms, now),
     lookFrom(queue, terms.topics, from),
     large.length === 0 ? NOTHING : selectBodies(large),
     ...deltaStatements(queue, counts),
     ...write(taken),
+    ...(look === undefined ? [] : [look]),
   )
+  const [, after = [], bodies = []] = replies
   const bodyOf = new Map(bodies.map((row) => [Number(row['seq']), row['body']]))
   return {
     rows: picks.flatMap(({ head, picked: ofHead }) =>
@@ -144,6 +177,7 @@ async function leasePicked(
     left: [
       ...heads.filter((head) => picks.every((pick) => pick.head !== head)),
       ...toHeads(after).map((head) => skipping(whereFound(head, from), picks, terms, now)),
+      ...toHeads(look === undefined ? [] : (replies.at(-1) ?? [])),
     ].toSorted(byPriority),
     taken,
   }
@@ -162,7 +196,12 @@ function whereFound(head: TopicHead, from: readonly TopicHead[]): TopicHead {
 }
 
 /** When all that is due of a topic and priority was locked by others, we ask again a little later. */
-function skipping(head: TopicHead, picks: readonly HeadPick[], { leads }: DueTerms, now: number): TopicHead {
+function skipping(
+  head: TopicHead,
+  picks: readonly Pick<HeadPick, 'head' | 'isShort'>[],
+  { leads }: DueTerms,
+  now: number,
+): TopicHead {
   const until = now + (leads[head.topic] ?? 0)
   const pick = picks.find(({ head: { topic, rank } }) => topic === head.topic && rank === head.rank)
   return pick?.isShort === true && head.at <= until ? { ...head, askAt: until + SKIPPED_MICROS } : head
@@ -174,14 +213,21 @@ export function firstOfEach(topics: readonly string[], heads: readonly TopicHead
   return firsts
 }
 
-async function lockDue(
+type DueLocks = {
+  readonly heads: readonly TopicHead[]
+  readonly now: number
+  readonly way: LockWay
+  /** What is left, if others were picked before. */
+  readonly room?: Room
+}
+
+export async function lockDue(
   steps: Steps,
   queue: number,
   terms: DueTerms,
-  { heads, now, way }: { readonly heads: readonly TopicHead[]; readonly now: number; readonly way: LockWay },
+  { heads, now, way, room = new Room(terms) }: DueLocks,
 ): Promise<HeadPick[]> {
   const due = dueHeads(heads, terms, now)
-  const room = new Room(terms)
   const picks: HeadPick[] = []
   for (let from = 0; from < due.length && !room.isFull;) {
     const flight = due.slice(from, from + flightLength(due, from, room))
@@ -212,5 +258,5 @@ function selectBodies(seqs: readonly number[]): Statement {
 
 function leaseRows(seqs: readonly number[], { owner, lease, token }: DueTerms, now: number): Statement {
   return sql`update punctual_message force index (primary) set state = 1, until = ${now + lease}, leased_at = ${now},
-    token = ${token}, owner = ${owner}, attempt = least(attempt, ${ATTEMPTS_MAX}) + 1 where seq in (${seqs})`
+    token = ${token}, owner = ${owner}, is_holding = null, attempt = least(attempt, ${ATTEMPTS_MAX}) + 1 where seq in (${seqs})`
 }

@@ -3,7 +3,8 @@ import { joined, numberOrNull, sql, type SqlRow, type Statement } from '../../sq
 
 export type HeadsOf = {
   readonly queue: number
-  readonly state?: number
+  /** Default: 0. Of several the first of each. */
+  readonly states?: readonly number[]
   readonly topics: readonly string[]
   /** The first one at or after this moment. */
   readonly from?: number
@@ -21,16 +22,26 @@ export type TopicHead = {
   readonly askAt?: number
 }
 
-export function lookAtHeads({ queue, state = 0, topics, from, also = sql`` }: HeadsOf): Statement {
+export function lookAtHeads({ queue, states = [0], topics, from, also = sql`` }: HeadsOf): Statement {
   const names = topics.map((topic, i) => sql`select ${i} as i, cast(${topic} as binary) as topic`)
   if (names.length === 0) return sql`select null as i, null as p, null as due_at${also}`
   const since = from === undefined ? sql`` : sql` and m.due_at >= ${from}`
-  return sql`select w.i, r.p, (
+  const firsts = states.map(
+    (state) => sql`(
       select m.due_at from punctual_message m force index (punctual_message_due)
         where m.queue = ${queue} and m.state = ${state} and m.topic = w.topic and m.priority = r.p${since}
-        order by m.due_at limit 1) as due_at${also}
+        order by m.due_at limit 1)`,
+  )
+  const first = firsts.length === 1 ? joined(firsts, '') : leastOf(firsts)
+  return sql`select w.i, r.p, ${first} as due_at${also}
     from (${joined(names, ' union all ')}) w
       cross join (select 0 as p union all select 1 union all select 2) r`
+}
+
+/** Of moments that may not be there. */
+function leastOf(moments: readonly Statement[]): Statement {
+  const there = moments.map((moment) => sql`coalesce(${moment}, 9223372036854775807)`)
+  return sql`nullif(least(${joined(there, ', ')}), 9223372036854775807)`
 }
 
 /**
@@ -66,6 +77,9 @@ export function toHeads(rows: readonly SqlRow[]): TopicHead[] {
 }
 
 /** Then in the order of topics. */
-export function byPriority(a: TopicHead, b: TopicHead): number {
+export function byPriority(
+  a: Pick<TopicHead, 'rank' | 'topic'>,
+  b: Pick<TopicHead, 'rank' | 'topic'>,
+): number {
   return a.rank - b.rank || a.topic - b.topic
 }

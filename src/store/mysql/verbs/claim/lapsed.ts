@@ -66,7 +66,7 @@ export async function takeOver(
 }
 
 function selectLeases(seqs: readonly number[]): Statement {
-  return sql`select seq, id, topic, priority, due_at, first_due_at, attempt, lapses, meta, body
+  return sql`select seq, id, topic, priority, due_at, first_due_at, attempt, lapses, its_key, meta, body
     from punctual_message force index (primary) where seq in (${seqs})`
 }
 

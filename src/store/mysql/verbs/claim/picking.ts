@@ -1,6 +1,6 @@
 /** Which rows a claim locks of each topic and priority, and how many of them it takes. */
 import type { LeaseRow } from '../../../sql/rows.ts'
-import { numberOrNull, sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
+import { numberOrNull, sql, textOf, textOrNull, type SqlRow, type Statement } from '../../sql/statement.ts'
 import type { Rows } from '../../transactions.ts'
 import { notBefore, type TopicHead } from './heads.ts'
 
@@ -25,7 +25,7 @@ export type DueTerms = {
 /** How rows are locked: the first ones, each by its key; or those that are not locked, by a scan of the index. */
 export type LockWay = 'keys' | 'scan'
 
-type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
+export type PickedRow = { readonly seq: number; readonly size: number; readonly row: SqlRow }
 export type HeadPick = {
   readonly head: TopicHead
   readonly picked: PickedRow[]
@@ -53,15 +53,26 @@ export class Room {
     this.#bytes = terms.bytesMax
   }
 
-  for({ topic }: TopicHead): number {
+  for({ topic }: Pick<TopicHead, 'topic'>): number {
     const limited = this.#terms.isLimited[topic] === true ? this.#limited : Infinity
     return Math.max(0, Math.min(this.#limits[topic] ?? 0, this.#all, limited))
   }
 
   pick(head: TopicHead, rows: Rows, wanted: number): HeadPick {
+    const free = rows.filter((row) => row['seq'] !== null).toSorted(byMoment)
+    const picked = this.takeInOrder(head, free)
+    return {
+      head,
+      picked,
+      isShort: rows.length < wanted && picked.length === free.length,
+      hasLocked: free.length < rows.length,
+    }
+  }
+
+  /** As many of these as fit. */
+  takeInOrder(head: Pick<TopicHead, 'topic'>, free: Rows): PickedRow[] {
     const picked: PickedRow[] = []
     const most = this.isFull ? 0 : this.for(head)
-    const free = rows.filter((row) => row['seq'] !== null).toSorted(byMoment)
     for (const row of free.slice(0, most)) {
       const size = Number(row['size'])
       // A single one passes, however large.
@@ -76,12 +87,7 @@ export class Room {
     this.#limits[head.topic] = (this.#limits[head.topic] ?? 0) - picked.length
     this.#all -= picked.length
     if (this.#terms.isLimited[head.topic] === true) this.#limited -= picked.length
-    return {
-      head,
-      picked,
-      isShort: rows.length < wanted && picked.length === free.length,
-      hasLocked: free.length < rows.length,
-    }
+    return picked
   }
 }
 
@@ -89,6 +95,10 @@ export class Room {
 function byMoment(a: SqlRow, b: SqlRow): number {
   return Number(a['due_at']) - Number(b['due_at']) || Number(a['seq']) - Number(b['seq'])
 }
+
+/** Of a row `m` that is locked, to lease it. */
+export const leaseColumns = sql`m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.its_key, m.meta,
+    octet_length(m.body) as size, if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body`
 
 type LockTerms = { readonly wanted: number; readonly now: Statement; readonly way: LockWay }
 
@@ -99,16 +109,14 @@ export function lockStatement(
   head: TopicHead,
   { wanted, now, way }: LockTerms,
 ): Statement {
-  const columns = sql`m.seq, m.id, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, octet_length(m.body) as size,
-      if(octet_length(m.body) <= ${SMALL_BYTES_MAX}, m.body, null) as body`
   const isDue = sql`m.queue = ${queue} and m.state = 0 and m.topic = ${topics[head.topic] ?? ''} and m.priority = ${head.rank}
       and ${notBefore(head)} and m.due_at <= ${now} + ${leads[head.topic] ?? 0}`
   const first = (what: Statement): Statement =>
     sql`select ${what} from punctual_message as m force index (punctual_message_due)
       where ${isDue} order by m.due_at, m.seq limit ${wanted}`
   return way === 'scan'
-    ? sql`${first(columns)} for update skip locked`
-    : sql`select ${columns} from (${first(sql`m.seq`)}) as d
+    ? sql`${first(leaseColumns)} for update skip locked`
+    : sql`select ${leaseColumns} from (${first(sql`m.seq`)}) as d
       left join punctual_message as m force index (primary) on m.seq = d.seq and ${isDue} for update skip locked`
 }
 
@@ -131,5 +139,6 @@ export function toLeaseRow(row: SqlRow, { topic, priority, attempt, body }: Leas
     lapses: Number(row['lapses']),
     meta: textOf(row['meta'] ?? ''),
     body: textOf(body ?? ''),
+    key: textOrNull(row['its_key']),
   }
 }

@@ -3,16 +3,18 @@
  * more than 2,000 messages and topics.
  */
 import type * as contract from '../../../contract/store.ts'
-import { sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
+import { joined, sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
 import type { Steps } from '../../transactions.ts'
 import { lookAtHeads, toHeads } from '../claim/heads.ts'
+import { KEY_HOLDS, KEY_WAITS } from '../keys/changes.ts'
+import { WAITING_STATES } from '../write/locked-row.ts'
 import { topicNames } from './topics.ts'
 
 const SCANNED_MAX = 2_000
 const BYTES_MAX = 16 * 1024 * 1024
 const NAMES = 100
 const LINES = 8
-const STATES = { delayed: 0, ready: 0, running: 1, dead: 2 } as const
+const STATES = { delayed: WAITING_STATES, ready: WAITING_STATES, running: [1], dead: [2] } as const
 
 export type PageQuery = contract.ListQuery | contract.TagQuery
 
@@ -42,7 +44,7 @@ export class KeyWalk {
   }
 
   /** By topic, priority, moment and seq. Of the dead only those that died before the walk began, so that it ends. */
-  async byTopic(state: 0 | 2, place: readonly string[] | undefined): Promise<void> {
+  async byTopic(states: readonly number[], place: readonly string[] | undefined): Promise<void> {
     const [lastSeq = '', name = '', ...within] = place ?? [await this.#lastSeq(), this.#query.topic ?? '']
     let after = name
     for (;;) {
@@ -50,7 +52,7 @@ export class KeyWalk {
       const [found = []] = await this.#steps.send(
         lookAtHeads({
           queue: this.#queue,
-          state,
+          states,
           topics,
           ...(this.#from === undefined ? {} : { from: this.#from }),
         }),
@@ -59,7 +61,7 @@ export class KeyWalk {
         .filter(({ at }) => this.#until === undefined || at < this.#until)
         .toSorted((a, b) => a.topic - b.topic || a.rank - b.rank)
         .flatMap(({ topic, rank }) => linesOf({ topic: topics[topic] ?? '', rank }, name, within))
-      if (await this.#walkLines(lines, state, Number(lastSeq))) return
+      if (await this.#walkLines(lines, states, Number(lastSeq))) return
       this.scanned += topics.length
       const last = topics.at(-1)
       if (last === undefined || this.#query.topic !== undefined || topics.length < NAMES) return
@@ -108,11 +110,11 @@ export class KeyWalk {
   }
 
   /** True: the page is full. */
-  async #walkLines(lines: readonly KeyLine[], state: 0 | 2, lastSeq: number): Promise<boolean> {
+  async #walkLines(lines: readonly KeyLine[], states: readonly number[], lastSeq: number): Promise<boolean> {
     for (let i = 0; i < lines.length; i += LINES) {
       const some = lines.slice(i, i + LINES)
       const size = this.#isFiltered ? SCANNED_MAX - this.scanned : this.#query.limit - this.picked.length
-      const replies = await this.#steps.send(...some.map((line) => this.#line(line, state, lastSeq, size)))
+      const replies = await this.#steps.send(...some.map((line) => this.#line(line, states, lastSeq, size)))
       for (const [n, { topic, rank }] of some.entries())
         if (
           this.#pick(replies[n] ?? [], (row) => [
@@ -128,14 +130,37 @@ export class KeyWalk {
     return false
   }
 
-  #line({ topic, rank, after }: KeyLine, state: 0 | 2, lastSeq: number, size: number): Statement {
-    const from = this.#from === undefined ? sql`` : sql` and due_at >= ${this.#from}`
-    const until = this.#until === undefined ? sql`` : sql` and due_at < ${this.#until}`
+  #line(line: KeyLine, states: readonly number[], lastSeq: number, size: number): Statement {
+    const { key, topic } = this.#query
+    const isByKey = key !== undefined && topic !== undefined && states === WAITING_STATES
+    const parts = isByKey
+      ? [KEY_WAITS, KEY_HOLDS].map((state) => this.#lineOfKey(line, key, state, size))
+      : states.map((state) => this.#lineOf(line, state, lastSeq, size))
+    if (parts.length === 1) return joined(parts, '')
+    const each = parts.map((part) => sql`(${part})`)
+    return sql`${joined(each, ' union all ')} order by due_at, seq limit ${size}`
+  }
+
+  #lineOf(line: KeyLine, state: number, lastSeq: number, size: number): Statement {
     const died = state === 2 ? sql` and seq <= ${lastSeq}` : sql``
     return sql`select seq, due_at, ${this.#filter} as fits, octet_length(body) as size
       from punctual_message force index (punctual_message_due)
-      where queue = ${this.#queue} and state = ${state} and topic = ${topic} and priority = ${rank}${after}${from}${until}${died}
+      where queue = ${this.#queue} and state = ${state} and ${this.#within(line)}${died}
       order by due_at, seq limit ${size}`
+  }
+
+  #lineOfKey(line: KeyLine, key: string, state: number, size: number): Statement {
+    return sql`select seq, due_at, ${this.#filter} as fits, octet_length(body) as size
+      from (select seq as place from punctual_keyed force index (punctual_keyed_line)
+          where queue = ${this.#queue} and its_key = ${key} and state = ${state} and ${this.#within(line)}
+          order by due_at, seq limit ${size}) as k
+        straight_join punctual_message force index (primary) on seq = k.place`
+  }
+
+  #within({ topic, rank, after }: KeyLine): Statement {
+    const from = this.#from === undefined ? sql`` : sql` and due_at >= ${this.#from}`
+    const until = this.#until === undefined ? sql`` : sql` and due_at < ${this.#until}`
+    return sql`topic = ${topic} and priority = ${rank}${after}${from}${until}`
   }
 
   /** Takes what fits; true: the page is full, and `next` says where it ended. */
@@ -172,19 +197,20 @@ export class KeyWalk {
   }
 
   get #isFiltered(): boolean {
-    const { text, olderThanMs } = this.#query
-    return text !== undefined || olderThanMs !== undefined
+    const { text, key, olderThanMs } = this.#query
+    return text !== undefined || key !== undefined || olderThanMs !== undefined
   }
 
   #filterOf(now: number): Statement {
-    const { state, topic, olderThanMs, text, tag, idPrefix = '' } = this.#query
+    const { state, topic, key, olderThanMs, text, tag, idPrefix = '' } = this.#query
     const isById = tag !== undefined || idPrefix !== ''
     const parts = [
       topic === undefined ? sql`topic > 0x02` : sql`topic = ${topic}`,
-      ...(isById && state !== undefined ? [sql`state = ${STATES[state]}`] : []),
-      ...(isById && state === undefined ? [sql`state < 3`] : []),
+      ...(isById && state !== undefined ? [sql`state in (${STATES[state]})`] : []),
+      ...(isById && state === undefined ? [sql`state <> 3`] : []),
       ...(this.#from === undefined ? [] : [sql`due_at >= ${this.#from}`]),
       ...(this.#until === undefined ? [] : [sql`due_at < ${this.#until}`]),
+      ...(key === undefined ? [] : [sql`its_key = ${key}`]),
       ...(olderThanMs === undefined
         ? []
         : [sql`if(state = 2, until, produced_at) <= ${now - Math.round(olderThanMs * 1000)}`]),

@@ -6,6 +6,7 @@ import { toMs } from '../../../sql/micros.ts'
 import { NOW, nowOf, readClock, type QueuePlace } from '../../sql/clock.ts'
 import { joined, numberOrNull, sql, textOf, type SqlRow, type Statement } from '../../sql/statement.ts'
 import type { Steps, Transactions } from '../../transactions.ts'
+import { WAITING_STATES } from '../write/locked-row.ts'
 import { lookAtHeads, toHeads } from '../claim/heads.ts'
 import { MESSAGE_TOPICS, topicNames } from './topics.ts'
 
@@ -49,7 +50,7 @@ export class MysqlLooking {
       )
       const now = nowOf(clock)
       const topics = named.slice(0, READY_TOPICS_MAX).map((row) => textOf(row['topic']))
-      const [found = []] = await steps.send(lookAtHeads({ queue, topics }))
+      const [found = []] = await steps.send(lookAtHeads({ queue, topics, states: WAITING_STATES }))
       const heads = toHeads(found)
       const due = heads.filter(({ at }) => at <= now)
       const counted =
@@ -126,8 +127,12 @@ export class MysqlLooking {
 }
 
 function countReady(queue: number, topic: string, rank: number): Statement {
-  return sql`select count(*) as n from (select 1 from punctual_message force index (punctual_message_due)
-    where queue = ${queue} and state = 0 and topic = ${topic} and priority = ${rank} and due_at <= ${NOW} limit ${READY_MAX}) x`
+  const counts = WAITING_STATES.map(
+    (state) => sql`(select count(*) from (select 1 from punctual_message force index (punctual_message_due)
+      where queue = ${queue} and state = ${state} and topic = ${topic} and priority = ${rank} and due_at <= ${NOW}
+      limit ${READY_MAX}) x)`,
+  )
+  return sql`select ${joined(counts, ' + ')} as n`
 }
 
 async function topicCounts(
@@ -141,7 +146,7 @@ async function topicCounts(
         union all
         select topic, waiting, running, dead from punctual_delta where queue = ${queue} and topic in (${topics})) s
       group by topic order by topic`,
-    lookAtHeads({ queue, topics }),
+    lookAtHeads({ queue, topics, states: WAITING_STATES }),
   )
   const firsts = new Map<string, number>()
   for (const { topic, at } of toHeads(found)) {
@@ -188,8 +193,9 @@ async function countBars(
   const [rows = []] = await steps.send(
     sql`select interval(m.due_at, ${edges}) as bar, count(*) as n
       from (${names}) w cross join (select 0 as p union all select 1 union all select 2) r
+        cross join (select 0 as state union all select 4) s
         straight_join punctual_message m force index (punctual_message_due)
-          on m.queue = ${queue} and m.state = 0 and m.topic = w.topic and m.priority = r.p
+          on m.queue = ${queue} and m.state = s.state and m.topic = w.topic and m.priority = r.p
             and m.due_at >= ${edges[0] ?? 0} and m.due_at < ${edges.at(-1) ?? 0} group by bar`,
   )
   return toBars(rows)
@@ -214,7 +220,7 @@ async function sampleBars(
   })
   const [rows = []] = await steps.send(
     sql`select interval(s.due_at, ${edges}) as bar, count(*) as n from (${joined(pieces, ' union all ')}) s
-      where queue = ${queue} and state = 0 and ${only} group by bar`,
+      where queue = ${queue} and state in (${WAITING_STATES}) and ${only} group by bar`,
   )
   return [toBars(rows), rows.reduce((sum, row) => sum + Number(row['n']), 0)]
 }

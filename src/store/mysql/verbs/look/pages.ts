@@ -10,7 +10,7 @@ import { clockReading, nowOf, readClock, selectClock, type QueuePlace } from '..
 import { numberOrNull, sql, textOf, textOrNull, type SqlRow } from '../../sql/statement.ts'
 import type { Transactions } from '../../transactions.ts'
 import { KeyWalk, type PageQuery } from './key-walk.ts'
-import { successorOf, tagsOf } from '../write/locked-row.ts'
+import { successorOf, tagsOf, WAITING_STATES } from '../write/locked-row.ts'
 
 const NUMBER = /^-?\d{1,19}$/
 const ANY = /^/
@@ -78,7 +78,7 @@ export function readPage(
     const walk = new KeyWalk(steps, queue, query, now)
     if (kind === 'ids') await walk.byIds(place)
     else if (kind === 'running') await walk.running(place)
-    else await walk.byTopic(kind === 'dead' ? 2 : 0, place)
+    else await walk.byTopic(kind === 'dead' ? [2] : WAITING_STATES, place)
     const [rows = []] = await steps.commit(
       sql`select ${SEEN} from punctual_message force index (primary) where seq in (${walk.picked})`,
     )
@@ -107,7 +107,7 @@ function kindOf({ tag, idPrefix = '', state }: PageQuery): 'ids' | 'running' | '
 }
 
 const SEEN = sql`seq, id, topic, priority, state, due_at, first_due_at, produced_at, attempt, lapses, meta, body, error, reason,
-  until, owner, leased_at, tags, is_cancelling, successor`
+  until, owner, leased_at, tags, is_cancelling, its_key, successor`
 
 function toSeen(row: SqlRow): SeenRow {
   return {
@@ -122,6 +122,7 @@ function toSeen(row: SqlRow): SeenRow {
     lapses: Number(row['lapses']),
     meta: textOf(row['meta'] ?? ''),
     body: textOf(row['body'] ?? ''),
+    key: textOrNull(row['its_key']),
     error: textOrNull(row['error']),
     reason: textOrNull(row['reason']),
     until: numberOrNull(row['until']),

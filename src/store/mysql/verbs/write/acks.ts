@@ -9,8 +9,10 @@ import { followUpsOf } from '../../../contract/sizes.ts'
 import type { Settlement } from '../../../contract/store.ts'
 import type { Ring } from '../../../sql/wakeups/bell.ts'
 import { tokenColumn } from '../../../sql/tokens.ts'
-import { sql, textOf, type Statement } from '../../sql/statement.ts'
+import { sql, textOf, textOrNull, type Statement } from '../../sql/statement.ts'
 import type { Steps } from '../../transactions.ts'
+import { deleteKeyed, type KeyOfTopic } from '../keys/changes.ts'
+import { noteEnded } from '../keys/rules.ts'
 import { deleteRows } from './locked-row.ts'
 import { RingNotes } from './ring-notes.ts'
 import { countOf, deltaStatements } from './row-set.ts'
@@ -47,6 +49,8 @@ export async function settleAcks(
   )
   const settled = new Set<string>()
   const seqs: number[] = []
+  const keyed: number[] = []
+  const keys = new Map<string, KeyOfTopic>()
   const counts = new Map<string, { waiting: number; running: number; dead: number }>()
   const notes = new RingNotes()
   for (const row of groups.flat()) {
@@ -55,13 +59,24 @@ export async function settleAcks(
     seqs.push(Number(row['seq']))
     countOf(counts, topic).running -= 1
     if (frees.length > 0) notes.noteFreed(topic, Number(row['due_at']))
+    const key = textOrNull(row['its_key'])
+    if (key === null) continue
+    keyed.push(Number(row['seq']))
+    keys.set(`${topic}\n${key}`, { topic, key })
   }
-  if (seqs.length > 0) await steps.commit(deleteRows(seqs), ...deltaStatements(queue, counts))
+  if (seqs.length === 0) return { settled, ring: undefined }
+  const written = [deleteRows(seqs), ...deltaStatements(queue, counts)]
+  if (keyed.length === 0) {
+    await steps.commit(...written)
+    return { settled, ring: notes.ring([]) }
+  }
+  const replies = await steps.commit(...written, deleteKeyed(keyed), ...noteEnded(queue, [...keys.values()]))
+  for (const row of replies.at(-1) ?? []) notes.noteFreed(textOf(row['topic']), 0)
   return { settled, ring: notes.ring([]) }
 }
 
 function lockPlain(queue: number, token: string, ids: readonly string[]): Statement {
-  return sql`select seq, id, topic, due_at from punctual_message force index (punctual_message_id)
+  return sql`select seq, id, topic, due_at, its_key from punctual_message force index (punctual_message_id)
     where queue = ${queue} and id in (${ids}) and token = cast(${token} as signed) and state = 1
       and successor is null and is_cancelling is null and tags is null order by id for update skip locked`
 }

@@ -3,7 +3,7 @@ import type * as contract from '../../../contract/store.ts'
 import { nowOf, selectClock, type QueuePlace } from '../../sql/clock.ts'
 import { sql, textOf } from '../../sql/statement.ts'
 import type { Steps } from '../../transactions.ts'
-import { DEAD, lockRows, REMEMBERED, RUNNING, WAITING } from './locked-row.ts'
+import { DEAD, lockRows, REMEMBERED, RUNNING, stateOf, WAITING } from './locked-row.ts'
 import { RingNotes } from './ring-notes.ts'
 import { dueMicros, RowSet } from './row-set.ts'
 import { distinct, write, type WrittenAnswers } from './writing.ts'
@@ -13,7 +13,7 @@ export async function remove(
   { queue, at }: QueuePlace,
   ids: readonly string[],
   { wanted, isRunningToo }: { readonly wanted: typeof WAITING | typeof DEAD; readonly isRunningToo: boolean },
-): Promise<contract.RemoveResult[]> {
+): Promise<WrittenAnswers<contract.RemoveResult>> {
   const { rows, states, now } = await lockSome(steps, { queue, at }, ids, (state, hasSuccessor) =>
     state === RUNNING ? isRunningToo || hasSuccessor : state === wanted || state === REMEMBERED,
   )
@@ -28,8 +28,7 @@ export async function remove(
     rows.remove(row)
     return row.state !== REMEMBERED || (wanted === DEAD && (row.until ?? 0) > now) ? 'removed' : 'missing'
   })
-  await steps.commit(...rows.statements())
-  return answers
+  return { answers, ring: await write(steps, rows, new RingNotes(), { queue, now }) }
 }
 
 export async function reschedule(
@@ -47,7 +46,7 @@ export async function reschedule(
     if (row === undefined) return states.get(move.id) === RUNNING ? 'running' : 'missing'
     const due = dueMicros(move, now)
     if (row.state === WAITING) {
-      rows.change(row, { due_at: due, first_due_at: null })
+      rows.change(row, { due_at: due, first_due_at: null, is_holding: null })
       return 'rescheduled'
     }
     if (row.state !== RUNNING) return 'missing'
@@ -98,8 +97,8 @@ async function lockSome(
     sql`select id, state, successor is not null as has_successor from punctual_message force index (punctual_message_id)
       where queue = ${queue} and id in (${distinct(ids)})`,
   )
-  const states = new Map(found.map((row) => [textOf(row['id']), Number(row['state'])]))
-  const wanted = found.filter((row) => isWanted(Number(row['state']), Number(row['has_successor']) === 1))
+  const states = new Map(found.map((row) => [textOf(row['id']), stateOf(row)]))
+  const wanted = found.filter((row) => isWanted(stateOf(row), Number(row['has_successor']) === 1))
   const rows = new RowSet(queue)
   if (wanted.length > 0) {
     const [locked] = await steps.send(

@@ -2,6 +2,7 @@
 import { isSound, type SuccessorColumn } from '../../../sql/rows.ts'
 import {
   joined,
+  listed,
   numberOrNull,
   sql,
   textOf,
@@ -14,6 +15,9 @@ export const WAITING = 0
 export const RUNNING = 1
 export const DEAD = 2
 export const REMEMBERED = 3
+/** How `WAITING` is stored of a message with a key: processes that know no keys leave it alone. */
+const WAITING_WITH_KEY = 4
+export const WAITING_STATES = [WAITING, WAITING_WITH_KEY]
 
 /** What its column holds. */
 export const LAPSES_MAX = 32_767
@@ -36,6 +40,8 @@ export type LockedRow = {
   lapses: number
   is_taken: number | null
   is_cancelling: number | null
+  its_key: string | null
+  is_holding: number | null
   tags: readonly string[]
   /** Null for one that somebody changed by hand, and that cannot be read. */
   successor: SuccessorColumn | null
@@ -47,7 +53,7 @@ export type LockedRow = {
 }
 
 const LOADED = sql`seq, id, topic, priority, state, due_at, produced_at, first_due_at, until, leased_at,
-  cast(token as char) as token, owner, attempt, lapses, is_taken, is_cancelling, tags, successor`
+  cast(token as char) as token, owner, attempt, lapses, is_taken, is_cancelling, its_key, is_holding, tags, successor`
 
 /** The rows of these ids, locked in the order of ids. `skip`: not those that somebody else has locked. */
 export function lockRows(queue: number, ids: readonly string[], isSkipping: boolean): Statement {
@@ -62,7 +68,7 @@ export function toMessageRow(row: SqlRow): LockedRow {
     id: textOf(row['id']),
     topic: textOf(row['topic']),
     priority: Number(row['priority']),
-    state: Number(row['state']),
+    state: stateOf(row),
     due_at: Number(row['due_at']),
     produced_at: Number(row['produced_at']),
     first_due_at: numberOrNull(row['first_due_at']),
@@ -74,6 +80,8 @@ export function toMessageRow(row: SqlRow): LockedRow {
     lapses: Number(row['lapses']),
     is_taken: numberOrNull(row['is_taken']),
     is_cancelling: numberOrNull(row['is_cancelling']),
+    its_key: textOrNull(row['its_key']),
+    is_holding: numberOrNull(row['is_holding']),
     tags: tagsOf(tags),
     successor: successorOf(textOrNull(row['successor'])),
     meta: null,
@@ -81,6 +89,12 @@ export function toMessageRow(row: SqlRow): LockedRow {
     error: null,
     reason: null,
   }
+}
+
+/** With a key or without. */
+export function stateOf(row: SqlRow): number {
+  const state = Number(row['state'])
+  return state === WAITING_WITH_KEY ? WAITING : state
 }
 
 /** No tag has a line feed in it. */
@@ -99,13 +113,23 @@ export function successorOf(text: string | null): SuccessorColumn | null {
 }
 
 const COLUMNS = sql`queue, id, topic, priority, state, due_at, produced_at, first_due_at, until, leased_at, token, owner,
-  attempt, lapses, is_taken, is_cancelling, tags, successor, meta, body, error, reason`
+  attempt, lapses, is_taken, is_cancelling, its_key, is_holding, tags, successor, meta, body, error, reason`
+
+/** Of a message that waits. */
+export function waitingState(key: string | null | undefined): number {
+  return typeof key === 'string' ? WAITING_WITH_KEY : WAITING
+}
+
+function storedState({ state, its_key: key }: LockedRow): number {
+  return state === WAITING ? waitingState(key) : state
+}
 
 function valuesOf(queue: number, row: LockedRow): Statement {
   const { token, tags, successor } = row
-  return sql`${queue}, ${row.id}, ${row.topic}, ${row.priority}, ${row.state}, ${row.due_at}, ${row.produced_at},
+  return sql`${queue}, ${row.id}, ${row.topic}, ${row.priority}, ${storedState(row)}, ${row.due_at}, ${row.produced_at},
     ${row.first_due_at}, ${row.until}, ${row.leased_at}, ${token}, ${row.owner},
-    ${row.attempt}, ${row.lapses}, ${row.is_taken}, ${row.is_cancelling}, ${tags.length === 0 ? null : tags.join('\n')},
+    ${row.attempt}, ${row.lapses}, ${row.is_taken}, ${row.is_cancelling}, ${row.its_key},
+    ${row.is_holding}, ${tags.length === 0 ? null : tags.join('\n')},
     ${successor === null ? null : JSON.stringify(successor)}, ${row.meta}, ${row.body}, ${row.error}, ${row.reason}`
 }
 
@@ -124,16 +148,13 @@ export function updateRows(queue: number, rows: readonly LockedRow[]): Statement
   )} on duplicate key update state = values(state), due_at = values(due_at), first_due_at = values(first_due_at),
     until = values(until), leased_at = values(leased_at), token = values(token), owner = values(owner),
     attempt = values(attempt), lapses = values(lapses), is_taken = values(is_taken), is_cancelling = values(is_cancelling),
+    is_holding = values(is_holding),
     tags = values(tags), successor = values(successor), meta = coalesce(values(meta), meta),
     body = coalesce(values(body), body), error = coalesce(values(error), error), reason = coalesce(values(reason), reason)`
 }
 
-/**
- * By key, one key after the other: with a list alone the optimizer may walk a short table instead, and wait for rows that
- * others have locked.
- */
 export function deleteRows(seqs: readonly number[]): Statement {
-  return sql`delete m from punctual_message as m force index (primary) where m.seq in (${seqs})`
+  return sql`delete m from ${listed(seqs)} straight_join punctual_message as m force index (primary) on m.seq = d.value`
 }
 
 /**
@@ -145,7 +166,7 @@ export function moveRows(queue: number, rows: readonly LockedRow[]): readonly St
   return [
     sql`insert into punctual_message (${COLUMNS})
       select queue, concat(char(0), id), topic, priority, state, due_at, produced_at, first_due_at, until, leased_at, token,
-        owner, attempt, lapses, is_taken, is_cancelling, tags, successor, meta, body, error, reason
+        owner, attempt, lapses, is_taken, is_cancelling, its_key, is_holding, tags, successor, meta, body, error, reason
       from punctual_message force index (primary) where seq in (${seqs}) order by field(seq, ${seqs})`,
     deleteRows(seqs),
     sql`update punctual_message force index (punctual_message_id) set id = substr(id, 2)

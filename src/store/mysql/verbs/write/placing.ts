@@ -28,7 +28,7 @@ export function place(message: NewMessage, { rows, now, notes, bodies }: Placing
 
   if (old?.state === RUNNING && ifExists === 'replace') {
     const producedAt = latest < Infinity ? (old.successor?.produced_at ?? now) : now
-    const { priority, meta, body, tags = [] } = message
+    const { priority, meta, body, key, tags = [] } = message
     const successor = {
       topic,
       priority,
@@ -37,6 +37,7 @@ export function place(message: NewMessage, { rows, now, notes, bodies }: Placing
       meta,
       body,
       tags,
+      ...(key === undefined ? {} : { key }),
     }
     rows.change(old, { successor })
     return 'succeeds'

@@ -4,7 +4,8 @@ import { errorNumber } from '../../link/refusals.ts'
 import { NOW, nowOf, readClock, selectClock, type QueuePlace } from '../../sql/clock.ts'
 import { joined, sql, textOf, type Statement } from '../../sql/statement.ts'
 import type { Steps } from '../../transactions.ts'
-import { lockRows, REMEMBERED, WAITING } from './locked-row.ts'
+import { noteMessages, placeKeyed } from '../keys/changes.ts'
+import { lockRows, REMEMBERED, WAITING, waitingState } from './locked-row.ts'
 import { place } from './placing.ts'
 import { knownLook, RingNotes } from './ring-notes.ts'
 import { countOf, deltaStatements, dueMicros, insertTags, restoredRowOf, RowSet } from './row-set.ts'
@@ -36,7 +37,7 @@ export async function putPlain(
       ...readClock(at),
       ...looks,
       sql`insert into ${newValues(queue, messages, NOW)}`,
-      ...newOthers(queue, messages),
+      ...newOthers(queue, messages, NOW),
     )
     const notes = new RingNotes()
     for (const message of messages) notes.note(message.topic, dueMicros(message, nowOf(now)))
@@ -55,25 +56,51 @@ export function newValues(
 ): Statement {
   const values: string[] = []
   let rows = ''
-  for (const { id, topic, priority, meta, body, when, tags = [] } of messages) {
+  const hasKeys = messages.some(({ key }) => key !== undefined)
+  for (const { id, topic, priority, meta, body, when, key, tags = [] } of messages) {
     const due = 'at' in when ? micros(when.at) : `${now.text} + ${micros(when.delayMs)}`
     const list = tags.length === 0 ? 'null' : '?'
-    rows += `${rows === '' ? '' : ', '}(${queue}, ${priority}, ${due}, ${now.text}, ?, ?, ?, ?, ${list})`
+    rows += `${rows === '' ? '' : ', '}(${queue}, ${priority}, ${due}, ${now.text}, ?, ?, ?, ?, ${list}`
     values.push(topic, id, meta, body)
     if (tags.length > 0) values.push(tags.join('\n'))
+    rows += hasKeys ? `, ${waitingState(key)}, ${key === undefined ? 'null' : '?'})` : ')'
+    if (key !== undefined) values.push(key)
   }
-  const columns = 'queue, priority, due_at, produced_at, topic, id, meta, body, tags'
+  const ofKeys = hasKeys ? ', state, its_key' : ''
+  const columns = `queue, priority, due_at, produced_at, topic, id, meta, body, tags${ofKeys}`
   return { text: `punctual_message (${columns}) values ${rows}`, values }
 }
 
 /** What belongs to new messages besides their rows. */
-export function newOthers(queue: number, messages: readonly contract.NewMessage[]): Statement[] {
+export function newOthers(
+  queue: number,
+  messages: readonly contract.NewMessage[],
+  now: Statement,
+): Statement[] {
   const tags = messages.flatMap(({ id, tags: list = [] }) =>
     list.map((tag) => sql`(${queue}, ${tag}, ${id})`),
   )
   const counts = new Map<string, { waiting: number; running: number; dead: number }>()
   for (const { topic } of messages) countOf(counts, topic).waiting += 1
-  return [...(tags.length === 0 ? [] : [insertTags(tags)]), ...deltaStatements(queue, counts)]
+  const keyed = messages.filter(({ key }) => key !== undefined)
+  const ids = keyed.map(({ id }) => id)
+  return [
+    ...(tags.length === 0 ? [] : [insertTags(tags)]),
+    ...(ids.length === 0 ? [] : [placeKeyed(queue, ids)]),
+    ...noteMessages(queue, firstOfEachKey(keyed), now),
+    ...deltaStatements(queue, counts),
+  ]
+}
+
+/** Of each key and priority those that may be its first: only the server knows which comes earlier, a delay or a moment. */
+function firstOfEachKey(messages: readonly contract.NewMessage[]): string[] {
+  const firsts = new Map<string, { readonly id: string; readonly at: number }>()
+  for (const { id, topic, key = '', priority, when } of messages) {
+    const [kind, at] = 'at' in when ? ['at', when.at] : ['delay', when.delayMs]
+    const name = [topic, key, priority, kind].join('\n')
+    if (at < (firsts.get(name)?.at ?? Infinity)) firsts.set(name, { id, at })
+  }
+  return [...firsts.values()].map(({ id }) => id)
 }
 
 function micros(ms: number): number {

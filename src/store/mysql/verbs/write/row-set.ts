@@ -9,6 +9,7 @@ import { dueAtOf } from '../../../shared/moments.ts'
 import { restoredRow } from '../../../sql/restored.ts'
 import type { SuccessorColumn } from '../../../sql/rows.ts'
 import { joined, sql, type SqlRow, type Statement } from '../../sql/statement.ts'
+import { KeyChanges, type LimitedTopics } from '../keys/changes.ts'
 import {
   DEAD,
   deleteRows,
@@ -33,6 +34,7 @@ export class RowSet {
   readonly #changed = new Set<LockedRow>()
   readonly #moved = new Set<LockedRow>()
   readonly #added: LockedRow[] = []
+  #limited: LimitedTopics
 
   constructor(queue: number) {
     this.#queue = queue
@@ -74,15 +76,41 @@ export class RowSet {
     this.#moved.add(row)
   }
 
+  /** In which topics keys are limited. Without this it is not known. */
+  set limitedTopics(topics: ReadonlySet<string>) {
+    this.#limited = topics
+  }
+
+  /** Topics in which another message of a key may start when this is written. */
+  get freedTopics(): readonly string[] {
+    return this.#keyChanges().freedTopics
+  }
+
   /** What has to be written, in this order. */
-  statements(): Statement[] {
+  statements(now: number): Statement[] {
     const queue = this.#queue
     const written: Statement[] = []
     if (this.#gone.length > 0) written.push(deleteRows(this.#gone))
     if (this.#changed.size > 0) written.push(updateRows(queue, [...this.#changed]))
     if (this.#moved.size > 0) written.push(...moveRows(queue, [...this.#moved]))
     if (this.#added.length > 0) written.push(insertRows(queue, this.#added))
-    return [...written, ...this.#tagStatements(), ...this.#countStatements()]
+    const ofKeys = this.#keyChanges().statements(queue, now)
+    return [...written, ...ofKeys, ...this.#tagStatements(), ...this.#countStatements()]
+  }
+
+  #keyChanges(): KeyChanges {
+    const changes = new KeyChanges()
+    for (const id of this.#ids()) {
+      const after = this.#rows.get(id)
+      // It gets a new number.
+      const placed = after !== undefined && this.#moved.has(after) ? { ...after, seq: undefined } : after
+      changes.add(this.#loaded.get(id), placed, this.#limited)
+    }
+    return changes
+  }
+
+  #ids(): ReadonlySet<string> {
+    return new Set([...this.#loaded.keys(), ...this.#rows.keys()])
   }
 
   #countStatements(): Statement[] {
@@ -94,7 +122,7 @@ export class RowSet {
 
   #tagStatements(): Statement[] {
     const [lost, gained]: [Statement[], Statement[]] = [[], []]
-    for (const id of new Set([...this.#loaded.keys(), ...this.#rows.keys()])) {
+    for (const id of this.#ids()) {
       const [before, after] = [tagsLeadingTo(this.#loaded.get(id)), tagsLeadingTo(this.#rows.get(id))]
       for (const tag of before)
         if (!after.has(tag))
@@ -144,12 +172,12 @@ function tagsLeadingTo(row: LockedRow | undefined): ReadonlySet<string> {
 
 /** A row that waits, of a message that is not stored yet. */
 export function newRow(message: NewMessage, moments: { due_at: number; produced_at: number }): LockedRow {
-  const { id, topic, priority, meta, body, tags = [] } = message
-  return { ...EMPTY, ...moments, id, topic, priority, meta, body, tags }
+  const { id, topic, priority, meta, body, key = null, tags = [] } = message
+  return { ...EMPTY, ...moments, id, topic, priority, meta, body, its_key: key, tags }
 }
 
-export function rowOfSuccessor(id: string, successor: SuccessorColumn): LockedRow {
-  return { ...EMPTY, ...successor, id, priority: successor.priority }
+export function rowOfSuccessor(id: string, { key = null, ...successor }: SuccessorColumn): LockedRow {
+  return { ...EMPTY, ...successor, id, its_key: key }
 }
 
 export function restoredRowOf(message: RestoredMessage): LockedRow {
@@ -162,6 +190,7 @@ export function restoredRowOf(message: RestoredMessage): LockedRow {
     produced_at: Number(produced_at),
     until: until === null ? null : Number(until),
     lapses: Math.min(lapses, LAPSES_MAX),
+    its_key: message.key ?? null,
     tags: tagsOf(tags),
   }
 }
@@ -178,6 +207,8 @@ const EMPTY = {
   lapses: 0,
   is_taken: null,
   is_cancelling: null,
+  its_key: null,
+  is_holding: null,
   successor: null,
   error: null,
   reason: null,

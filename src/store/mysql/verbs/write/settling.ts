@@ -12,6 +12,7 @@ import type { Steps } from '../../transactions.ts'
 import { DEAD, LAPSES_MAX, REMEMBERED, WAITING, lockRows, type LockedRow } from './locked-row.ts'
 import { place, placeSuccessor, type Placing } from './placing.ts'
 import { RingNotes } from './ring-notes.ts'
+import { readRules, type SettlingRules } from '../keys/rules.ts'
 import { RowSet, dueMicros } from './row-set.ts'
 import { distinct, writeWith, type WrittenAnswers } from './writing.ts'
 
@@ -24,7 +25,7 @@ export async function settle(
   steps: Steps,
   { queue, at }: QueuePlace,
   settlements: readonly Settlement[],
-  isSkipping = true,
+  isJoined = false,
 ): Promise<WrittenAnswers<SettleResult>> {
   const rows = new RowSet(queue)
   const notes = new RingNotes()
@@ -34,13 +35,16 @@ export async function settle(
   const [clock, frees = [], own, more] = await steps.send(
     selectClock(at),
     freeingLook(queue),
-    lockRows(queue, ids, isSkipping),
+    lockRows(queue, ids, !isJoined),
     ...(carried.length === 0 ? [] : [lockRows(queue, carried, false)]),
   )
   rows.load(own ?? [])
   rows.load(more ?? [])
   const now = nowOf(clock)
-  const terms = { rows, now, notes, frees: frees.length > 0 }
+  // A user's transaction may last long: it must not keep others from changing limits, and notes what may be needless.
+  const rules = isJoined ? undefined : await rulesOf(steps, rows, ids, queue)
+  if (rules !== undefined) rows.limitedTopics = rules.limited
+  const terms = { rows, now, notes, frees: frees.length > 0, rules }
   const givers = storable.map(({ id, kind }) =>
     kind === 'release' ? (rows.get(id)?.owner ?? '') : kind === 'ack' ? undefined : '',
   )
@@ -54,7 +58,7 @@ export async function settle(
   const look = sql`select id, cast(token as char) as token from punctual_message force index (punctual_message_id)
     where queue = ${queue} and id in (${distinct(unseen)})`
   const names = new Set(givers.filter((name) => name !== undefined))
-  const giver = !terms.frees && names.size === 1 ? [...names][0] : ''
+  const giver = !terms.frees && names.size === 1 && rows.freedTopics.length === 0 ? [...names][0] : ''
   const extra = unseen.length === 0 ? [] : [look]
   const { ring, replies } = await writeWith(steps, rows, notes, { queue, now, giver }, extra)
   const held = new Map((replies[0] ?? []).map((row) => [textOf(row['id']), textOrNull(row['token'])]))
@@ -70,6 +74,21 @@ export async function settle(
 type SettleTerms = Placing & {
   /** The queue has a limit of concurrency: what ends lets another one start, and no worker knows yet that it waits. */
   readonly frees: boolean
+  readonly rules: SettlingRules | undefined
+}
+
+/** Undefined: none of these has a key. */
+async function rulesOf(
+  steps: Steps,
+  rows: RowSet,
+  ids: readonly string[],
+  queue: number,
+): Promise<SettlingRules | undefined> {
+  const keys = ids.flatMap((id) => {
+    const row = rows.get(id)
+    return row === undefined || row.its_key === null ? [] : [{ topic: row.topic, key: row.its_key }]
+  })
+  return keys.length === 0 ? undefined : readRules(steps, queue, keys)
 }
 
 /** Undefined: no row is here under that token. */
@@ -98,10 +117,17 @@ const NOT_LEASED = {
   owner: null,
   is_taken: null,
   is_cancelling: null,
+  is_holding: null,
   successor: null,
 } as const
 
-function apply(settlement: Settlement, row: LockedRow, { rows, now, notes }: SettleTerms): void {
+/** What is tried again holds a key of which one may run at a time. */
+function holding({ topic, its_key: key }: LockedRow, { rules }: SettleTerms): 1 | null {
+  return key !== null && rules?.isSerial(topic, key) === true ? 1 : null
+}
+
+function apply(settlement: Settlement, row: LockedRow, terms: SettleTerms): void {
+  const { rows, now, notes } = terms
   const back = { ...NOT_LEASED, state: WAITING, until: null, reason: '' }
   const { attempt, lapses } = row
   switch (settlement.kind) {
@@ -118,13 +144,19 @@ function apply(settlement: Settlement, row: LockedRow, { rows, now, notes }: Set
         ...back,
         due_at: due,
         first_due_at: row.first_due_at ?? row.due_at,
+        is_holding: holding(row, terms),
         lapses: settlement.isLapse === true ? Math.min(lapses + 1, LAPSES_MAX) : 0,
         error: settlement.error,
       })
       break
     }
     case 'lapse':
-      rows.change(row, { ...back, lapses: Math.min(lapses + 1, LAPSES_MAX), error: settlement.error })
+      rows.change(row, {
+        ...back,
+        is_holding: holding(row, terms),
+        lapses: Math.min(lapses + 1, LAPSES_MAX),
+        error: settlement.error,
+      })
       break
     case 'release':
       rows.change(row, { ...back, attempt: Math.max(attempt, 1) - 1 })

@@ -29,8 +29,9 @@ export async function writeWith(
   { queue, now, giver = '' }: WriteTerms,
   extra: readonly Statement[],
 ): Promise<{ readonly ring: Ring | undefined; readonly replies: readonly Rows[] }> {
+  for (const topic of rows.freedTopics) notes.noteFreed(topic, now)
   const looks = notes.look(queue, now)
-  const replies = await steps.commit(...extra, ...looks, ...rows.statements())
+  const replies = await steps.commit(...extra, ...looks, ...rows.statements(now))
   const ring = notes.ring(replies.slice(extra.length, extra.length + looks.length), giver)
   return { ring, replies: replies.slice(0, extra.length) }
 }
