@@ -5,7 +5,8 @@
  *   UnavailableError  wait, try again     the store did not answer; the effect of this call is unknown
  *   InvariantError    report it to us     punctual broke one of its own rules
  *
- * Each carries a stable `code`. `ERROR_CODES` is the whole list; a test keeps `docs/errors.md` equal to it.
+ * Each carries a stable `code`. `ERROR_CODES` is the whole list; a test keeps `docs/errors.md`, to
+ * which `page` leads, equal to it.
  */
 
 export const ERROR_CODES = {
@@ -82,14 +83,22 @@ export type ErrorDetails = {
   readonly cause?: unknown
 }
 
+/** Below `node_modules`: what a person can open, and Node prints with the error. */
+export function pageOf(code: ErrorCode): string {
+  return `punctual/docs/errors.md#${code.toLowerCase()}`
+}
+
 export abstract class PunctualError extends Error {
   readonly code: ErrorCode
   readonly value: unknown
+  /** Where it is explained, in the docs that came with this package. */
+  readonly page: string
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
     this.value = details.value
+    this.page = pageOf(code)
   }
 }
 

@@ -117,7 +117,9 @@ export function describeCommands(engine: Engine, Kind: typeof Place = PlaceHere)
       expect(await shell.json(put('order.close'))).toMatchObject({ id: 'x', topic: 'mail.send', kept: true })
       const refused = await shell.run(put('mail.send', '--if-exists', 'fail'))
       expect(refused).toMatchObject({ code: 1, stdout: '' })
-      expect(refused.stderr).toMatch(/a message with id "x" exists, .* --if-exists keep or replace\.\n$/)
+      expect(refused.stderr).toMatch(
+        /a message with id "x" exists, .* --if-exists keep or replace\. See punctual\/docs\/errors\.md#id_exists\n$/,
+      )
       expect(await shell.json(put('mail.send', '--if-exists', 'fail'))).toMatchObject({ code: 'ID_EXISTS' })
       expect(await shell.json(on('taken', 'get', 'x'))).toMatchObject({
         timeoutMs: 90_000,

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ERROR_CODES } from '../../src/core/errors.ts'
 import { DOOR_CODES } from '../../src/doors/shared/failure.ts'
 import { Punctual, type FoundMessage } from '../../src/index.ts'
 import { COMMAND_LINE, SECRET, type CommandLine } from './fuzz-words.ts'
@@ -109,7 +110,7 @@ function checkEnded(words: readonly string[], given: string, { code, stdout, std
   expect(said).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/)
   if (asksFor('--json', words) && isWhole) checkJson(words, code, stdout)
   if (code === 2 && !words.includes('--json')) {
-    expect(stderr).toMatch(/^punctual: .+[.)"…]\n$/)
+    expect(stderr).toMatch(/^punctual: .+(?:[.)"…]|[.)"…] See punctual\/docs\/errors\.md#[a-z_]+)\n$/)
     expect(stdout).toBe('')
   }
   if (code === 2) expect(stderr.length).toBeLessThan(2_000)
@@ -139,7 +140,9 @@ function checkJson(words: readonly string[], code: number, stdout: string): void
   const [complaint] = documents.filter(({ error }) => error !== undefined)
   if (code === 2) expect(complaint).toBeDefined()
   if (complaint?.code === undefined) return
-  expect(complaint).toEqual({ error: expect.any(String) as string, code: expect.any(String) as string })
+  expect(complaint).toMatchObject({ error: expect.any(String), code: expect.any(String) })
+  const isLibrarys = Object.hasOwn(ERROR_CODES, complaint.code as string)
+  expect(Object.keys(complaint)).toEqual(['error', 'code', ...(isLibrarys ? ['page'] : [])])
   expect([DOOR_CODES.unexpected, 'INVARIANT']).not.toContain(complaint.code)
 }
 

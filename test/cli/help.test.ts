@@ -163,6 +163,7 @@ describe('a store that is not there', () => {
     const place = await makePlace('redis://127.0.0.1:1?callTimeout=10m&connectTimeout=10m')
     expect(await place.json(['stats'])).toEqual({
       error: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:1 is not reachable \(ECONNREFUSED\)/) as string,
+      page: 'punctual/docs/errors.md#store_unavailable',
       code: 'STORE_UNAVAILABLE',
     })
     expect(await place.run(['produce', 't'])).toMatchObject({ code: 1, stdout: '' })

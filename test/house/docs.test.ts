@@ -1,8 +1,9 @@
 /** The documents keep step with the code. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { ERROR_CODES } from '../../src/core/errors.ts'
+import { ERROR_CODES, UsageError, type ErrorCode } from '../../src/core/errors.ts'
 import { MESSAGE_STATES } from '../../src/core/message.ts'
 import { slugOf } from '../../site/.vitepress/addresses.ts'
 import { TRANSITIONS } from '../../src/core/machines/transition.ts'
@@ -11,9 +12,25 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 describe('documents', () => {
-  it('docs/errors.md lists every code, and none that does not exist', () => {
-    const listed = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code ?? '')
-    expect(listed.toSorted()).toEqual(Object.keys(ERROR_CODES).toSorted())
+  it('docs/errors.md has each code, and none that does not exist: cause, remedy and example', () => {
+    const parts = new Map(
+      read('docs/errors.md')
+        .split(/^### /m)
+        .slice(1)
+        .map((part) => [/^\S+/.exec(part)?.[0] ?? '', part]),
+    )
+    expect([...parts.keys()].toSorted()).toEqual(Object.keys(ERROR_CODES).toSorted())
+    for (const [code, part] of parts)
+      expect(part, code).toMatch(/^\w+\n\n\S.+\n\n\*\*To do:\*\* \S[\s\S]+?\n\n```(?:js|sh)\n\S/)
+  })
+
+  it('every error leads to its part of docs/errors.md, and says so where Node prints it', () => {
+    const anchors = anchorsOf('docs/errors.md')
+    const codes = Object.keys(ERROR_CODES) as ErrorCode[]
+    const pages = codes.map((code) => new UsageError(code, 'x').page.split('#'))
+    expect(new Set(pages.map(([file]) => file))).toEqual(new Set(['punctual/docs/errors.md']))
+    expect(pages.filter(([, anchor = '']) => !anchors.has(anchor))).toEqual([])
+    expect(inspect(new UsageError('TOPIC_UNKNOWN', 'x'))).toContain('punctual/docs/errors.md#topic_unknown')
   })
 
   it('every code is used somewhere', () => {

@@ -131,10 +131,13 @@ function report(
   isJson: boolean,
   { out, err }: Surroundings,
 ): ExitCode {
-  const { exit, code, line: what } = describeFailure(error)
+  const { exit, code, line: what, page } = describeFailure(error)
   const line = error instanceof CallError ? `${what} See "${helpFor(error.command ?? name)}".` : what
-  if (isJson) out.json({ error: line, code })
-  else err.line(`${err.style.red('punctual:')} ${line}`)
+  if (isJson) out.json({ error: line, code, ...(page === undefined ? {} : { page }) })
+  else {
+    const where = page === undefined ? '' : err.style.dim(` See ${page}`)
+    err.line(`${err.style.red('punctual:')} ${line}${where}`)
+  }
   return exit
 }
 

@@ -8,7 +8,7 @@
  *
  * The code is one of the library's where the library complained, else one of `DOOR_CODES`.
  */
-import { withoutPasswords } from '../../core/errors.ts'
+import { ERROR_CODES, pageOf, withoutPasswords } from '../../core/errors.ts'
 import { PunctualError, type ErrorCode } from '../../index.ts'
 import { printable } from './printable.ts'
 
@@ -117,13 +117,20 @@ export type FailureReport = {
   readonly status: number
   readonly code: ErrorCode | DoorCode
   readonly line: string
+  /** Of the library's codes: where they are explained. */
+  readonly page?: string
 }
 
 export function describeFailure(error: unknown): FailureReport {
   const code = codeOf(error)
   // What was done before the failure stays done, so that the call as a whole was not wrong usage.
   const [exit, status] = error instanceof FailedError ? [EXIT.failed, ANSWERS[code][1]] : ANSWERS[code]
-  return { exit, status, code, line: oneLine(error instanceof Error ? error.message : String(error)) }
+  const line = oneLine(error instanceof Error ? error.message : String(error))
+  return { exit, status, code, line, ...(isLibraryCode(code) ? { page: pageOf(code) } : {}) }
+}
+
+function isLibraryCode(code: ErrorCode | DoorCode): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code)
 }
 
 function codeOf(error: unknown): ErrorCode | DoorCode {
