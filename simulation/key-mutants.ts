@@ -33,10 +33,8 @@ export const KEY_MUTANTS: readonly Mutant[] = [
   {
     name: 'keys: a put displaces a retry that holds its key',
     file: MEMORY,
-    find: '    if (isHolding && isSerial(this.#termsOf(key))) key.held.add(slot)\n',
-    replace: `    if (!isHolding) key.held.clear()
-    if (isHolding && isSerial(this.#termsOf(key))) key.held.add(slot)
-`,
+    find: '    const [dueAt, , rank] = this.#placeOf(slot)\n    if (key.waiting',
+    replace: '    const [dueAt, , rank] = this.#placeOf(slot)\n    key.held.clear()\n    if (key.waiting',
   },
   {
     name: 'keys: a put displaces a retry that holds its key, in the model',
@@ -75,16 +73,14 @@ export const KEY_MUTANTS: readonly Mutant[] = [
 `,
     replace: `      case 'release':
         this.table.addAttempt(slot, -1)
-        if (this.table.key(slot) !== undefined) this.topicOf(slot).keys?.end(slot, now)
+        this.#endKeyed(slot, now)
 `,
   },
   {
     name: 'keys: what lapses never frees its key',
-    file: MESSAGES,
-    find: '    this.#endRun(slot, now)\n    switch (settlement.kind) {',
-    replace: `    if (settlement.kind === 'lapse') this.leases.end(slot)
-    else this.#endRun(slot, now)
-    switch (settlement.kind) {`,
+    file: MEMORY,
+    find: '    key.running -= 1\n    if (isHolding',
+    replace: '    if (!isHolding) key.running -= 1\n    if (isHolding',
   },
   {
     name: 'keys: the first is lost where nothing behind it is due',

@@ -35,6 +35,7 @@ const REGRESSIONS: readonly { readonly seed: number; readonly bug: string }[] = 
     seed: 104,
     bug: 'in memory a key that rests until its rate allows a start was told as a moment that is due',
   },
+  { seed: 20_013, bug: 'in memory a key forgot its turn when its only message was given back' },
   { seed: 601_789, bug: 'a stop counted its own look at a schedule among the handlers' },
 ]
 

@@ -82,6 +82,22 @@ describe('the wall clock is set back', () => {
   })
 })
 
+function keyed(id: string, key: string): NewMessage {
+  return { ...message(id, 0), key }
+}
+
+it('P16: a key whose message is given back in the same millisecond keeps its turn', async () => {
+  const { store } = makeStore()
+  await store.put([keyed('a-0', 'a'), keyed('a-1', 'a'), keyed('b-0', 'b')])
+  const due = { from: 'due', owner: 'test', bytesMax: 2 ** 30, leaseMs: 1_000, leadMs: 0 } as const
+  const take = (limit: number): Promise<ClaimReply> =>
+    store.claim({ ...due, wants: [{ topic: 't', limit }], limit })
+  const { leases } = await take(2)
+  expect(leases.map(({ id }) => id)).toEqual(['a-0', 'b-0'])
+  await store.settle(leases.slice(1).map((lease) => ({ ...lease, kind: 'release' })))
+  expect(ids(await take(1))).toEqual(['a-1'])
+})
+
 describe('what is bounded', () => {
   const START = Date.UTC(2030, 0, 1)
 

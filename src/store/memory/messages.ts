@@ -226,7 +226,7 @@ export class Messages {
       if (settlement.remember !== undefined) this.#remember(slot, settlement.remember, now)
       return this.#finish(slot, now)
     }
-    this.#endRun(slot, now)
+    this.leases.end(slot)
     switch (settlement.kind) {
       case 'again':
         this.table.addAttempt(slot, -1)
@@ -253,6 +253,7 @@ export class Messages {
       case 'dead':
         this.table.setError(slot, settlement.error)
         this.table.bury(slot, settlement.reason, now)
+        this.#endKeyed(slot, now)
         this.topics.enter(this.topicOf(slot), 'dead')
         this.topics.leave(this.topicOf(slot), 'running')
         break
@@ -295,18 +296,18 @@ export class Messages {
     this.table.setState(slot, WAITING)
     this.topics.enter(topic, 'waiting')
     this.topics.leave(topic, from)
-    this.waiting.enter(slot, entry)
+    this.waiting.enter(slot, { ...entry, isBack: from === 'running' })
   }
 
-  /** Its lease ends, and its key may go on. */
-  #endRun(slot: number, now: number): void {
-    this.leases.end(slot)
+  /** It runs no more, and its key may go on. */
+  #endKeyed(slot: number, now: number): void {
     if (this.table.key(slot) !== undefined) this.topicOf(slot).keys?.end(slot, now)
   }
 
   /** A running one leaves for good. */
   #finish(slot: number, now: number): void {
-    this.#endRun(slot, now)
+    this.leases.end(slot)
+    this.#endKeyed(slot, now)
     this.topics.leave(this.topicOf(slot), 'running')
     this.#drop(slot)
   }

@@ -28,6 +28,8 @@ export type Entry = {
   readonly releasedBy?: string | undefined
   /** By the store's doing, so that a serial key waits for it. */
   readonly isHolding?: boolean
+  /** It ran until now. */
+  readonly isBack?: boolean
 }
 
 export class Waiting {
@@ -54,11 +56,12 @@ export class Waiting {
     return this.#wheel.size
   }
 
-  enter(slot: number, { now, releasedBy, isHolding = false }: Entry): void {
+  enter(slot: number, { now, releasedBy, isHolding = false, isBack = false }: Entry): void {
     const topic = this.#topicOf(slot)
     const dueAt = this.#table.dueAt[slot] as number
     const isKeyed = this.#table.key(slot) !== undefined
-    if (isKeyed) this.#keysOf(topic).enter(slot, now, isHolding)
+    if (isKeyed && isBack) this.#keysOf(topic).putBack(slot, now, isHolding)
+    else if (isKeyed) this.#keysOf(topic).enter(slot, now)
     this.#place(slot, dueAt)
     if (isKeyed && dueAt <= now) this.keyFreed(topic, releasedBy)
     else this.#wakeFor(topic, dueAt, releasedBy)

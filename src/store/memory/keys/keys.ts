@@ -92,16 +92,27 @@ export class TopicKeys {
     this.#sweptTo = 0
   }
 
-  /** A message waits from now on. `isHolding`: by the store's doing, so that a serial key waits for it. */
-  enter(slot: number, now: number, isHolding: boolean): void {
+  /** A message waits from now on. */
+  enter(slot: number, now: number): void {
     this.#now = now
     const name = this.#table.key(slot) as string
     const key = this.#byName.get(name) ?? this.#make(name)
-    const [dueAt, order, rank] = this.#placeOf(slot)
+    const [dueAt, , rank] = this.#placeOf(slot)
     if (key.waiting.size + key.running === 0) key.turns[rank] = enteredTurn(dueAt, now)
+    this.#line(key, slot)
+    this.#refresh(key)
+  }
+
+  /**
+   * One that ran waits again, and its key keeps its turn. `isHolding`: by the store's doing, so that a serial key waits for
+   * it.
+   */
+  putBack(slot: number, now: number, isHolding: boolean): void {
+    this.#now = now
+    const key = this.#keyOf(slot)
+    key.running -= 1
     if (isHolding && isSerial(this.#termsOf(key))) key.held.add(slot)
-    key.waiting.add(slot)
-    key.queues[rank]?.push(slot, dueAt, order)
+    this.#line(key, slot)
     this.#refresh(key)
   }
 
@@ -143,7 +154,7 @@ export class TopicKeys {
     this.#refresh(key)
   }
 
-  /** A message that was handed out runs no more. */
+  /** A message that was handed out runs no more, and does not wait. */
   end(slot: number, now: number): void {
     this.#now = now
     const key = this.#keyOf(slot)
@@ -271,6 +282,12 @@ export class TopicKeys {
       return dueAt - otherAt || order - other
     })
     return first
+  }
+
+  #line(key: Key, slot: number): void {
+    const [dueAt, order, rank] = this.#placeOf(slot)
+    key.waiting.add(slot)
+    key.queues[rank]?.push(slot, dueAt, order)
   }
 
   #takeOut(key: Key, slot: number): void {
