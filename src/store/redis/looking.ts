@@ -5,6 +5,7 @@ import type * as contract from '../contract/store.ts'
 import { checkEdges } from '../shared/forecast.ts'
 import type { ScriptCalls } from './scripts/calls.ts'
 import * as scripts from './scripts/generated.ts'
+import { keysArgs, keysReply } from './wire/keys.ts'
 import { decodeRows, pageArgs, pageReply, tagArgs, tagReply, type ShownRows } from './wire/list.ts'
 import { rememberedArgs, rememberedReply } from './wire/restore.ts'
 import { countsReply, figuresArgs, figuresReply, topicRows, workersReply } from './wire/numbers.ts'
@@ -81,6 +82,10 @@ export class Looking {
 
   async remembered(query: contract.RememberedQuery): Promise<contract.Page> {
     return rememberedReply(await this.#run(scripts.INSPECT_REMEMBERED_SCRIPT, rememberedArgs(query)))
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    return keysReply(await this.#run(scripts.INSPECT_KEYS_SCRIPT, keysArgs(query)))
   }
 
   async workers(): Promise<contract.WorkersReply> {

@@ -50,6 +50,7 @@ export function openRedisStore(
       ...(settings.now === undefined ? {} : { now: settings.now }),
       keys,
       durability,
+      hasKeys: true,
       route: (nonce) => {
         const route = serverRoute({ ...shared, keys, nonce, name: clientName(queue) })
         const close = (): void => {

@@ -13,11 +13,12 @@ import { UsageError, invariant } from '../../core/errors.ts'
 import type { Logger } from '../../core/log.ts'
 import type { Random } from '../../random.ts'
 import { worstFirst } from '../contract/findings.ts'
+import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { tooManyControls } from '../shared/controls.ts'
-import { isStorable } from '../shared/moments.ts'
+import { tooManyControls, tooManyKeyLimits } from '../shared/controls.ts'
 import * as keyless from '../shared/keyless.ts'
+import { isStorable } from '../shared/moments.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { WantedTopics } from '../shared/wanted-topics.ts'
 import { examineAgreement } from './doctor/consistency.ts'
@@ -43,11 +44,16 @@ const WANTS_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
+/** Where the next layout would have its payloads: this queue needs a version that knows keys. */
+const KEYS_MARK = 'keys'
+
 const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
 
 export type RedisStoreOptions = {
   readonly keys: QueueKeys
   readonly durability: Durability
+  /** Not where it is one of several partitions. */
+  readonly hasKeys: boolean
   /** Makes the way to the server; `nonce` is this store's name in the watch. */
   readonly route: (nonce: string) => Route
   /** What an operator should know about the server. */
@@ -58,7 +64,6 @@ export type RedisStoreOptions = {
 
 export class RedisStore implements contract.Store {
   readonly capabilities: contract.Capabilities
-  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #context: StoreContext
   readonly #options: RedisStoreOptions
@@ -74,6 +79,7 @@ export class RedisStore implements contract.Store {
   /** Part of every lease token, so that no two processes can ever give the same one; and this store's name in the watch. */
   readonly #nonce: string
   #claims = 0
+  #areKeysMarked = false
 
   constructor(context: StoreContext, options: RedisStoreOptions) {
     this.#context = context
@@ -91,7 +97,7 @@ export class RedisStore implements contract.Store {
       batchBytesMax: BATCH_BYTES_MAX,
       wantsMax: WANTS_MAX,
       leadMs: LEAD_MS,
-      features: ['controls', 'limits'],
+      features: options.hasKeys ? ['controls', 'limits', 'keys'] : ['controls', 'limits'],
     }
     this.#route = options.route(this.#nonce)
     const { calls, writes } = this.#route
@@ -109,7 +115,7 @@ export class RedisStore implements contract.Store {
     // A user that may not ask for the time hears of it at its first put.
     const [found] = await Promise.all([Promise.all(asked), this.#learnNow().catch(() => undefined)])
     const { queue } = this.#context
-    if (found.pop() !== 'none') throw tooNew(queue, newPayload)
+    if (!(await this.#isOurs(found.pop()))) throw tooNew(queue, newPayload)
     if (found.pop() !== 'none') throw tooOld(queue, oldPayload)
     for (const [index, [key, expected]] of types.entries()) {
       const type = found[index]
@@ -128,7 +134,7 @@ export class RedisStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    keyless.messages(this.capabilities, messages)
+    await this.#markKeys(messages)
     const call = putCall(this.#keys, messages, this.#now() ?? (await this.#learnNow()))
     const { now, results } = putReply(messages.length, await this.#write(scripts.PUT_SCRIPT, call))
     this.#serverClock.hear(now)
@@ -177,7 +183,7 @@ export class RedisStore implements contract.Store {
   }
 
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
-    keyless.settlements(this.capabilities, settlements)
+    await this.#markKeys(settlements.flatMap(followUpsOf))
     const storable = settlements.every(isStorable) ? settlements : settlements.filter(isStorable)
     if (storable.length === 0) return settlements.map(() => 'refused')
     const isNewCarried = storable.some((one) => 'followUps' in one)
@@ -206,13 +212,18 @@ export class RedisStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    keyless.control(this.capabilities, change)
+    if (change.kind === 'limit') await this.#markKeys([{ key: change.key ?? change.limit?.perKey }])
     const result = await this.#writes.run(scripts.CONTROL_SCRIPT, { args: controlArgs(change) })
     if (result === 'TOO_MANY') throw tooManyControls(change.topic)
+    if (result === 'TOO_MANY_KEYS' && 'key' in change) throw tooManyKeyLimits(change.topic, change.key ?? '')
   }
 
   async controls(): Promise<contract.ControlsReply> {
     return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
+  }
+
+  keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    return this.#looking.keys(query)
   }
 
   inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -244,7 +255,7 @@ export class RedisStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    keyless.messages(this.capabilities, messages)
+    await this.#markKeys(messages)
     const call = restoreCall(this.#keys, messages)
     return (await this.#write(scripts.RESTORE_SCRIPT, call)) as contract.RestoreResult[]
   }
@@ -272,6 +283,20 @@ export class RedisStore implements contract.Store {
 
   async #write(script: scripts.Script, call: ScriptCall): Promise<readonly unknown[]> {
     return list(await this.#writes.run(script, call))
+  }
+
+  /** Written before the first message with a key: versions that know no keys refuse to open the queue then. */
+  async #markKeys(messages: readonly { readonly key?: unknown }[]): Promise<void> {
+    if (this.#areKeysMarked || !messages.some(({ key }) => key !== undefined)) return
+    if (!this.#options.hasKeys) keyless.messages(this.capabilities, [{ key: '' }])
+    await this.#route.writes.call(['SET', this.#keys.newPayload, KEYS_MARK])
+    this.#areKeysMarked = true
+  }
+
+  /** What the next layout calls its payloads: not there, or a mark of ours. */
+  async #isOurs(type: unknown): Promise<boolean> {
+    if (type !== 'string') return type === 'none'
+    return (await this.#route.calls.call(['GET', this.#keys.newPayload])) === KEYS_MARK
   }
 
   /** The store's now as far as it is known here. */

@@ -136,6 +136,7 @@ function makePartitions(context: StoreContext, options: ClusterOptions, shared: 
         ...(now === undefined ? {} : { now }),
         keys,
         durability,
+        hasKeys: false,
         route: (nonce) => routeTo(slotOf(tag), keys, nonce, durability, shared),
         examine: () => Promise.resolve([]), // Servers have many partitions, and are examined once.
       }),

@@ -9,7 +9,7 @@ const REMEDY =
 export function examineAgreement(reply: readonly unknown[]): Finding[] {
   const [payloads = 0, waiting = 0, running = 0, dead = 0, ...rest] = reply as readonly number[]
   const [runningByTopic = 0, deadByTopic = 0, heads = 0, lines = 0, empty = 0, isAll = 1, ...last] = rest
-  const [successors = 0, successorsByTopic = 0] = last
+  const [successors = 0, successorsByTopic = 0, listed = 0, inLines = 0, turnless = 0] = last
   const places = waiting + running + dead
   const findings: Finding[] = []
   if (isAll === 1 && payloads !== places)
@@ -26,6 +26,10 @@ export function examineAgreement(reply: readonly unknown[]): Finding[] {
     )
   if (heads !== lines || empty > 0)
     findings.push(disagreement(`${lines} lines have ${heads} heads, and ${empty} of them are empty`))
+  if (listed !== inLines)
+    findings.push(disagreement(`${inLines} messages of keys wait in lines that list ${listed}`))
+  if (turnless > 0)
+    findings.push(disagreement(`${turnless === 1 ? '1 key waits' : `${turnless} keys wait`} without a turn`))
   if (findings.length > 0) return findings
   return [fine(`the keys of this queue agree on ${payloads} messages`)]
 }

@@ -22,9 +22,31 @@ const TYPES = {
 } as const
 
 /** Keys that few calls need: the scripts know their names. */
-const RARE_TYPES = { remembered: 'zset', successors: 'hash', succeeding: 'hash', watch: 'hash' } as const
+const RARE_TYPES = {
+  remembered: 'zset',
+  successors: 'hash',
+  succeeding: 'hash',
+  watch: 'hash',
+  keyed: 'hash',
+  turns: 'zset',
+  resting: 'zset',
+} as const
 
 export type KeyName = keyof typeof TYPES | keyof typeof RARE_TYPES
+
+/** Stands before the key of a message, behind its topic: no name has a control character. */
+export const KEY_MARK = '\v'
+
+export type LinePlace = {
+  readonly topic: string
+  readonly key?: string | undefined
+  readonly priority: PriorityRank
+}
+
+/** A topic, and behind it the key of a message that has one: as lines and payloads have it. */
+export function markedTopic(topic: string, key: string | undefined): string {
+  return key === undefined ? topic : topic + KEY_MARK + key
+}
 
 /** The hash tag of a queue. A closing brace in the name would end it too soon: an empty tag is none. */
 export function tagOf(queue: string): string {
@@ -78,15 +100,16 @@ export class QueueKeys {
     return this.#prefix + name
   }
 
-  line(topic: string, priority: PriorityRank): string {
-    return `${this.#linePrefix}${topic}:${priority}`
+  line({ topic, key, priority }: LinePlace): string {
+    return `${this.#linePrefix}${markedTopic(topic, key)}:${priority}`
   }
 
-  /** The topic and the priority in the key of a line. */
+  /** The topic and the priority in the name of a line; its key is in the payloads. */
   inLine(line: string): { readonly topic: string; readonly priority: PriorityRank } {
     const priority = Number(line.at(-1))
+    const [topic = ''] = line.slice(this.#linePrefix.length, -2).split(KEY_MARK)
     return {
-      topic: line.slice(this.#linePrefix.length, -2),
+      topic,
       priority: priority === 0 || priority === 2 ? priority : 1,
     }
   }

@@ -29,7 +29,8 @@ export function claimDueCall(
   const places = [keys.claim(token)]
   if (wants.length > BY_NAME_MAX) for (const { topic } of wants) args.push(topic)
   else
-    for (const priority of PRIORITIES) for (const { topic } of wants) places.push(keys.line(topic, priority))
+    for (const priority of PRIORITIES)
+      for (const { topic } of wants) places.push(keys.line({ topic, priority }))
   if (sleeper !== undefined) args.push(...sleeper.busy)
   return { keys: places, args }
 }
@@ -53,11 +54,24 @@ type DueParts = [
   limited: readonly number[],
   look: string,
   lapse: string,
+  keyed?: readonly number[],
 ]
 
 export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: string): Claimed {
-  const [nowText, nextText, orphans, groups, ids, payloads, dues, facts, limitedWants, look, lapse] =
-    reply as unknown as DueParts
+  const [
+    nowText,
+    nextText,
+    orphans,
+    groups,
+    ids,
+    payloads,
+    dues,
+    facts,
+    limitedWants,
+    look,
+    lapse,
+    keyedWants = [],
+  ] = reply as unknown as DueParts
   const now = Number(nowText)
   const leases: Lease[] = []
   let [dueAt, dueFrom, factAt] = [0, 0, 0]
@@ -71,7 +85,7 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
         dueAt = momentOf(dues[dueFrom + 1])
         dueFrom += 2
       }
-      const { meta, body } = decodeContent(payloads[place] as string, topic)
+      const { meta, body, key } = decodeContent(payloads[place] as string, topic)
       let [attempt, firstDueAt, lapses] = [1, dueAt, 0]
       if (facts[factAt] === place + 1) {
         attempt = facts[factAt + 1] as number
@@ -85,6 +99,7 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
         topic,
         body,
         meta,
+        ...(key === undefined ? {} : { key }),
         priority,
         dueAt,
         firstDueAt,
@@ -96,8 +111,14 @@ export function dueReply(reply: readonly unknown[], { wants }: ClaimDue, token: 
   }
   const lookMs = look === '' ? {} : { lookMs: Number(look), lapseMs: lapse === '' ? Infinity : Number(lapse) }
   const claimed = { leases, next: decodeNext(nextText), ...lookMs, orphans, now }
-  if (limitedWants.length === 0) return claimed
-  return { ...claimed, limited: limitedWants.map((want) => wants[want]?.topic ?? '') }
+  if (limitedWants.length === 0 && keyedWants.length === 0) return claimed
+  const topicsOf = (places: readonly number[]): string[] => places.map((want) => wants[want]?.topic ?? '')
+  const keyed = topicsOf(keyedWants.filter((want) => !limitedWants.includes(want)))
+  return {
+    ...claimed,
+    ...(limitedWants.length === 0 ? {} : { limited: topicsOf(limitedWants) }),
+    ...(keyed.length === 0 ? {} : { keyed }),
+  }
 }
 
 type LapsedParts = [

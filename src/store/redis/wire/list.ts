@@ -12,8 +12,8 @@ const ROW_FIELDS = 10
 const SCORE = /^[-+.\w]*$/
 
 export function pageArgs(query: ListQuery): string[] {
-  const { state, topic = '', limit, dueFrom = '', dueUntil = '', idPrefix = '', text = '' } = query
-  const filters = [state, topic, limit, dueFrom, dueUntil, idPrefix, text].map(String)
+  const { state, topic = '', limit, dueFrom = '', dueUntil = '', idPrefix = '', text = '', key = '' } = query
+  const filters = [state, topic, limit, dueFrom, dueUntil, idPrefix, text, key].map(String)
   return [...filters, ...placeArgs(query)]
 }
 

@@ -40,7 +40,7 @@ function pushRuns(
   for (const message of messages) {
     const itsMoment = message.when === before?.when ? moment : momentArg(message.when)
     const itsIfExists = ifExistsArg(message)
-    const isSameLine = message.topic === before?.topic && message.priority === before.priority
+    const isSameLine = before !== undefined && sharesLine(message, before)
     before = message
     if (isSameLine && itsMoment === moment && itsIfExists === ifExists) {
       count += 1
@@ -51,7 +51,7 @@ function pushRuns(
     ifExists = itsIfExists
     count = 1
     isAnyReplaced ||= ifExists !== 'keep'
-    const line = keys.line(message.topic, message.priority)
+    const line = keys.line(message)
     let place = places.get(line)
     if (place === undefined) {
       place = String(keys.all.length + lines.push(line))
@@ -67,11 +67,14 @@ function pushPayloads(args: string[], messages: readonly NewMessage[], producedA
   let before: NewMessage | undefined
   let head = ''
   for (const message of messages) {
-    if (message.topic !== before?.topic || message.priority !== before.priority)
-      head = payloadHead(producedAt, message.priority, message.topic)
+    if (before === undefined || !sharesLine(message, before)) head = payloadHead(producedAt, message)
     before = message
     args.push(message.id, encodePayload(head, message))
   }
+}
+
+function sharesLine(message: NewMessage, other: NewMessage): boolean {
+  return message.topic === other.topic && message.priority === other.priority && message.key === other.key
 }
 
 /** Each behind the place of its message. */

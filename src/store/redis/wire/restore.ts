@@ -9,8 +9,8 @@ import { decodeRemembered, encodeRemembered } from './remembered.ts'
 export function restoreCall(keys: QueueKeys, messages: readonly RestoredMessage[]): ScriptCall {
   const lines = new Map<string, string>()
   const lineKeys: string[] = []
-  const placeOf = ({ topic, priority }: RestoredMessage): string => {
-    const line = keys.line(topic, priority)
+  const placeOf = (message: RestoredMessage): string => {
+    const line = keys.line(message)
     const place = lines.get(line) ?? String(keys.all.length + lineKeys.push(line))
     lines.set(line, place)
     return place
@@ -28,8 +28,8 @@ export function restoreCall(keys: QueueKeys, messages: readonly RestoredMessage[
   return { keys: lineKeys, args }
 }
 
-function headOf({ producedAt, priority, topic }: RestoredMessage): string {
-  return payloadHead(encodeProducedAt(producedAt), priority, topic)
+function headOf(message: RestoredMessage): string {
+  return payloadHead(encodeProducedAt(message.producedAt), message)
 }
 
 /** What stands behind the attempts: see `remembered.ts`. */

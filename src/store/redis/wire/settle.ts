@@ -120,11 +120,11 @@ function carriedArgs(
   const producedAt = encodeProducedAt(now)
   for (const [index, settlement] of settlements.entries()) {
     for (const message of followUpsOf(settlement)) {
-      const { topic, priority, when, id, tags = [] } = message
-      const line = keys.line(topic, priority)
+      const { when, id, tags = [] } = message
+      const line = keys.line(message)
       const place = lines.get(line) ?? String(keysBefore + lines.size + 1)
       lines.set(line, place)
-      const payload = encodePayload(payloadHead(producedAt, priority, topic), message)
+      const payload = encodePayload(payloadHead(producedAt, message), message)
       args.push(
         String(index + 1),
         place,

@@ -19,7 +19,7 @@
 --      successors         HASH  id -> what takes the place of a message that runs: see `successors`
 --      succeeding         HASH  topic -> how many of its messages are such
 --      remembered         ZSET  id of a message that is done -> until when it is taken
---      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2
+--      line:TOPIC:P       ZSET  member -> dueAt, delayed and due alike, for priority P = 0 1 2; of messages with a key see `keyed`
 --      claim:OWNER/TOKEN  HASH  id -> dueAt and its line, what one claim handed out: see `claims`
 --      tag:TAG            ZSET  (all 0) the ids that have this tag
 --      figures:MINUTE     HASH  topic -> what ended in that minute
@@ -54,6 +54,9 @@ local READ_BYTES_MAX = 4194304
 -- The last moment that a date can have, in milliseconds.
 local MOMENT_MAX = 8640000000000000
 
+-- Made by `keyed` where the first message with a key is met.
+local keyed
+
 local now
 if ARGV[1] == '' then
   local time = call('TIME')
@@ -81,12 +84,26 @@ local function dueOf(moment)
   return delayMs == 0 and math.floor(now) or math.ceil(now + delayMs)
 end
 
+-- Where the key begins in the name of a line; nothing where its messages have none. No topic and no key has this character.
+local function keyAt(line)
+  return string.find(line, '\v', #LINE_PREFIX + 1, true)
+end
+
 local function topicOf(line)
-  return sub(line, #LINE_PREFIX + 1, -3)
+  return sub(line, #LINE_PREFIX + 1, (keyAt(line) or -2) - 1)
 end
 
 local function lineOf(topic, priority)
   return LINE_PREFIX .. topic .. ':' .. priority
+end
+
+-- All lines of a topic; those of messages with keys behind each other one.
+local function linesOf(topic)
+  local lines = {}
+  for priority = 0, 2 do
+    lines[#lines + 1], lines[#lines + 2] = lineOf(topic, priority), lineOf(topic .. '\v', priority)
+  end
+  return lines
 end
 
 -- As Redis compares members: by bytes. Lua's own comparison follows the server's locale.

@@ -74,8 +74,13 @@ local function close(claim)
 end
 
 local ranHere = {}
+-- Returns the line under which it counts.
 local function countRunning(line, by)
+  if keyAt(line) then
+    line = keyed().count(line, by)
+  end
   ranHere[line] = (ranHere[line] or 0) + by
+  return line
 end
 
 local function writeRunning()

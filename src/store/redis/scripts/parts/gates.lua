@@ -7,12 +7,11 @@
 --   offered       `free` as it was in the beginning
 --   rates         its own and those of the whole queue, which are charged: control, place of the interval, and so on
 
--- Above so many wants, a short list of controls is read whole.
-local HMGET_MAX = 100
-
 -- `topics`: of each want; `frees`: how many can start at once, in all and of each want, or none. Returns the gates by want, the numbers
 -- (from 0) of wants that have a limit, and what can be done with a gate.
 local function openGates(topics, frees, leadMs)
+  -- Above so many wants, a short list of controls is read whole.
+  local HMGET_MAX = 100
   local tools = controlTools()
   local byWant, limitedWants, freeSlots, freeOf = {}, {}, 0, nil
   -- Of every topic that is paused until a resume: what else is kept of it does not matter.
@@ -69,7 +68,7 @@ local function openGates(topics, frees, leadMs)
       gate.pausedUntil = math.max(gate.pausedUntil, whole[PAUSED])
       addRates(gate.rates, whole)
     end
-    gate.limited = #gate.rates > 0
+    gate.limited = #gate.rates > 0 or (own and tools.limitsKeys(own)) or false
     if own and own[CONCURRENCY] > 0 then
       gate.limited, gate.places = true, own[CONCURRENCY] - (tonumber(call('HGET', RUNNING, topic)) or 0)
     end

@@ -27,6 +27,29 @@ local function waitingPlace(id, value)
   return line, member, type(found) == 'string' and found or nil
 end
 
+-- A message begins to wait, or to wait for another moment; `entered` says so of its line.
+local function stand(line, due, member)
+  call('ZADD', line, due, member)
+  if keyAt(line) then
+    keyed().stand(line, due, member)
+  end
+end
+
+-- It waits no more; `left` says so of its line.
+local function unstand(line, member)
+  call('ZREM', line, member)
+  if keyAt(line) then
+    keyed().unstand(line, member)
+  end
+end
+
+-- Its user moves it: if it held its key, it does so no more.
+local function release(line, member)
+  if keyAt(line) then
+    keyed().release(line, member)
+  end
+end
+
 -- Topics whose watchers are to be woken, and for which moment: see `wake`.
 local woken, wokenFor = {}, {}
 
@@ -40,6 +63,9 @@ end
 
 -- A message that is due then entered a line: does `heads` follow, and who is woken?
 local function entered(line, dueAt)
+  if keyAt(line) then
+    return -- What that means for its key, `keyed` says at the end of the script.
+  end
   local head = call('ZSCORE', HEADS, line)
   if head and tonumber(head) <= dueAt then
     return
@@ -62,6 +88,9 @@ end
 
 -- Messages left a line. Returns the moment of its first, as text; nothing where none is left.
 local function left(line)
+  if keyAt(line) then
+    return nil
+  end
   local first = call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
   if first then
     call('ZADD', HEADS, first, line)

@@ -36,7 +36,7 @@ local function discard(id, isSeized)
   local value = call('HGET', PAYLOAD, id)
   local line, member, due = waitingPlace(id, value)
   if due then
-    call('ZREM', line, member)
+    unstand(line, member)
     left(line)
   elseif call('ZREM', DEAD, id) == 1 then
     countDied(line, -1)
@@ -105,7 +105,7 @@ local function placeOne(line, ifExists, dueAt, id, payload, tags)
     return 'succeeds'
   end
   local digits, lastDigit = nextStamp()
-  call('ZADD', line, text(dueAt), digits .. lastDigit .. MARK .. id)
+  stand(line, text(dueAt), digits .. lastDigit .. MARK .. id)
   call('HSET', PAYLOAD, id, MARK .. digits .. lastDigit .. payload)
   if tags ~= '' then
     setTags(id, tags)

@@ -24,8 +24,22 @@ end
 
 local function enterAgain()
   for line, members in pairs(waitingAgain) do
-    call('ZADD', line, unpack(members))
+    if keyAt(line) then
+      for index = 1, #members, 2 do
+        stand(line, members[index], members[index + 1])
+      end
+    else
+      call('ZADD', line, unpack(members))
+    end
     entered(line, earliest[line])
+  end
+end
+
+-- A retry, or what lapsed: a serial key waits for it.
+local function awaitHeld(line, due, member)
+  await(line, due, member)
+  if keyAt(line) then
+    keyed().hold(line, due, member)
   end
 end
 
@@ -111,7 +125,11 @@ local function settle(claim, kind, id, operand)
     line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
   end
   call('HDEL', claim, id)
-  countRunning(line, -1)
+  local countedLine = countRunning(line, -1)
+  -- Of a message that was not counted the claim knows no key.
+  if keyAt(line) and not isDone(kind) then
+    line, stamp = headOf(call('HGET', PAYLOAD, id) or '')
+  end
   if isCancelled or isSucceeded then
     return giveWay(kind, id, isCancelled)
   end
@@ -128,7 +146,7 @@ local function settle(claim, kind, id, operand)
     local owner = ownerOf(claim)
     giver = (giver == nil or giver == owner) and owner or ''
     giverName = nameOf(claim)
-    givenBack[line] = (givenBack[line] or 0) + 1
+    givenBack[countedLine] = (givenBack[countedLine] or 0) + 1
     await(line, due, memberOf(id, stamp))
     return true
   end
@@ -137,11 +155,11 @@ local function settle(claim, kind, id, operand)
   firstDueAt = firstDueAt == 0 and tonumber(due) or firstDueAt
   if kind == 'lapse' then
     writeFailure(id, attempts + 1, lapses + 1, firstDueAt, 0, '', ARGV[operand])
-    await(line, due, memberOf(id, stamp))
+    awaitHeld(line, due, memberOf(id, stamp))
   elseif kind == 'retry' then
     lapses = ARGV[operand + 1] == '1' and lapses + 1 or 0
     writeFailure(id, attempts + 1, lapses, firstDueAt, 0, '', ARGV[operand + 2])
-    await(line, text(newDue), memberOf(id, stamp))
+    awaitHeld(line, text(newDue), memberOf(id, stamp))
   elseif kind == 'again' then
     if attempts > 0 then
       writeFailure(id, attempts, ARGV[operand + 2] == '1' and lapses or 0, 0, 0, '', message)
@@ -247,6 +265,7 @@ local function settleAll(at)
   end
   enterAgain()
   writeRunning()
+  finishKeyed()
   if hasControls then
     wakeFreed()
   end

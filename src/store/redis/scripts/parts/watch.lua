@@ -1,4 +1,4 @@
--- watch: of many workers that sleep, who is told of a topic's head and woken for it, and when each looks again.
+-- watch: of many workers that sleep, who is told of a topic's head and woken for it, and when each looks again. Uses waking.
 --
 --   watch      topic -> the workers that can take its messages, each 'name moment' and a line feed, in order
 --   looks:SET  ZSET  name -> when it looks again, of the workers that want the same set of topics; expires
@@ -11,49 +11,13 @@
 -- Danger: this is a hint and no promise. Whatever is written here, a claim hands out what is due to every worker that asks. So
 -- nothing here may make a script fail: a server that refuses these writes still hands out messages.
 
-local WATCHERS, KNOWN_MAX = 2, 16
--- A worker that looks later than this after its moment is not counted on.
-local LATE_MS = 1000
--- What lies so long after its moment, its watchers have left lying.
-local LYING_MS = 20
+local KNOWN_MAX = 16
 -- Where fewer than these look within the fallback, who asks does. The others look once a minute, spread over it, or when they
 -- say: a worker of a queue with many partitions looks at each of them less often.
 local NEAR_MIN, LOOK_MS_MAX, APART_MS = 4, 60000, 250
 -- A look that comes a little early keeps no other.
 local EARLY_MS = 50
-local TOPICS_NAMED_MAX = 20
-local WATCH, LOOKS_PREFIX = PREFIX .. 'watch', PREFIX .. 'looks:'
-
-local try = redis.pcall
-
--- `wokenAt`: when its workers were woken last for what was due before; under the name '~'.
-local function readWatch(entry)
-  local list = {}
-  for name, moment in string.gmatch(entry or '', '([^ \n]+) (%d+)\n') do
-    if name == '~' then
-      list.wokenAt = tonumber(moment)
-    else
-      list[#list + 1] = { name = name, at = tonumber(moment) }
-    end
-  end
-  return list
-end
-
--- An empty list of a topic that has a message says that all were woken, and none has time.
-local function writeWatch(topic, list, hasHead)
-  if #list == 0 and not hasHead then
-    try('HDEL', WATCH, topic)
-    return
-  end
-  local parts = {}
-  for index, worker in ipairs(list) do
-    parts[index] = worker.name .. ' ' .. text(worker.at) .. '\n'
-  end
-  if list.wokenAt and list.wokenAt > now - LATE_MS then
-    parts[#parts + 1] = '~ ' .. text(list.wokenAt) .. '\n'
-  end
-  try('HSET', WATCH, topic, table.concat(parts))
-end
+local LOOKS_PREFIX = PREFIX .. 'looks:'
 
 local function placeOf(list, name)
   for index, worker in ipairs(list) do
@@ -68,56 +32,6 @@ local function isFront(entry, name)
   local at = entry and string.find(entry, name .. ' ', 1, true)
   local ends = at and string.find(entry, '\n', 1, true)
   return ends and (at < ends or at < (string.find(entry, '\n', ends + 1, true) or 0))
-end
-
--- Whether anybody heard it. A wake-up names the owner that need not hear it and the topics that it is about; none are all.
-local function ring(channel, owner, topics)
-  local heard = try(PUBLISH, channel, owner .. '\n' .. topics)
-  return type(heard) == 'number' and heard > 0
-end
-
-local function ringOne(name, owner, topics)
-  return ring(ARGV[2] .. ':' .. name, owner, topics)
-end
-
--- Wakes those who watch the topics that something entered; all, where none hears it. Who gave it back has no room for it.
-local function wake(owner, giver)
-  if #woken == 0 then
-    return
-  elseif #woken > TOPICS_NAMED_MAX then
-    ring(ARGV[2], owner, '')
-    return
-  end
-  local entries = call('HMGET', WATCH, unpack(woken))
-  local hears, unheard = {}, {}
-  for index, topic in ipairs(woken) do
-    local list = entries[index] and readWatch(entries[index]) or {}
-    local size, at, heard = #list, 1, 0
-    while list[at] and heard < WATCHERS do
-      local name = list[at].name
-      if name ~= giver and hears[name] == nil then
-        hears[name] = ringOne(name, owner, topic)
-      end
-      if name ~= giver and hears[name] then
-        at, heard = at + 1, heard + 1
-      else
-        table.remove(list, at)
-      end
-    end
-    if heard == 0 then
-      unheard[#unheard + 1] = topic
-    end
-    local isBelated = wokenFor[topic] < now - LYING_MS
-    if isBelated then
-      list.wokenAt = math.ceil(now)
-    end
-    if #list < size or (isBelated and size > 0) then
-      writeWatch(topic, list, false)
-    end
-  end
-  if #unheard > 0 then
-    ring(ARGV[2], owner, table.concat(unheard, '\n'))
-  end
 end
 
 -- After a list has changed: who came to watch by that hears of it, but for the asker, who has its answer. `before`: who

@@ -33,8 +33,7 @@ end
 -- Counts a topic; `line`: only if that is the first of its lines.
 local function count(topic, line)
   local waiting, head, first = 0, nil, nil
-  for priority = 0, 2 do
-    local its = lineOf(topic, priority)
+  for _, its in ipairs(linesOf(topic)) do
     local size = call('ZCARD', its)
     if size > 0 then
       waiting, first = waiting + size, first or its
@@ -73,9 +72,7 @@ local function lookAtCounts(name, place, size)
     local topic = page[2][index]
     local isShown = byte(topic, 1) == CONTROL_BYTE or (name ~= 'running' and call('HEXISTS', RUNNING, topic) == 1)
     isShown = isShown or (name == 'succeeding' and call('HEXISTS', DIED, topic) == 1)
-    for priority = 0, 2 do
-      isShown = isShown or call('EXISTS', lineOf(topic, priority)) == 1
-    end
+    isShown = isShown or call('EXISTS', unpack(linesOf(topic))) > 0
     if not isShown then
       show(topic, 0, countOf(RUNNING, topic), countOf(DIED, topic))
     end

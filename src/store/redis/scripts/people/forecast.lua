@@ -16,7 +16,7 @@ local topic = ARGV[3]
 local bars = #ARGV - 4
 local lines, total = {}, 0
 if topic ~= '' then
-  lines = { lineOf(topic, 0), lineOf(topic, 1), lineOf(topic, 2) }
+  lines = linesOf(topic)
 elseif call('ZCARD', HEADS) <= LINES_MAX then
   lines = call('ZRANGE', HEADS, 0, -1)
 else

@@ -2,8 +2,9 @@
 -- uses: base ranks control claims lines failures extras successors describe
 --
 -- KEYS      those of `base`
--- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, then the place after which
---           to go on as the last page gave it: set, number, member ('' at first), and the last death when the walk began ('' at first)
+-- ARGV      now, channel, state, topic or '', limit, due from, due until (or ''), id prefix, text, key or '', then the place after
+--           which to go on as the last page gave it: set, number, member ('' at first), and the last death when the walk began
+--           ('' at first)
 -- reply     the place after the last message looked at (set, number, member; nothing at the end), that last death,
 --           how many were looked at, what is shown: see `describe`, and now
 --
@@ -20,8 +21,9 @@ local EXAMINE_MAX, SETS_MAX = 1000, 1000
 local state, wanted, limit = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local dueFrom, dueUntil = tonumber(ARGV[6]), tonumber(ARGV[7])
 local idPrefix, textWanted = ARGV[8], ARGV[9]
-local placeSet, placeNumber, placeMember = ARGV[10], ARGV[11], ARGV[12]
-local lastDeath = ARGV[13]
+local wantedKey = ARGV[10]
+local placeSet, placeNumber, placeMember = ARGV[11], ARGV[12], ARGV[13]
+local lastDeath = ARGV[14]
 if lastDeath == '' and state == 'dead' then
   lastDeath = call('ZRANGE', DEAD, -1, -1, 'WITHSCORES')[2] or ''
 end
@@ -39,6 +41,10 @@ local function wantedValue(id, dueAt)
   end
   bytes = bytes - #value
   local line = headOf(value)
+  local key = wantedKey ~= '' and keyAt(line)
+  if wantedKey ~= '' and not (key and sub(line, key + 1, -3) == wantedKey) then
+    return nil
+  end
   if wanted == '' and isControlLine(line) or wanted ~= '' and topicOf(line) ~= wanted then
     return nil
   end
@@ -110,11 +116,22 @@ local function showLine(line)
   end)
 end
 
+-- The lines of the wanted topic, and of the wanted key.
+local function wantedLines()
+  if wantedKey == '' then
+    return linesOf(wanted)
+  end
+  local stem = wanted .. '\v' .. wantedKey
+  return { lineOf(stem, 0), lineOf(stem, 1), lineOf(stem, 2) }
+end
+
 -- The lines from the place on, by name; of one topic only its own.
 local function showWaitingState()
   if wanted ~= '' then
-    for priority = tonumber(sub(placeSet, -1)) or 0, 2 do
-      if not showLine(lineOf(wanted, priority)) then
+    local isThere = placeSet == ''
+    for _, line in ipairs(wantedLines()) do
+      isThere = isThere or line == placeSet
+      if isThere and not showLine(line) then
         return false
       end
     end

@@ -1,5 +1,5 @@
 -- remove: takes messages away for good, those that wait (cancel) or those that are dead (purge).
--- uses: base lines failures extras remembered successors
+-- uses: base lines waking rates keyed failures extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, 'waiting' or 'dead', '1' if those that run are to be cancelled, else '0', then the ids
@@ -31,7 +31,7 @@ local function remove(id)
     return 'cancelling'
   end
   if from == 'waiting' and due then
-    call('ZREM', line, member)
+    unstand(line, member)
     left(line)
   elseif from == 'dead' and isDead then
     call('ZREM', DEAD, id)
@@ -49,6 +49,8 @@ local words = {}
 for index = 5, #ARGV do
   words[index - 4] = remove(ARGV[index])
 end
+finishKeyed()
+wake('', '')
 for topic in pairs(cancelling) do
   redis.pcall(PUBLISH, ARGV[2], ' cancelling\n' .. topic)
 end

@@ -1,5 +1,5 @@
 -- reschedule: gives waiting messages, and the successors of those that run, another moment; attempts, error and produce order stay.
--- uses: base lines watch failures extras remembered successors
+-- uses: base lines waking rates keyed failures extras remembered successors
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then two for each: id, delay in ms or '@' and a moment
@@ -22,7 +22,8 @@ local function reschedule(id, dueAt)
     end
     return call('ZSCORE', DEAD, id) and 'missing' or 'running'
   end
-  call('ZADD', line, text(dueAt), member)
+  release(line, member)
+  stand(line, text(dueAt), member)
   if hasFailures and call('HEXISTS', FAILURES, id) == 1 then
     local attempts, lapses, _, _, reason, message = failureOf(id)
     writeFailure(id, attempts, lapses, dueAt, 0, reason, message)
@@ -36,5 +37,6 @@ local words = {}
 for index = 3, #ARGV, 2 do
   words[#words + 1] = reschedule(ARGV[index], dueOf(ARGV[index + 1]))
 end
+finishKeyed()
 wake('', '')
 return words

@@ -1,5 +1,5 @@
 -- restore: places messages as another store showed them.
--- uses: base claims order lines watch failures extras remembered successors placing
+-- uses: base claims order lines waking rates keyed failures extras remembered successors placing
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, then twelve for each message: id, state ('waiting', 'dead' or 'completed'), place of its line in
@@ -66,5 +66,6 @@ local words = {}
 for index = 1, messageCount do
   words[index] = restore(3 + (index - 1) * FIELDS)
 end
+finishKeyed()
 wake('', '')
 return words

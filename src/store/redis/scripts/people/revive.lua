@@ -1,5 +1,5 @@
 -- revive: dead messages wait again, due now, as if they had never been tried.
--- uses: base lines watch failures
+-- uses: base lines waking rates keyed failures
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, then the ids
@@ -20,7 +20,7 @@ local function revive(id)
   local line, member = waitingPlace(id, value)
   countDied(line, -1)
   forget(id)
-  call('ZADD', line, text(dueAt), member)
+  stand(line, text(dueAt), member)
   entered(line, dueAt)
   return 'revived'
 end
@@ -29,5 +29,6 @@ local words = {}
 for index = 3, #ARGV do
   words[index - 2] = revive(ARGV[index])
 end
+finishKeyed()
 wake('', '')
 return words

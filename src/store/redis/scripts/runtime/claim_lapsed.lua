@@ -1,5 +1,5 @@
 -- claim_lapsed: takes over leases that ended without an answer, the oldest first, whatever their topic; not the asker's own.
--- uses: base claims lines failures
+-- uses: base claims lines waking rates keyed failures
 --
 -- KEYS      those of `base`, the new claim
 -- ARGV      now, channel, limit, lease in ms, owner
@@ -126,6 +126,8 @@ if #held > 0 then
   call('ZADD', CLAIMS, text(math.ceil(now + leaseMs)), CLAIM)
 end
 writeRunning()
+finishKeyed()
+wake('', '')
 
 local nextTime = 'NO_TASK'
 if isMore or #lapsed == LOOK_MAX then

@@ -1,5 +1,5 @@
 -- leave: an owner stops and will claim no more.
--- uses: base lines watch workers
+-- uses: base lines waking watch workers
 --
 -- KEYS      those of `base`
 -- ARGV      now, channel, owner; its name in the watch, its set of topics

@@ -1,5 +1,5 @@
 -- put: accepts messages, in order.
--- uses: base claims order lines watch failures extras remembered successors placing
+-- uses: base claims order lines waking rates keyed failures extras remembered successors placing
 --
 -- KEYS      those of `base`, then the lines
 -- ARGV      now, channel, how many messages at the beginning have generated ids in ascending order,
@@ -95,8 +95,15 @@ local function putNew()
       filled, size = filled + 2, size + 2
     end
   end)
+  local added = {}
   for _, line in ipairs(lines) do
     call('ZADD', line, unpack(members[line]))
+    if keyAt(line) then
+      keyed().enter(line, members[line], earliest[line], added)
+    end
+  end
+  for line, its in pairs(added) do
+    call('ZADD', line, unpack(its))
   end
   if plain > 0 then
     call('HSET', PAYLOAD, unpack(ARGV, firstPair, unstamped))
@@ -138,5 +145,6 @@ else
   end)
 end
 writeRunning()
+finishKeyed()
 wake('', '')
 return exceptions

@@ -1,5 +1,5 @@
 -- settle: ends leases: done, again later, back in its place, or dead.
--- uses: base claims lines watch failures extras remembered successors controls settling
+-- uses: base claims lines waking rates keyed failures extras remembered successors controls settling
 --
 -- KEYS      those of `base`, then the claims
 -- ARGV      now, channel, then groups: see `settling`

@@ -1,6 +1,6 @@
 -- settle_then: as `settle`, for settlements that carry new messages, which are stored if their settlement counts, and for
 -- messages that have a successor.
--- uses: base claims order lines watch failures extras remembered successors placing controls settling
+-- uses: base claims order lines waking rates keyed failures extras remembered successors placing controls settling
 --
 -- KEYS      those of `base`, the claims, the lines of the new messages
 -- ARGV      now, channel, how many settlements, how many new messages, and seven for each: place of its settlement (from 1), place of its line in
