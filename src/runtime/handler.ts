@@ -10,6 +10,8 @@ export type Message<Payload = unknown, Topics extends object = Record<string, un
   readonly id: string
   readonly topic: string
   readonly payload: Payload
+  /** As they were produced; empty where it has none. */
+  readonly tags: readonly string[]
   /** Whose it is, as it was produced; undefined where it has no key. */
   readonly key?: string | undefined
   /** Epoch milliseconds. */

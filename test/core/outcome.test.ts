@@ -7,6 +7,7 @@ import {
   decideOutcome,
   decideStart,
   errorText,
+  messageIn,
   RetryIn,
   Snooze,
 } from '../../src/core/machines/outcome.ts'
@@ -206,3 +207,16 @@ describe('a lapse', () => {
     })
   })
 })
+
+it.each<[unknown, string]>([
+  [new Error('smtp is down'), 'smtp is down'],
+  [new TypeError('no host'), 'TypeError: no host'],
+  [new Error('two\nlines'), 'two\nlines'],
+  ['a text', 'a text'],
+  ['', ''],
+])(
+  'messageIn: what a kept error says, without its stack and the name that says nothing: %j',
+  (error, said) => {
+    expect(messageIn(errorText(error))).toBe(said)
+  },
+)

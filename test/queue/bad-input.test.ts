@@ -157,7 +157,7 @@ describe('bad input gets a typed error with a code, and nothing is stored', () =
       [queue.list({ cursor: 'rubbish' }), 'CURSOR_INVALID'],
       [queue.list({ cursor: 'delayed.rubbish' }), 'CURSOR_INVALID'],
       [queue.list({ cursor: 5 as never }), 'CURSOR_INVALID'],
-      [queue.purge({}), 'FILTER_INVALID'],
+      [queue.purge({} as never), 'FILTER_INVALID'],
       [queue.purge({ ids: ['a'], state: 'dead' } as never), 'FILTER_INVALID'],
       [queue.purge({ state: 'running' }), 'OPTION_INVALID'],
       [queue.purge({ ids: 'all' } as never), 'ID_INVALID'],

@@ -182,3 +182,29 @@ it('an event that does not exist is refused, with the one that was meant', () =>
   expect(() => hear('toString', () => {})).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
   expect(() => hear('completed', 5)).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
 })
+
+it('tags and key: in the handler, and in each event of a message that has them', async () => {
+  const { clock, queue: make } = makeWorld()
+  const queue = make({ retry: { delays: ['1s'] } })
+  const told = listen(queue)
+  const seen: unknown[] = []
+  queue.handle('t', async ({ attempt, followUp, tags, key }) => {
+    seen.push([tags, key])
+    await followUp('next', 1, { tag: 'child' })
+    if (attempt === 1) throw new Error('no')
+  })
+  queue.handle('next', ({ tags, key }) => void seen.push([tags, key]))
+  await queue.start()
+  await queue.produceMany([{ topic: 't', id: 'x', tag: ['order-42', 'ada'], key: 'customer-7' }])
+  await clock.advance('10s')
+  const whose = [['order-42', 'ada'], 'customer-7']
+  expect(seen).toEqual([whose, whose, [['child'], undefined]])
+  const about = { id: 'x', topic: 't', tags: ['order-42', 'ada'], key: 'customer-7' }
+  for (const [name, attempt] of [
+    ['failed', 1],
+    ['retrying', 1],
+    ['completed', 2],
+  ] as const)
+    expect(told).toContainEqual([name, expect.objectContaining({ ...about, attempt })])
+  expect(told).toContainEqual(['completed', expect.objectContaining({ topic: 'next', tags: ['child'] })])
+})

@@ -254,3 +254,19 @@ describe('timeouts', () => {
     expect(await queue.get(id)).toMatchObject({ state: 'dead', reason: 'timeout' })
   })
 })
+
+it('get: what the last error said, beside the whole of it', async () => {
+  const { clock, queue: make } = makeWorld()
+  const queue = make({ retry: { delays: ['1h'] } })
+  queue.handle('t', () => {
+    throw new Error('smtp is down')
+  })
+  await queue.start()
+  await queue.produce('t', 1, { id: 'x' })
+  await clock.advance('1s')
+  const found = await queue.get('x')
+  expect(found?.errorMessage).toBe('smtp is down')
+  expect(found?.error).toMatch(/^Error: smtp is down\n\s+at /)
+  const { items } = await queue.list({ state: 'delayed' })
+  expect(items.map(({ errorMessage }) => errorMessage)).toEqual(['smtp is down'])
+})

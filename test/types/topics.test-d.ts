@@ -108,3 +108,31 @@ describe('the type of a payload follows from its topic', () => {
     expectTypeOf(queue).toExtend<AsyncDisposable>()
   })
 })
+
+describe('a mistake fails where it was made', () => {
+  type Mails = { mail: { to: string }; plain: undefined }
+  const queue = new Punctual<Mails>('memory:')
+
+  it('a filter that names nothing means nothing, never everything', () => {
+    // @ts-expect-error: neither ids nor a state, topic, tag or key
+    void (() => queue.cancel({}))
+    // @ts-expect-error: a text alone is no filter
+    void (() => queue.purge({ text: 'ada' }))
+    void (() => queue.cancel({ topic: 'mail', text: 'ada' }))
+    void (() => queue.revive({ key: 'customer-7' }))
+  })
+
+  it('a payload that is missing, and a schedule with two rhythms or none', () => {
+    // @ts-expect-error: no payload
+    void (() => queue.produce('mail'))
+    // @ts-expect-error: no payload
+    void (() => queue.produceMany([{ topic: 'mail', delay: '1s' }]))
+    // @ts-expect-error: no payload
+    void (() => queue.schedules.set('a', { topic: 'mail', every: '1s' }))
+    // @ts-expect-error: give either cron or every
+    void (() => queue.schedules.set('a', { topic: 'plain', cron: '* * * * *', every: '1s' }))
+    // @ts-expect-error: neither cron nor every
+    void (() => queue.schedules.set('a', { topic: 'plain' }))
+    void (() => queue.schedules.set('a', { topic: 'plain', every: '1s' }))
+  })
+})

@@ -109,6 +109,8 @@ export type MessagePolicy = {
   readonly retry?: RetryPolicy
   /** How long its id stays taken after it is done. */
   readonly rememberMs?: number
+  /** Also kept apart, to find it by; here they come with each lease, so that no engine reads them for a claim. */
+  readonly tags?: readonly string[]
   /** Its windows, and what was said of its moment. */
   readonly within?: readonly TimeWindow[]
   readonly said?: SaidWhen
@@ -138,9 +140,11 @@ export function decodePolicy(meta: string): MessagePolicy | undefined {
 
 function isPolicy(value: unknown): value is MessagePolicy {
   if (!isRecord(value) || Array.isArray(value)) return false
-  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, trace, within, said, movedFrom } = value
+  const { ttlMs, ifExpired, timeoutMs, rememberMs, retry, tags, trace, within, said, movedFrom } = value
   if (ifExpired !== undefined && ifExpired !== 'skip') return false
   if (trace !== undefined && !isTrace(trace)) return false
+  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')))
+    return false
   // What is in a window is checked by who reads it (`core/windows`).
   if (within !== undefined && !Array.isArray(within)) return false
   if (said !== undefined && !isRecord(said)) return false

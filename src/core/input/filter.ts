@@ -6,28 +6,35 @@ import { checkId, checkTag } from './names.ts'
 import { checkRecord, parseInteger, parseOneOf } from './checks.ts'
 import { parseSearch, type Search } from './search.ts'
 
-/** By id, or all that fit: with at least one of `state`, `topic`, `tag` and `key`, so that it never means "everything". */
-export type Filter =
-  | { ids: readonly string[] }
-  | {
-      /** Default: every state that the call can change. */
-      state?: MessageState
-      topic?: string
-      tag?: string
-      key?: string
-      /** Dead for at least this long, or, in any other state, produced at least this long ago. */
-      olderThan?: Duration
-      /** Due at or after this moment. */
-      dueFrom?: Moment
-      /** Due before this moment. */
-      dueUntil?: Moment
-      /** How the id begins. */
-      idPrefix?: string
-      /** A part of the payload as it is stored, in JSON. */
-      text?: string
-      /** At most so many are changed. */
-      limit?: number
-    }
+/** Messages by their ids, or all that fit at least one of `state`, `topic`, `tag` and `key`, and the rest; never "everything". */
+export type Filter = { ids: readonly string[] } | (Narrowing & FilterParts)
+
+type Narrowing = { state: MessageState } | { topic: string } | { tag: string } | { key: string }
+
+export type FilterParts = {
+  /** Default: every state that the call can change. */
+  state?: MessageState
+  topic?: string
+  tag?: string
+  key?: string
+  /** Dead for at least this long, or, in any other state, produced at least this long ago. */
+  olderThan?: Duration
+  /** Due at or after this moment. */
+  dueFrom?: Moment
+  /** Due before this moment. */
+  dueUntil?: Moment
+  /** How the id begins. */
+  idPrefix?: string
+  /** A part of the payload as it is stored, in JSON. */
+  text?: string
+  /** At most so many are changed. */
+  limit?: number
+}
+
+/** Of parts that a door was told: the queue refuses them where they name nothing. */
+export function filterOf(parts: FilterParts | { readonly ids: readonly string[] }): Filter {
+  return parts as Filter
+}
 
 export type CancelOptions = {
   /** One that runs too: its handler is told to end wherever it runs, and it is not tried again. */

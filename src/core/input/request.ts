@@ -150,6 +150,7 @@ function parsedOptions(
   context: ParseContext,
 ): ParsedProduce {
   const { when, spreadMs, ...asked } = place(given, context)
+  const tags = given.tag === undefined ? NO_TAGS : checkTags(given.tag)
   return {
     id: given.id === undefined ? undefined : checkNewId(given.id),
     idPrefix: given.orderBy === undefined ? '' : parseOrderBy(given.orderBy, given.id),
@@ -162,9 +163,9 @@ function parsedOptions(
     priority:
       given.priority === undefined ? 1 : priorityRank(parseOneOf(given.priority, 'priority', PRIORITIES)),
     spreadMs,
-    tags: given.tag === undefined ? NO_TAGS : checkTags(given.tag),
+    tags,
     key: given.key === undefined ? undefined : checkNewKey(given.key),
-    meta: parsePolicy(given, asked),
+    meta: parsePolicy(given, tags.length === 0 ? asked : { ...asked, tags }),
   }
 }
 
@@ -211,13 +212,14 @@ const NOTHING_ASKED = {}
 /** The policy options of a message, as text. */
 export function parsePolicy(
   given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>,
-  asked: Pick<MessagePolicy, 'within' | 'said' | 'movedFrom'> = NOTHING_ASKED,
+  asked: Pick<MessagePolicy, 'tags' | 'within' | 'said' | 'movedFrom'> = NOTHING_ASKED,
 ): string {
   const { ttl, ifExpired, remember, retry, timeout } = given
   if (ttl === undefined && ifExpired === undefined && remember === undefined)
     if (
       retry === undefined &&
       timeout === undefined &&
+      asked.tags === undefined &&
       asked.within === undefined &&
       asked.said === undefined
     )

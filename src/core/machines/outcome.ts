@@ -236,6 +236,12 @@ const ERROR_TEXT_MAX = 2_000
 /** How deep a chain of causes is looked through. */
 const CAUSES_MAX = 10
 
+/** What stands before the stack of an error that is kept with a message. */
+export function messageIn(kept: string): string {
+  const [said = ''] = kept.split(/\n\s+at /, 1)
+  return said.replace(/^Error: /, '')
+}
+
 /** An error as it is kept with the message: the stack where there is one, cut to a size that a store can bear. */
 export function errorText(error: unknown): string {
   return cutText(textOf(error))

@@ -53,8 +53,11 @@ export type ScheduleSpec<Topic extends string = string, Payload = unknown> = Cad
  * that are excepted: a calendar's dates are those at the time of `set`. Or every so often, at least every second.
  */
 export type Cadence =
-  | { cron: string; zone?: string; days?: string; except?: Except; every?: never }
-  | { every: Duration; cron?: never; zone?: never; days?: never; except?: never }
+  | { cron: string; zone?: string; days?: string; except?: Except; every?: EitherOr }
+  | { every: Duration; cron?: EitherOr; zone?: never; days?: never; except?: never }
+
+/** Never to be given: the compiler shows it where both are. */
+type EitherOr = 'give either cron or every'
 
 /** None of them; the latest; or all that are younger than this, the latest `max` of them (default 100). */
 export type CatchUp = 'none' | 'one' | { all: Duration; max?: number }

@@ -1,4 +1,5 @@
 /** Messages by a filter: the options that say which, the question before many of them are changed, and the progress. */
+import type { FilterParts } from '../../core/input/filter.ts'
 import type { Duration, Filter, FilterOptions, MessageState, Punctual } from '../../index.ts'
 import { CallError } from '../shared/failure.ts'
 import type { Call, OptionSpecs, Values } from './command.ts'
@@ -40,17 +41,18 @@ export function parseSelected(values: ChangeValues, states: readonly MessageStat
     if (olderThan === undefined && limit === undefined) return undefined
     throw new CallError('--older-than and --limit go with --state, --topic, --tag or --key.')
   }
-  return {
+  const parts: FilterParts = {
     ...which,
     ...(state === undefined ? {} : { state: parseState(state, states) }),
     ...(limit === undefined
       ? {}
       : { limit: parseWholeNumber(limit, '--limit', { min: 1, max: Number.MAX_SAFE_INTEGER }) }),
   }
+  return parts as Selected // It names a part, as was looked at above.
 }
 
 /** The library checks the duration itself. */
-export function parseWhich({ topic, tag, key, 'older-than': olderThan }: WhichValues): Selected {
+export function parseWhich({ topic, tag, key, 'older-than': olderThan }: WhichValues): FilterParts {
   return {
     ...(topic === undefined ? {} : { topic }),
     ...(tag === undefined ? {} : { tag }),

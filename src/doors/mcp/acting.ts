@@ -1,5 +1,6 @@
 /** The tools that change something. What may touch many messages is rehearsed first. */
 import type { Filter, Punctual } from '../../index.ts'
+import { filterOf } from '../../core/input/filter.ts'
 import {
   ahead,
   anything,
@@ -55,7 +56,7 @@ export const ACTING = [
     takes: object(WAITING),
     rehearse: manyOf((queue, filter) => queue.cancel(filter, { dryRun: true })),
     run: async (queue, { id, ...filter }) =>
-      id === undefined ? queue.cancel(filter) : { id, result: await queue.cancel(id) },
+      id === undefined ? queue.cancel(filterOf(filter)) : { id, result: await queue.cancel(id) },
   }),
   defineTool({
     name: 'reschedule',
@@ -69,7 +70,7 @@ export const ACTING = [
       ),
     run: async (queue, { id, delay, at, ...filter }) =>
       id === undefined
-        ? queue.reschedule(filter, whenOf({ delay, at }))
+        ? queue.reschedule(filterOf(filter), whenOf({ delay, at }))
         : { id, result: await queue.reschedule(id, whenOf({ delay, at })) },
   }),
   defineTool({
@@ -79,7 +80,7 @@ export const ACTING = [
     takes: object(WHICH),
     rehearse: manyOf((queue, filter) => queue.revive(filter, { dryRun: true })),
     run: async (queue, { id, ...filter }) => ({
-      revived: await queue.revive(id === undefined ? filter : [id]),
+      revived: await queue.revive(id === undefined ? filterOf(filter) : [id]),
     }),
   }),
   defineTool({
@@ -90,7 +91,7 @@ export const ACTING = [
     takes: object({ ...WHICH, state: optional(oneOf('delayed', 'ready', 'dead')) }),
     rehearse: manyOf((queue, filter) => queue.purge(filter, { dryRun: true })),
     run: async (queue, { id, ...filter }) => ({
-      purged: await queue.purge(id === undefined ? filter : { ids: [id] }),
+      purged: await queue.purge(filterOf(id === undefined ? filter : { ids: [id] })),
     }),
   }),
   defineTool({
@@ -127,7 +128,7 @@ function manyOf(
         throw new CallError('give an id, or the fields of a filter; not both.')
       return undefined
     }
-    const would = await dryRun(queue, filter)
+    const would = await dryRun(queue, filterOf(filter))
     return { wouldChange: would }
   }
 }

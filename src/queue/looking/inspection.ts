@@ -1,5 +1,6 @@
 /** Looking at messages, page by page: no single call to the store is unbounded. */
 import { decodePayload, decodePolicy } from '../../core/encoding/codec.ts'
+import { messageIn } from '../../core/machines/outcome.ts'
 import { retryOptionsOf, type RetryOptions } from '../../core/input/handle-options.ts'
 import { priorityName, type Priority, type RememberedOutcome, type ShownState } from '../../core/message.ts'
 import { makeCursor, type ParsedList } from '../../core/input/questions.ts'
@@ -44,6 +45,8 @@ export type FoundMessage = {
   readonly retry?: RetryOptions
   /** Of the last failed attempt. */
   readonly error?: string
+  /** What `error` says, without its stack. */
+  readonly errorMessage?: string
   /** Running: until when its worker has it, unless it extends. */
   readonly leaseEndsAt?: number
   /** Running: its worker, as `workers` names it. */
@@ -158,7 +161,7 @@ export function presentMessage(
     ...(said === undefined ? {} : { said }),
     ...(movedFrom === undefined ? {} : { movedFrom }),
     ...(retry === undefined ? {} : { retry: retryOptionsOf(retry) }),
-    ...(error === '' ? {} : { error }),
+    ...(error === '' ? {} : { error, errorMessage: messageIn(error) }),
     ...(state === 'running' ? { leaseEndsAt: until } : {}),
     ...(message.owner === '' ? {} : { owner: message.owner, runningSince: message.leasedAt }),
     ...(message.isCancelling === true ? { isCancelling: true } : {}),

@@ -149,11 +149,10 @@ class LapseSettlement implements SettleEntry {
 
   answered(answer: SettleAnswer): void {
     const { lease, onAnswered, outcome, reports } = this.#parts
-    const { id, topic, attempt } = lease
     onAnswered()
     if (answer === 'cancelled') reports.cancelled(lease)
     if (answer === 'succeeded') reports.succeeded(this.settlement, lease, undefined)
     // Else somebody else took it over: theirs to report.
-    if (answer === 'settled') reports.settled(outcome, { id, topic, attempt }, undefined)
+    if (answer === 'settled') reports.settled(outcome, lease, undefined)
   }
 }

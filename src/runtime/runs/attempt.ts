@@ -133,6 +133,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
+const NO_TAGS: readonly string[] = []
+
 class RunMessage implements Message {
   readonly id: string
   readonly topic: string
@@ -152,6 +154,10 @@ class RunMessage implements Message {
     this.attempt = run.lease.attempt
     this.#run = run
     this.#parts = parts
+  }
+
+  get tags(): readonly string[] {
+    return this.#run.policy.tags ?? NO_TAGS
   }
 
   get key(): string | undefined {

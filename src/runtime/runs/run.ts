@@ -7,6 +7,7 @@ import { askWindow, type WindowBook } from '../../core/windows/windows.ts'
 import type { Lease, NewMessage } from '../../store/contract/store.ts'
 import type { FollowUpList } from './follow-ups.ts'
 import type { SettleAnswer, Settler } from '../leases/settler.ts'
+import { aboutMessage, type AboutMessage } from '../telling/about.ts'
 import type { Lane } from './lane.ts'
 import type { StoreClock } from './store-clock.ts'
 
@@ -161,10 +162,6 @@ export function refusalOf(run: Run, book: WindowBook): Outcome | undefined {
 }
 
 /** What every event says of the message. */
-export function aboutRun({ lease: { id, topic, attempt } }: Run): {
-  id: string
-  topic: string
-  attempt: number
-} {
-  return { id, topic, attempt }
+export function aboutRun({ lease }: Run): AboutMessage {
+  return aboutMessage(lease)
 }

@@ -3,32 +3,31 @@ import { isControl } from '../../core/control.ts'
 import { UsageError, describe } from '../../core/errors.ts'
 import { suggestion } from '../../core/input/checks.ts'
 import type { Logger } from '../../core/log.ts'
+import type { AboutMessage } from './about.ts'
 import type { QueueMeter } from './meter.ts'
-
-type About = { readonly id: string; readonly topic: string; readonly attempt: number }
 
 export type QueueEvents = {
   /** Done, and the store knows it. */
-  completed: About & { readonly latenessMs: number; readonly durationMs: number }
+  completed: AboutMessage & { readonly latenessMs: number; readonly durationMs: number }
   /** An attempt failed; `retrying` or `dead` follows once the store knows what is next. */
-  failed: About & { readonly error: unknown }
-  retrying: About & { readonly delayMs: number; readonly error: string }
+  failed: AboutMessage & { readonly error: unknown }
+  retrying: AboutMessage & { readonly delayMs: number; readonly error: string }
   /** The handler threw `Snooze`: it is due again then. */
-  snoozed: About & { readonly delayMs: number }
+  snoozed: AboutMessage & { readonly delayMs: number }
   /** It came due outside its window, and was moved to its next opening: `until`, in epoch milliseconds. */
-  postponed: About & { readonly until: number }
+  postponed: AboutMessage & { readonly until: number }
   /** Not started within its ttl, and `ifExpired` is `skip`: completed without having run. */
-  skipped: About & { readonly latenessMs: number }
-  dead: About & { readonly reason: string; readonly error: string }
+  skipped: AboutMessage & { readonly latenessMs: number }
+  dead: AboutMessage & { readonly reason: string; readonly error: string }
   /** It was taken back while it ran, by `cancel(id, { running: true })`. */
-  cancelled: About
+  cancelled: AboutMessage
   /** Started later than `lateAfter` allows. */
-  late: About & { readonly latenessMs: number }
+  late: AboutMessage & { readonly latenessMs: number }
   /**
    * The lease went to somebody else, or may have. `maybeSettled`: an answer of the store was lost on the way, so
    * this may also mean that the message was settled as it should.
    */
-  lost: About & { readonly maybeSettled: boolean }
+  lost: AboutMessage & { readonly maybeSettled: boolean }
   /**
    * A topic was paused, by whichever process, or is found paused at the start; without a topic, the whole queue. `until`: epoch
    * milliseconds, for a pause that ends by itself. Heard by queues that were started.

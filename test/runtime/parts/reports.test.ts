@@ -37,7 +37,7 @@ function makeReports(isHeard = true) {
 }
 
 /** A lease knows more than is told. */
-const MESSAGE = { id: 'x', topic: 't', attempt: 2, token: 'secret' }
+const MESSAGE = { id: 'x', topic: 't', attempt: 2, token: 'secret', meta: '' }
 const ABOUT = { id: 'x', topic: 't', attempt: 2 }
 const STARTED = { isStarted: true, latenessMs: 7, durationMs: 40 }
 const REFUSED = { isStarted: false, latenessMs: 7, durationMs: 0 }

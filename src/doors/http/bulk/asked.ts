@@ -1,6 +1,6 @@
 /** What a bulk call asks for: an action, and the one filter that the library and the command line have. */
 import { createHash } from 'node:crypto'
-import { parseFilter } from '../../../core/input/filter.ts'
+import { filterOf as libraryFilter, parseFilter } from '../../../core/input/filter.ts'
 import type { Filter, MessageState, RescheduleOptions } from '../../../index.ts'
 import { CallError } from '../../shared/failure.ts'
 import { SEARCH_FIELDS } from '../routes/shapes.ts'
@@ -71,8 +71,8 @@ export function checkBulk({ action, filter, delay, at, spread, rate }: AskedBulk
 
 /** The filter as the library takes it. */
 export function filterOf(asked: BulkFilter): Filter {
-  const { group: _, ...filter } = asked
-  return filter
+  const { group: _, ...parts } = asked
+  return libraryFilter(parts)
 }
 
 export function momentOf({ delay, at, spread }: AskedBulk): RescheduleOptions {

@@ -102,6 +102,7 @@ const MESSAGE_SHOWN = {
   movedFrom: optional(number()),
   retry: optional(RETRY),
   error: optional(text()),
+  errorMessage: optional(text({ about: 'what `error` says, without its stack' })),
   leaseEndsAt: optional(number()),
   owner: optional(text()),
   runningSince: optional(number()),

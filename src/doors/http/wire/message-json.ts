@@ -43,8 +43,8 @@ export function messageText(
 }
 
 export function detailText(message: StoredMessage): string {
-  const policy = decodePolicy(message.meta)
-  const hasPolicy = policy !== undefined && Object.keys(policy).length > 0
+  const { tags: _, ...policy } = decodePolicy(message.meta) ?? {} // Its tags are told beside it.
+  const hasPolicy = Object.keys(policy).length > 0
   return messageText(message, 'full', { payloadText: message.body, ...(hasPolicy ? { policy } : {}) })
 }
 
