@@ -7,6 +7,7 @@
  */
 import { CONTROL_MUTANTS } from './control-mutants.ts'
 import { KEY_MUTANTS } from './key-mutants.ts'
+import { WINDOW_MUTANTS } from './window-mutants.ts'
 
 export type Mutant = {
   readonly name: string
@@ -525,4 +526,5 @@ export const MUTANTS: readonly Mutant[] = [
   },
   ...CONTROL_MUTANTS,
   ...KEY_MUTANTS,
+  ...WINDOW_MUTANTS,
 ]

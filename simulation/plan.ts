@@ -4,6 +4,7 @@
  * would hide it.
  */
 import type { RetryOptions } from '../src/core/input/handle-options.ts'
+import { drawWindows, type WindowPlan } from './window-plan.ts'
 import type { Chance } from './world/chance.ts'
 import type { HandlerKind } from './world/handlers.ts'
 import { drawKeys, type KeyPlan } from './key-plan.ts'
@@ -95,6 +96,7 @@ export type Plan = {
   readonly schemas: SchemaKind
   readonly schedules: readonly SchedulePlanned[]
   readonly keys: KeyPlan
+  readonly windows: WindowPlan
   readonly faults: Faults
   readonly disturbances: Disturbances
   /** Whether all processes share the store through a network, which may fail. */
@@ -132,9 +134,17 @@ export type PlanChances = {
   readonly third: Chance
   readonly fourth: Chance
   readonly ofKeys: Chance
+  readonly ofWindows: Chance
 }
 
-export function drawPlan({ first: chance, second: more, third, fourth, ofKeys }: PlanChances): Plan {
+export function drawPlan({
+  first: chance,
+  second: more,
+  third,
+  fourth,
+  ofKeys,
+  ofWindows,
+}: PlanChances): Plan {
   const engine = chance.weighted<EngineKind>({
     memory: 2,
     'memory, slow': 1,
@@ -181,6 +191,7 @@ export function drawPlan({ first: chance, second: more, third, fourth, ofKeys }:
     schemas,
     schedules: keyed(schedules, keys),
     keys,
+    windows: drawWindows(ofWindows, stormMs),
     handlerKinds: { ...drawHandlers(chance), ...drawMoreHandlers(more), 'takes seconds': 0 },
     faults: isRemote ? drawFaults(chance, leaseMs) : drawLocalFaults(chance, leaseMs),
     disturbances: {

@@ -82,6 +82,7 @@ function makeWorld(seed: number, withHistory: boolean): World {
     third: chance.stream('third plan'),
     fourth: chance.stream('fourth plan'),
     ofKeys: chance.stream('key plan'),
+    ofWindows: chance.stream('window plan'),
   })
   const timeline = new Timeline()
   const history = new History(() => timeline.now, withHistory)

@@ -1,4 +1,5 @@
 /** One lease as the ledger remembers it: who got it, and what its holder made of it. */
+import type { TimeWindow } from '../../src/core/windows/windows.ts'
 import type { LeaseRef, Settlement } from '../../src/store/contract/store.ts'
 import type { Owner } from '../world/timeline.ts'
 
@@ -70,4 +71,6 @@ export type LeasePolicy = {
   readonly ttlMs: number | undefined
   /** Past its ttl it is skipped, and not dead. */
   readonly isSkipped: boolean
+  /** Outside of it it must not start. */
+  readonly window: TimeWindow | undefined
 }

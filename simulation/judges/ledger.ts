@@ -447,6 +447,7 @@ export class Ledger {
         timeoutMs: own.timeoutMs ?? topical.timeoutMs,
         ttlMs: own.ttlMs,
         isSkipped: own.ifExpired === 'skip',
+        window: own.within?.[0],
       },
       isDelivered: false,
       deliveredAt: Infinity,

@@ -4,7 +4,7 @@
  *
  *   ack      the handler returned before it was told to end, or said that it has completed; or its ttl was over, and it
  *            is to be skipped then. It carries exactly what the handler attached (P15)
- *   again    the handler snoozed
+ *   again    the handler snoozed; or it never started, because its window was closed (P19)
  *   retry    it threw, or had its time; or its lease lapsed, and the one before too. Only while attempts are left
  *   lapse    its lease lapsed, for the first time in a row; or the answer to the takeover was lost, and nobody knows more
  *   dead     it said so, or the attempts are used up; or it was never started because its ttl was over
@@ -14,6 +14,7 @@ import { assertNever } from '../../src/core/errors.ts'
 import { isControl } from '../../src/core/control.ts'
 import { followUpsOf } from '../../src/store/contract/sizes.ts'
 import type { Settlement } from '../../src/store/contract/store.ts'
+import { judgeMove } from './quiet.ts'
 import type { Holder, LeaseRecord } from './lease-record.ts'
 
 /** What is wrong with it; undefined when nothing is. `elapsed`: simulated time. */
@@ -31,7 +32,8 @@ export function judgeSettlement(
       return judgeAck(lease) ?? judgeCarried(lease, settlement)
     case 'again':
       if (settlement.followUps !== undefined) return 'it carries messages, and does not complete'
-      return lease.ended === 'snoozed' ? undefined : `its handler ${handlerOf(lease)}`
+      if (lease.ended !== 'snoozed') return judgeMove(settlement, lease)
+      return settlement.keepsLapses === true ? 'its handler ran, and its lapses are over' : undefined
     case 'lapse':
       return judgeLapse(lease)
     case 'retry':

@@ -15,6 +15,7 @@ export type Tally = Record<
   | 'handlersStarted'
   | 'handlersFailed'
   | 'completed'
+  | 'postponed'
   | 'actions',
   number
 >
@@ -36,6 +37,7 @@ export function newTally(): Tally {
     handlersStarted: 0,
     handlersFailed: 0,
     completed: 0,
+    postponed: 0,
     actions: 0,
   }
 }

@@ -102,6 +102,7 @@ function recoveryMs(world: World, hosts: readonly Host[]): number {
     2 * (BACKOFF_MS + patienceMs) +
     2 * retryWaitMaxMs +
     inTurnMs(world) +
+    plan.windows.quietMsMax +
     SLACK_MS
   )
 }

@@ -2,7 +2,7 @@
 import type { History } from './history.ts'
 
 export type PromiseName =
-  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18}` | 'liveness'
+  `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19}` | 'liveness'
 
 export class Violations {
   readonly #history: History

@@ -53,6 +53,7 @@ export class Actions {
   readonly #more: Chance
   readonly #edits: Chance
   readonly #keyed: KeyActions
+  readonly #windows: Chance
   #produced = 0
 
   constructor(world: World, hosts: readonly Host[]) {
@@ -62,6 +63,7 @@ export class Actions {
     this.#more = world.chance.stream('more actions')
     this.#edits = world.chance.stream('edits of schedules')
     this.#keyed = new KeyActions(world, world.chance.stream('keys'))
+    this.#windows = world.chance.stream('windows')
   }
 
   /** Spreads them over the storm. */
@@ -265,7 +267,14 @@ export class Actions {
       ...(chance.happens(0.15) ? { timeout: chance.pick([20, 2_000]) } : {}),
       ...(this.#more.happens(0.3) ? { tag: this.#more.pick(TAGS) } : {}),
       ...this.#keyed.some(),
+      ...this.#window(),
     }
+  }
+
+  #window(): Pick<ProduceOptions, 'within'> {
+    const { list, share } = this.#world.plan.windows
+    const within = list.length > 0 && this.#windows.happens(share) ? this.#windows.pick(list) : undefined
+    return within === undefined ? {} : { within }
   }
 
   #delay(): number {

@@ -37,6 +37,7 @@ export function makePartition(
       timeoutMs: plan.timeoutMs,
       ttlMs: undefined,
       isSkipped: false,
+      window: undefined,
     }),
   })
   const controls = new ControlsJudge({

@@ -14,6 +14,7 @@ import type { LeaseRef, Settlement, Store } from '../../src/store/contract/store
 import type { Chance } from './chance.ts'
 import { calmKind, perform } from './handlers.ts'
 import type { HandlerEnd, Holder, LeaseRecord } from '../judges/lease-record.ts'
+import { wasQuiet } from '../judges/quiet.ts'
 import { RateCheck } from '../judges/rate-check.ts'
 import { KeyActions } from './key-actions.ts'
 import { Link } from './link.ts'
@@ -245,6 +246,7 @@ export class SimulatedProcess implements Holder {
     }
     this.#checkStart(lease)
     this.#checkPaused(lease)
+    this.#checkWindow(lease)
     lease.startedAt = timeline.now
     this.starts += 1
     tally.handlersStarted += 1
@@ -328,6 +330,25 @@ export class SimulatedProcess implements Holder {
   }
 
   /**
+   * P19. The moment of a start is counted from the answer that brought the message, and the store's clock goes ahead of that by
+   * the time which the answer took. With a schema that takes its time the handler starts when that is over.
+   */
+  #checkWindow(lease: LeaseRecord): void {
+    const { plan, timeline, violations } = this.#world
+    const { grantedAt, deliveredAt, id, attempt, policy } = lease
+    const { time } = this.#world.home(id)
+    if (policy.window === undefined || plan.schemas === 'later' || time.jumpedAt >= grantedAt) return
+    const unnoticedMs = this.#unnoticedMs(lease)
+    const now = time.now()
+    const fromAt = now - (deliveredAt - grantedAt) - unnoticedMs - 1
+    if (wasQuiet(policy.window, fromAt, now + unnoticedMs))
+      violations.add(
+        'P19',
+        `${this.name} starts ${id} attempt ${attempt} outside its window, at ${timeline.now}`,
+      )
+  }
+
+  /**
    * A clock that is set back calls nothing back that it had handed out; and one that was set back by less than an answer
    * takes cannot be told from one that was not, so that what is leased ahead may start ahead.
    */
@@ -368,6 +389,10 @@ export class SimulatedProcess implements Holder {
     })
     queue.on('skipped', (event) => expectSettled(event, 'ack'))
     queue.on('snoozed', (event) => expectSettled(event, 'again'))
+    queue.on('postponed', (event) => {
+      tally.postponed += 1
+      expectSettled(event, 'again')
+    })
     queue.on('retrying', (event) => expectSettled(event, 'retry', 'lapse'))
     queue.on('dead', (event) => expectSettled(event, 'dead'))
     queue.on('lost', ({ id, attempt, maybeSettled }) => {

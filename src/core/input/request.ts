@@ -195,7 +195,7 @@ function place(given: PlaceOptions, context: ParseContext): Placed {
   const spreadMs = given.spread === undefined ? 0 : parseDuration(given.spread, 'spread')
   if (given.within === undefined) return { ...moment, spreadMs }
   const { when } = moment
-  const asked = 'at' in when ? when.at : context.now + when.delayMs
+  const asked = 'at' in when ? when.at : Math.ceil(context.now + when.delayMs)
   const { windows, opening } = openWindows(given.within, { ...context, now: asked })
   const { at } = opening
   return {

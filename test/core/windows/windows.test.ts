@@ -1,6 +1,7 @@
 /** P19: the one function that moves a moment, with clocks that change, days that do not count, and several windows. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseProduce } from '../../../src/core/input/request.ts'
 import { parseCalendars } from '../../../src/core/windows/days.ts'
 import { parseLocalTime, parseWorkdays } from '../../../src/core/windows/local.ts'
 import { askWindow, WindowBook, type TimeWindow } from '../../../src/core/windows/windows.ts'
@@ -148,6 +149,12 @@ function localAt(local: string, now: string): string {
 function workdaysOn(now: string, given: object): string {
   return new Date(parseWorkdays({ zone: BERLIN, ...given }, book, Date.parse(now)).at).toISOString()
 }
+
+it('P1: a moment of a clock that counts fractions is a whole millisecond, never before its delay is over', () => {
+  const now = Date.UTC(2026, 10, 19, 12) + 0.3
+  const { when } = parseProduce({ delay: 5, within: { zone: BERLIN } }, { now, book })
+  expect(when).toEqual({ at: Math.ceil(now) + 5 })
+})
 
 describe('local times', () => {
   it('with a date; without one the next; in a gap its end, in two passes the first', () => {
