@@ -109,9 +109,10 @@ begin
       with leased as (
         update punctual.message m set state = 1, until = t + lease, leased_at = t, token = new_token, owner = who,
             is_holding = null, attempt = least(m.attempt, 2147483646) + 1
-          from unnest(l.picked) with ordinality as k(place, o) where m.ctid = k.place returning m.ctid as place, k.o
+          from unnest(l.picked) with ordinality as k(place, o) where m.ctid = k.place and m.state in (0, 4)
+          returning m.ctid as place, k.o
       )
-      select array_agg(x.place order by x.o) into got from leased x;
+      select coalesce(array_agg(x.place order by x.o), '{}') into got from leased x;
       places := places || got;
       left_over := left_over - cardinality(got);
       bytes := bytes + l.size;

@@ -22,6 +22,9 @@
 -- What somebody else's open transaction has locked is skipped. If that is all there is, it is worth asking again soon,
 -- not at once: such a transaction may take its time.
 --
+-- Who leases a row looks again whether it waits: where a lock is none, as on a server that only says that it locks, that costs
+-- another claim, and not a second start.
+--
 -- A commit of this function does not wait for the disk. The settlement that follows does, and makes both durable; a crash
 -- of the server before it forgets the lease, and the message is handed out again.
 create or replace function punctual.claim_due_2(
@@ -143,7 +146,7 @@ begin
     return query with leased as (
       update punctual.message m set state = 1, until = t + lease, leased_at = t, token = new_token, owner = who,
           attempt = least(m.attempt, 2147483646) + 1
-        where m.ctid = any (picked)
+        where m.ctid = any (picked) and m.state = 0
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, m.key, m.seq
     ), both_kinds as (
       select l.*, 0::bigint as o from leased l

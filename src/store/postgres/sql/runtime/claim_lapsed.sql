@@ -33,7 +33,8 @@ begin
     return query with taken as (
       update punctual.message m set until = t + lease, leased_at = t, token = new_token, owner = who,
           is_taken = true
-        from unnest(picked) with ordinality as k(place, o) where m.ctid = k.place
+        from unnest(picked) with ordinality as k(place, o)
+        where m.ctid = k.place and m.state = 1 and m.until <= t and m.owner <> who
         returning m.id, m.topic, m.priority, m.due_at, m.first_due_at, m.attempt, m.lapses, m.meta, m.body, m.key, k.o
     )
     select l.id, l.topic, l.priority, l.due_at, l.first_due_at, l.attempt, l.lapses, l.meta, l.body, l.key, null::bigint,
