@@ -1,5 +1,5 @@
 // The docs as a site: builds it from docs/ and serves it on this machine.
-//   npm run docs                    builds, then serves on http://127.0.0.1:4173 until Ctrl-C
+//   npm run docs                    builds, then serves on http://127.0.0.1:4173, or a free port, until Ctrl-C
 //   npm run docs -- --build         only builds
 //   npm run docs -- --out DIR       builds into DIR instead of site/.vitepress/dist
 //   npm run docs -- --port 0        any free port
@@ -29,8 +29,17 @@ export async function buildDocs(outDir) {
   await build(SITE, { outDir })
 }
 
-/** Serves a folder to this machine only. */
-export function serveDocs(folder, port) {
+/** Serves a folder to this machine only; on any free port where this one is taken. */
+export async function serveDocs(folder, port) {
+  try {
+    return await listenOn(folder, port)
+  } catch (error) {
+    if (port === 0) throw error
+    return listenOn(folder, 0)
+  }
+}
+
+function listenOn(folder, port) {
   const server = createServer(({ url }, response) => {
     const found = fileFor(folder, new URL(url ?? '/', 'http://site').pathname)
     const file = found ?? join(folder, '404.html')
@@ -70,12 +79,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(values.out ?? join(SITE, '.vitepress/dist'))
   await buildDocs(folder)
   if (values.build !== true) {
-    const server = await serveDocs(folder, Number(values.port)).catch((error) => {
-      console.error(
-        `port ${values.port} cannot be used (${error.code}); take a free one: npm run docs -- --port 0`,
-      )
-      process.exit(1)
-    })
+    const server = await serveDocs(folder, Number(values.port))
     console.log(`The docs are on http://127.0.0.1:${server.address().port}, until Ctrl-C`)
   }
 }

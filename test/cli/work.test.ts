@@ -6,6 +6,7 @@ import { symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FoundMessage } from '../../src/index.ts'
+import { freePort } from '../free-port.ts'
 import { makePlace, type Running } from './punctual.ts'
 
 async function stop(worker: Running): Promise<string> {
@@ -22,6 +23,22 @@ function withoutReader(): NodeJS.ProcessEnv {
 }
 
 describe('a module of handlers', () => {
+  it('--health answers probes while it works, and not after; a port that is taken is refused', async () => {
+    const [shell, port] = await Promise.all([makePlace(), freePort()])
+    await shell.write('handlers.mjs', 'export default { hello: () => undefined }')
+    const worker = shell.start(['work', 'handlers.mjs', '--health', String(port)])
+    await worker.says('working on hello')
+    const ask = (path: string): Promise<number> =>
+      fetch(`http://127.0.0.1:${port}${path}`).then(({ status }) => status)
+    expect([await ask('/healthz'), await ask('/healthz?from=kubelet'), await ask('/')]).toEqual([
+      200, 200, 404,
+    ])
+    const { code, stderr } = await shell.run(['work', 'handlers.mjs', '--health', String(port)])
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`port ${port} cannot be used (EADDRINUSE)`)])
+    await stop(worker)
+    await expect(ask('/healthz')).rejects.toThrow('fetch failed')
+  })
+
   it('JavaScript, with options per topic', async () => {
     const shell = await makePlace()
     await shell.write(

@@ -79,6 +79,9 @@ it('Kubernetes asks for paths that exist, and gives more time than a stop takes'
   expect(service.spec.selector).toEqual(server.spec.template.metadata.labels)
   expect(grace).toBeGreaterThan(5 + 5)
   expect(worker.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(30)
+  const [{ args: work, livenessProbe: probe, ports: theirs }] = worker.spec.template.spec.containers
+  expect(work).toEqual(['work', 'handlers.js', '--health', String(theirs[0].containerPort)])
+  expect([probe.httpGet.path, probe.httpGet.port]).toEqual(['/healthz', theirs[0].name])
 })
 
 /** What is asked of the documents above. */
@@ -95,8 +98,8 @@ type Manifest = {
           {
             args: string[]
             env: { valueFrom: { secretKeyRef: { key: string } } }[]
-            ports: [{ name: string }]
-            livenessProbe: { httpGet: { path: string } }
+            ports: [{ name: string; containerPort: number }]
+            livenessProbe: { httpGet: { path: string; port: string } }
             readinessProbe: { httpGet: { path: string } }
           },
         ]

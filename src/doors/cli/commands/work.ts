@@ -4,12 +4,14 @@ import { untilSignalled } from '../../../queue/signals.ts'
 import { defineCommand, type Call, type OptionSpecs, type Values } from '../command.ts'
 import { EXIT } from '../../shared/failure.ts'
 import { CALENDAR_OPTIONS, parseWholeNumber, readCalendars } from '../values.ts'
+import { answerProbes } from '../work/health.ts'
 import { Journal } from '../work/journal.ts'
 import { gatherHandlers } from '../work/sources.ts'
 import { WEBHOOK_OPTIONS, webhookHandlers } from '../work/webhooks.ts'
 
 const LATENESS_EVERY_MS = 60_000
 const CONCURRENCY_MAX = 100_000
+const PORTS = { min: 1, max: 65_535 }
 
 const OPTIONS = {
   exec: {
@@ -29,6 +31,7 @@ const OPTIONS = {
     help: 'how long a stop waits for handlers; default 30s',
   },
   'late-after': { type: 'string', value: 'DURATION', help: 'a later start is reported; default 1s' },
+  health: { type: 'string', value: 'PORT', help: 'answer /healthz on this port, for probes' },
   quiet: { type: 'boolean', short: 'q', help: 'no line for what was completed' },
   ...CALENDAR_OPTIONS,
 } as const satisfies OptionSpecs
@@ -61,6 +64,10 @@ export const work = defineCommand({
     const webhooks = webhookHandlers(call, '--webhook', webhook)
     const handlers = await gatherHandlers({ file: positionals[0], exec, webhooks })
     const journal = new Journal({ ...call, isQuiet: values.quiet === true })
+    const endProbes =
+      values.health === undefined
+        ? undefined
+        : await answerProbes(parseWholeNumber(values.health, '--health', PORTS))
     const queue = call.open({ ...settings, ...readCalendars(values), logger: journal.logger })
     for (const { topic, handler, options } of handlers) queue.handle(topic, handler, options)
     journal.watch(queue)
@@ -75,6 +82,7 @@ export const work = defineCommand({
     const watching = new AbortController()
     const watch = watchLateness(call, queue, journal, watching.signal)
     const report = await queue.run().finally(() => {
+      endProbes?.()
       watching.abort()
       signals.end()
     })
