@@ -14,7 +14,7 @@ import { ROOT } from './setup.mjs'
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
 
 /** Which packages an example needs. */
-export const PACKAGES_OF = { nestjs: 'nest-12' }
+export const PACKAGES_OF = { nestjs: 'nest-12', 'web-shop': 'web' }
 
 /** Resolves to its directory, in which `main.js` is to be run. */
 export async function makeExampleProject(name, packages = PACKAGES_OF[name]) {

@@ -73,7 +73,8 @@ export function installSurroundings() {
 }
 
 export function installHosts() {
-  for (const name of ['nest-11', 'nest-12']) installPackage(`test/packages/${name}`, 'what hosts punctual')
+  for (const name of ['nest-11', 'nest-12', 'web'])
+    installPackage(`test/packages/${name}`, 'what hosts punctual')
 }
 
 /** Builds dist/ when a source is newer than it. Sources that are made of others are there afterwards in any case. */

@@ -45,6 +45,7 @@ export const GROUPS: readonly Group[] = [
       'guides/one-at-a-time.md': 'One at a time',
       'guides/transactions.md': 'Your own transaction',
       'guides/testing-time.md': 'Testing time',
+      'guides/web-frameworks.md': 'Express, Fastify, Hono, Next',
       'guides/nestjs.md': 'NestJS',
       'guides/surroundings.md': 'Surroundings',
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { it } from 'vitest'
 import { PostgresDatabase } from '../store/postgres/server.ts'
 import { Application, project } from './application.ts'
-import { proveShop } from './nestjs.ts'
+import { proveNestShop } from './nestjs.ts'
 
 const FASTIFY = `
   import 'reflect-metadata'
@@ -25,5 +25,5 @@ it.each([
   const directory = await project('nestjs', packages)
   await writeFile(join(directory, 'fastify.js'), FASTIFY)
   const { url } = await PostgresDatabase.make()
-  await proveShop(await Application.start(directory, { DATABASE_URL: url }, file), url)
+  await proveNestShop(await Application.start(directory, { DATABASE_URL: url }, file), url)
 })

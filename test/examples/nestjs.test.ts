@@ -2,10 +2,10 @@
 import { it } from 'vitest'
 import { PostgresDatabase } from '../store/postgres/server.ts'
 import { Application, project } from './application.ts'
-import { proveShop } from './nestjs.ts'
+import { proveNestShop } from './nestjs.ts'
 
 it('nestjs, on Nest 12 and Express', async () => {
   const directory = await project('nestjs')
   const { url } = await PostgresDatabase.make()
-  await proveShop(await Application.start(directory, { DATABASE_URL: url }), url)
+  await proveNestShop(await Application.start(directory, { DATABASE_URL: url }), url)
 })
