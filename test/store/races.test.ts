@@ -19,6 +19,7 @@ import {
   retry,
 } from '../../src/testing/conformance/stand.ts'
 import { limit, rate } from '../../src/testing/conformance/control-stand.ts'
+import { flood, own, perKey } from '../../src/testing/conformance/key-stand.ts'
 import { openStore, temporaryDirectory } from './file/bench.ts'
 import { isMysqlThere, sharedUrl } from './mysql/server.ts'
 import { storeAt as mysqlAt } from './mysql/stores.ts'
@@ -117,6 +118,16 @@ async function run(store: Store, id: string, terms: Parameters<typeof claim>[1] 
     if (leases[0] !== undefined) return leases[0]
     if (next.state !== 'WAITING' || next.ms > SOON_MS) throw new Error(`${id} should run`)
     await new Promise((resolve) => setTimeout(resolve, next.ms))
+  }
+}
+
+/** The first that is due, asked for again as long as the store says so. */
+async function claimSoon(store: Store): Promise<readonly Lease[]> {
+  for (;;) {
+    const { leases, next } = await claim(store, { limit: 1 })
+    if (leases.length > 0 || next.state === 'NO_TASK' || (next.state === 'WAITING' && next.ms > SOON_MS))
+      return leases
+    if (next.state === 'WAITING') await new Promise((resolve) => setTimeout(resolve, next.ms))
   }
 }
 
@@ -387,6 +398,112 @@ describe.each(ENGINES)('races on %s', (_name, start, open) => {
       await settle(one, paced.map(ack))
       await one.control(limit(null))
       await drain(one)
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P17: claims at once, beside the ends of what they brought: of a serial key one runs, in order', async ({
+    skip,
+  }) => {
+    const stores = await pair(open)
+    const [one] = stores
+    if (!one.capabilities.features.includes('keys')) skip('it has no keys')
+    const names = ['a', 'b', 'c', 'd', 'e']
+    await one.control(perKey({ concurrency: 1 }))
+    for (let round = 0; round < ROUNDS / 6; round += 1) {
+      const expected = names.flatMap((name) => flood(`${round}-${name}`, 8))
+      await one.put(expected)
+      const running = new Set<string>()
+      const ran: string[] = []
+      const work = async (store: Store, owner: string): Promise<void> => {
+        while (ran.length < expected.length) {
+          const { leases } = await claim(store, { owner, limit: 3 })
+          for (const { id, key = '' } of leases) {
+            expect(running.has(key), `${id} starts beside another of its key`).toBe(false)
+            running.add(key)
+            ran.push(id)
+          }
+          await store.extend(leases, 60_000)
+          // Said before it is done: another claim may be answered before we are.
+          for (const { key = '' } of leases) running.delete(key)
+          await settle(store, leases.map(ack))
+        }
+      }
+      await Promise.all(Array.from({ length: 4 }, (_, i) => work(stores[i % 2] as Store, `w${i}`)))
+      for (const name of names) {
+        const its = ran.filter((id) => id.startsWith(`${round}-${name}-`))
+        // MySQL passes over a row that another statement has locked for a moment, and hands out the one behind it.
+        const inOrder = one.capabilities.engine === 'mysql' ? its.toSorted() : its
+        expect(inOrder).toEqual(idsOf(flood(`${round}-${name}`, 8)))
+      }
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P16: claims at once share between a flood and another key', async ({ skip }) => {
+    const stores = await pair(open)
+    const [one] = stores
+    if (!one.capabilities.features.includes('keys')) skip('it has no keys')
+    for (let round = 0; round < ROUNDS / 3; round += 1) {
+      await one.put([...flood(`flood${round}`, 30), ...flood(`other${round}`, 6)])
+      const count = { flood: 0, other: 0 }
+      while (count.flood + count.other < 36) {
+        const replies = await Promise.all(
+          Array.from({ length: 4 }, (_, i) => claim(stores[i % 2] as Store, { limit: 1 })),
+        )
+        const leases = replies.flatMap((reply) => reply.leases)
+        for (const { key = '' } of leases) count[key.startsWith('flood') ? 'flood' : 'other'] += 1
+        if (count.other < 6) expect(count.flood - count.other, `round ${round}`).toBeLessThanOrEqual(1)
+        await settle(one, leases.map(ack))
+      }
+    }
+    expect((await takeCensus(one)).total).toBe(0)
+  })
+
+  it('P17: the end of one of a serial key against a claim: the next is handed out then, or at the next claim', async ({
+    skip,
+  }) => {
+    const [one, other] = await pair(open)
+    if (!one.capabilities.features.includes('keys')) skip('it has no keys')
+    await one.control(perKey({ concurrency: 1 }))
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await one.put(flood(`k${round}`, 2))
+      const [lease] = await claimSoon(one)
+      if (lease === undefined) throw new Error('nothing was handed out')
+      const end = [
+        ack,
+        dead,
+        (its: Lease) => ({ ...its, kind: 'again', when: { delayMs: 600_000 } }) as const,
+      ]
+      const [, early] = await race(
+        round,
+        () => settle(one, [(end[round % 3] ?? ack)(lease)]),
+        () => claimDue(other, 1),
+      )
+      const next = early.length > 0 ? early : await claimSoon(other)
+      expect(idsOf(next), `round ${round}`).toEqual([`k${round}-1`])
+      await settle(other, next.map(ack))
+    }
+  })
+
+  it('P17: limits that come and go beside claims and ends lose nothing, and hold nothing for good', async ({
+    skip,
+  }) => {
+    const [one, other] = await pair(open)
+    if (!one.capabilities.features.includes('keys')) skip('it has no keys')
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await one.put(flood(`k${round}`, 4))
+      const [lease] = await claimSoon(one)
+      if (lease === undefined) throw new Error('nothing was handed out')
+      const change = [perKey({ concurrency: 1 }), perKey(undefined), own(`k${round}`, { concurrency: 1 })]
+      const [, [, early]] = await race(
+        round,
+        () => one.control(change[round % 3] ?? perKey(undefined)),
+        () => Promise.all([settle(one, [ack(lease)]), claimDue(other, 1)]),
+      )
+      await settle(other, early.map(ack))
+      expect(early.length + (await drain(one)).length, `round ${round}`).toBe(3)
+      if (round % 3 === 2) await one.control(own(`k${round}`, null))
     }
     expect((await takeCensus(one)).total).toBe(0)
   })
