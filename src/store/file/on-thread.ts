@@ -13,7 +13,6 @@ import path from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { InvariantError } from '../../core/errors.ts'
 import type {
-  ClaimReply,
   ClaimRequest,
   InspectQuery,
   Move,
@@ -32,7 +31,9 @@ import { DiskSpace } from './disk-space.ts'
 import { backupTo } from './doctor/backup.ts'
 import { checkup } from './doctor/checkup.ts'
 import { explainFailure, isFull } from './failure.ts'
-import { claimDue, claimLapsed, lookForDue, lookForLapsed } from './verbs/claiming.ts'
+import { keysPage } from './keys/looking.ts'
+import { KeyTurns } from './keys/turns.ts'
+import { claimDue, claimLapsed, lookForDue, lookForLapsed, type Outlook } from './verbs/claiming.ts'
 import { control, controls } from './verbs/controlling.ts'
 import { count, countTopics, forecast } from './verbs/counting.ts'
 import { figures, record } from './verbs/figures.ts'
@@ -80,6 +81,7 @@ const READS: Readonly<Record<string, Read>> = {
   figures,
   workers,
   controls,
+  keys: keysPage,
   owned,
   open: () => undefined,
   queues: ({ db }: View, limit: number) => db.all<{ name: string }>(QUEUES, limit).map(({ name }) => name),
@@ -202,11 +204,12 @@ export class FileEngine implements HostedEngine {
 
   #lookAtClaim(call: ThreadCall, request: ClaimRequest): Look {
     const view = this.#view(call)
-    const outlook = view.db.snapshot((): Omit<ClaimReply, 'leases'> => {
+    const { hasLeftovers = false, ...outlook } = view.db.snapshot((): Outlook => {
       return request.from === 'due' ? lookForDue(view, request) : lookForLapsed(view, request)
     })
     const hasNews = request.from === 'due' && request.facts !== undefined
-    if (hasNews || (outlook.next.state === 'EXPIRED' && request.limit > 0)) return { kind: 'write' }
+    if (hasNews || hasLeftovers || (outlook.next.state === 'EXPIRED' && request.limit > 0))
+      return { kind: 'write' }
     return { kind: 'value', value: { leases: [], ...outlook } }
   }
 
@@ -223,7 +226,11 @@ export class FileEngine implements HostedEngine {
     if (write === undefined) throw new InvariantError(`the file engine has no verb "${call.verb}"`)
     const { db, queue: found, queueName, now } = this.#view(call)
     const queue = found === NO_QUEUE ? this.#makeQueue(queueName) : found
-    return write({ db, queue, queueName, now, ledger, hasRoomFor: this.#hasRoomFor }, ...(call.args as Args))
+    const scene = { db, queue, queueName, now, ledger }
+    const turns = new KeyTurns(scene)
+    const value = write({ ...scene, turns, hasRoomFor: this.#hasRoomFor }, ...(call.args as Args))
+    turns.flush()
+    return value
   }
 
   readonly #hasRoomFor = (messages: readonly NewMessage[]): boolean => {

@@ -10,7 +10,6 @@ import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
 import { admitClaim, admitEntries, admitSettlements } from '../shared/admission.ts'
 import { checkEdges } from '../shared/forecast.ts'
-import * as keyless from '../shared/keyless.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { CallRequest } from '../thread/proxy.ts'
 import type { SyncMode } from './directory.ts'
@@ -39,9 +38,8 @@ export class FileStore implements contract.Store {
     batchBytesMax: BATCH_BYTES_MAX,
     wantsMax: BATCH_MAX,
     leadMs: LEAD_MS,
-    features: ['controls', 'limits', 'backup'],
+    features: ['controls', 'limits', 'backup', 'keys'],
   }
-  readonly keys = keyless.absent(() => this.capabilities)
 
   readonly #options: FileStoreOptions
   readonly #context: StoreContext
@@ -72,7 +70,6 @@ export class FileStore implements contract.Store {
   }
 
   async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
-    keyless.messages(this.capabilities, messages)
     return this.#each('put', messages, [], sumOf(messages, sizeOfMessage))
   }
 
@@ -104,7 +101,6 @@ export class FileStore implements contract.Store {
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
     admitEntries(settlements.length, BATCH_MAX)
     admitSettlements(settlements, BATCH_MAX)
-    keyless.settlements(this.capabilities, settlements)
     this.#use()
     if (settlements.length === 0) return []
     const entries = sumOf(settlements, entriesOfSettlement)
@@ -133,12 +129,16 @@ export class FileStore implements contract.Store {
   }
 
   async control(change: contract.ControlChange): Promise<void> {
-    keyless.control(this.capabilities, change)
     return this.#call('control', [change])
   }
 
   controls(): Promise<contract.ControlsReply> {
     return this.#call('controls', [])
+  }
+
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    admitEntries('keys' in query ? query.keys.length : query.limit, BATCH_MAX)
+    return this.#call('keys', [query])
   }
 
   async inspect(query: contract.InspectQuery): Promise<contract.Page> {
@@ -166,7 +166,6 @@ export class FileStore implements contract.Store {
   }
 
   async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
-    keyless.messages(this.capabilities, messages)
     return this.#each('restore', messages, [], sumOf(messages, sizeOfRestored))
   }
 

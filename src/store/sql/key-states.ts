@@ -19,6 +19,9 @@ export type KeyRow = {
   readonly held_rank: number | null
   readonly held_at: number | null
   readonly has_limit: boolean | null
+} & KeyLimitColumns
+
+export type KeyLimitColumns = {
   readonly weight: number | null
   readonly concurrency: number | null
   readonly interval_ms: number | null
@@ -53,9 +56,7 @@ export function toKeyState(row: KeyRow, perKey: Allowance | undefined): KeyState
   }
 }
 
-type KeyLimitRow = Pick<KeyRow, 'weight' | 'concurrency' | 'interval_ms' | 'burst'>
-
-export function limitOf({ weight, concurrency, interval_ms: intervalMs, burst }: KeyLimitRow): KeyLimit {
+export function limitOf({ weight, concurrency, interval_ms: intervalMs, burst }: KeyLimitColumns): KeyLimit {
   return {
     ...(weight === null ? {} : { weight }),
     ...(concurrency === null ? {} : { concurrency }),

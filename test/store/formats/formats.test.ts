@@ -87,7 +87,11 @@ describe('files', () => {
   const versions = Array.from({ length: FORMAT_VERSION }, (_, index) => index + 1)
   it.each(versions)('format %i: everything is there', async (version) => {
     const directory = await layFile(`file-${version}.db.gz`)
-    await expectWhole(`file:${directory}`, { tags: version >= 2, schedules: version >= 3, keys: false })
+    await expectWhole(`file:${directory}`, {
+      tags: version >= 2,
+      schedules: version >= 3,
+      keys: version >= 4,
+    })
   })
 
   it('a newer format is refused with what to do', async () => {

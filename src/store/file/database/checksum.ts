@@ -2,7 +2,7 @@
  * A checksum on every message. SQLite has none on its pages, so a flipped bit on the disk would otherwise come back as
  * somebody's payload or start a handler a year early.
  *
- *   checksum = crc(id, meta, body, tags) ^ crc(error, reason) ^ mix(topic, priority, moments, finished attempts, lapses)
+ *   checksum = crc(id, meta, body, tags, key) ^ crc(error, reason) ^ mix(topic, priority, moments, finished attempts, lapses)
  *
  * Joined by exclusive or, a part can be exchanged without reading the others: a retry changes the numbers and never reads
  * the body, and what was damaged before stays visibly damaged. A claim changes none of it: the attempt that runs is not
@@ -14,9 +14,16 @@ import { crc32 } from 'node:zlib'
 export type MessageTexts = { readonly error: string; readonly reason: string }
 
 /** `tags`: as they lie in the row: null for none, and in a damaged one anything. */
-export function contentSum(id: string, meta: string, body: string, tags: unknown): number {
+export function contentSum(
+  id: string,
+  meta: string,
+  body: string,
+  tags: unknown,
+  key?: string | null,
+): number {
   const sum = crc32(`${id}\n${meta}\n${body}`)
-  return tags === null ? sum : crc32(typeof tags === 'string' ? tags : 'damaged', sum)
+  const tagged = tags === null ? sum : crc32(typeof tags === 'string' ? tags : 'damaged', sum)
+  return typeof key === 'string' ? crc32(`\n${key}`, tagged) : tagged
 }
 
 export function failureSum({ error, reason }: MessageTexts): number {

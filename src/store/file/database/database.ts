@@ -12,7 +12,7 @@ import path from 'node:path'
 import { DATA_FILE, WAL_FILE, foreignError, sizeOf, tooNewError, type SyncMode } from '../directory.ts'
 import { corrupt } from '../failure.ts'
 import { connect, isBusy, type SqlConnection, type SqlStatement, type SqlValue } from './driver.ts'
-import { APPLICATION_ID, FORMAT_VERSION, MIGRATIONS } from './schema.ts'
+import { APPLICATION_ID, FENCE, FORMAT_VERSION, MIGRATIONS } from './schema.ts'
 
 /** The journal shrinks to this size when it starts over; it stays there, so that its pages need not be found again. */
 const JOURNAL_BYTES = 16 * 1024 * 1024
@@ -47,6 +47,11 @@ export class Database {
     const database = new Database('', connect(':memory:'))
     for (const step of MIGRATIONS) database.#connection.exec(step)
     return database
+  }
+
+  /** Keeps processes of a version before from messages with a key. */
+  fence(): void {
+    this.#connection.exec(FENCE)
   }
 
   run(sql: string, ...values: readonly SqlValue[]): number {

@@ -20,14 +20,18 @@ export type TopicRow = {
   waiting: number
   running: number
   dead: number
-  /** When the first of those that wait is due; null when none does. */
+  /** When the first of those that wait without a key is due; null when none does. */
   next_at: number | null
+  /** Of the last service of its keys; null while it has none. */
+  stamp: number | null
 }
 
-type Book = { readonly row: TopicRow; isChanged: boolean; isNextKnown: boolean }
+type Book = { readonly row: TopicRow; isChanged: boolean; isNextKnown: boolean; isStamped: boolean }
 type QueueChange = { waiting: number; running: number; dead: number }
 
-const TOPIC = 'SELECT topic, queue, name, waiting, running, dead, next_at FROM topic'
+export const TOPIC_COLUMNS = `topic, queue, name, waiting, running, dead, next_at,
+  (SELECT stamp FROM keyed_topic WHERE keyed_topic.topic = topic.topic) AS stamp`
+const TOPIC = `SELECT ${TOPIC_COLUMNS} FROM topic`
 export const TOPIC_BY_NAME = `${TOPIC} WHERE queue = ? AND name = ?`
 const TOPIC_BY_NUMBER = `${TOPIC} WHERE topic = ?`
 const NEW_TOPIC = `INSERT INTO topic (queue, name, waiting, running, dead) VALUES (?, ?, 0, 0, 0) RETURNING topic`
@@ -36,6 +40,9 @@ const DROP_TOPIC = 'DELETE FROM topic WHERE topic = ?'
 const first = (priority: number): string =>
   `SELECT min(due_at) AS at FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?1 AND priority = ${priority}`
 const NEXT_AT = `SELECT min(at) AS at FROM (${[0, 1, 2].map(first).join(' UNION ALL ')})`
+const NEW_STAMP = 'INSERT INTO keyed_topic (topic, stamp) VALUES (?, 0)'
+const SET_STAMP = 'UPDATE keyed_topic SET stamp = ? WHERE topic = ?'
+const DROP_STAMP = 'DELETE FROM keyed_topic WHERE topic = ?'
 const SEQUENCE = 'SELECT sequence FROM queue WHERE queue = 0'
 const SET_SEQUENCE = 'UPDATE queue SET sequence = ? WHERE queue = 0'
 const ADD_TOTALS =
@@ -74,7 +81,7 @@ export class Ledger {
     const known = this.topicNamed(queue, name)
     if (known !== undefined) return known
     const { topic } = this.#db.get<{ topic: number }>(NEW_TOPIC, queue, name) ?? { topic: 0 }
-    const row: TopicRow = { topic, queue, name, waiting: 0, running: 0, dead: 0, next_at: null }
+    const row: TopicRow = { topic, queue, name, waiting: 0, running: 0, dead: 0, next_at: null, stamp: null }
     const book = this.#keep(row)
     // If nothing is stored in it after all, it is forgotten at the end.
     if (book !== undefined) book.isChanged = true
@@ -102,9 +109,25 @@ export class Ledger {
     if (state === WAITING) book.isNextKnown = false
   }
 
-  /** A message of this topic begins, or ceases, to wait for one that runs: it is counted, and no worker is woken for it. */
-  countSuccessor(topic: number, by: 1 | -1): void {
-    this.#count(topic, WAITING, by)
+  /** Counts a message that is not in the line of its topic: a successor, or one with a key. No worker is woken for it. */
+  count(topic: number, state: StateNumber, by: 1 | -1): void {
+    this.#count(topic, state, by)
+  }
+
+  /** Whether the topic has keys, from now on. */
+  setKeyed(topic: number, isKeyed: boolean): void {
+    const book = this.#book(topic)
+    book.row.stamp = isKeyed ? 0 : null
+    // It may be empty, and was kept for its keys.
+    book.isChanged = true
+    this.#db.run(isKeyed ? NEW_STAMP : DROP_STAMP, topic)
+  }
+
+  /** When a key of the topic was served last. */
+  setStamp(topic: number, stamp: number): void {
+    const book = this.#book(topic)
+    book.row.stamp = stamp
+    book.isStamped = true
   }
 
   /** Something that runs in this queue is to be cancelled. */
@@ -129,15 +152,22 @@ export class Ledger {
     if (!isCovered) this.#wakes.set(queueName, { kind, queue: queueName })
   }
 
-  /** How many of this topic run. */
-  running(topic: number): { readonly name: string; readonly running: number } {
+  /** A key of this queue can be handed something sooner than sleepers know. */
+  wakeForKey(queueName: string, giver: string | undefined): void {
+    this.#wakeFor(queueName, giver)
+  }
+
+  topicNumbered(topic: number): Readonly<TopicRow> {
     return this.#book(topic).row
   }
 
   /** Writes the books back: the last thing in a transaction. A topic without messages is forgotten. */
   close(): readonly Wake[] {
     if (this.#givenSequence !== undefined) this.#db.run(SET_SEQUENCE, this.#givenSequence)
-    for (const book of this.#books.values()) if (book.isChanged) this.#write(book)
+    for (const book of this.#books.values()) {
+      if (book.isStamped && book.row.stamp !== null) this.#db.run(SET_STAMP, book.row.stamp, book.row.topic)
+      if (book.isChanged) this.#write(book)
+    }
     for (const [queue, { waiting, running, dead }] of this.#totals) {
       if (waiting !== 0 || running !== 0 || dead !== 0)
         this.#db.run(ADD_TOTALS, waiting, running, dead, queue)
@@ -148,6 +178,10 @@ export class Ledger {
 
   #setNext(book: Book, dueAt: number, queueName: string, giver: string | undefined): void {
     book.row.next_at = dueAt
+    this.#wakeFor(queueName, giver)
+  }
+
+  #wakeFor(queueName: string, giver: string | undefined): void {
     const known = this.#wakes.get(queueName)
     if (known?.kind === 'controls') return
     const isOnlyGiver = giver !== undefined && (known === undefined || known.giver === giver)
@@ -155,8 +189,8 @@ export class Ledger {
   }
 
   #write(book: Book): void {
-    const { topic, waiting, running, dead } = book.row
-    if (waiting + running + dead === 0) this.#db.run(DROP_TOPIC, topic)
+    const { topic, waiting, running, dead, stamp } = book.row
+    if (waiting + running + dead === 0 && stamp === null) this.#db.run(DROP_TOPIC, topic)
     else this.#db.run(SET_TOPIC, waiting, running, dead, this.#nextAt(book), topic)
   }
 
@@ -192,7 +226,7 @@ export class Ledger {
     if (row === undefined) return undefined
     const known = this.#books.get(row.topic)
     if (known !== undefined) return known
-    const book: Book = { row, isChanged: false, isNextKnown: true }
+    const book: Book = { row, isChanged: false, isNextKnown: true, isStamped: false }
     this.#books.set(row.topic, book)
     return book
   }

@@ -5,7 +5,8 @@ import { corrupt } from '../failure.ts'
 import { contentSum, failureSum, numbersSum, type MessageTexts } from './checksum.ts'
 import type { Database } from './database.ts'
 import { SQLITE, sqliteCode, type SqlValue } from './driver.ts'
-import { BODY_INLINE_MAX, REMEMBERED, RUNNING, type StateNumber } from './schema.ts'
+import { dropPlaces, insertPlace, isKeyed, keyIn, placeEnds } from './place.ts'
+import { BODY_INLINE_MAX, IN_TURN, KEYED, REMEMBERED, RUNNING, type StateNumber } from './schema.ts'
 
 /** All that moving a message needs; its texts may be long and stay where they are. */
 export type MessageRow = {
@@ -13,7 +14,7 @@ export type MessageRow = {
   readonly queue: number
   readonly topic: number
   readonly priority: PriorityRank
-  readonly state: StateNumber | typeof REMEMBERED
+  readonly state: StateNumber | typeof REMEMBERED | typeof IN_TURN
   readonly until: number
   readonly due_at: number
   readonly first_due_at: number | null
@@ -32,7 +33,7 @@ export type MessageRow = {
 }
 
 export type Text = string | Uint8Array
-export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged' | 'mark'> & {
+export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large' | 'is_tagged'> & {
   readonly tags: string | null
   readonly meta: Text
   readonly error: Text
@@ -43,7 +44,7 @@ export type WholeRow = Omit<MessageRow, 'queue' | 'owner' | 'until' | 'is_large'
 export const ROW = `seq, queue, topic, priority, state, until, due_at, first_due_at, produced_at, lease, owner, attempt, lapses,
   checksum, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged, mark`
 export const WHOLE_ROW = `seq, topic, priority, state, due_at, first_due_at, produced_at, lease, attempt, lapses,
-  checksum, id, tags, meta, error, reason, body`
+  checksum, id, tags, meta, error, reason, body, mark`
 /** For statements about many: a list of numbers in JSON, because one statement is cheaper than many. */
 export const AMONG = 'seq IN (SELECT value FROM json_each(?))'
 
@@ -51,6 +52,8 @@ const LARGE_BODY = 'SELECT body FROM body WHERE seq = ?'
 const FAILURE = 'SELECT error, reason FROM message WHERE seq = ?'
 const INSERT = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, tags, meta, body)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const INSERT_KEYED = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, tags, meta, body,
+  state, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${IN_TURN}, ${KEYED}) ON CONFLICT DO NOTHING`
 /** So many rows go into one statement where there are as many: a statement costs as much as half a row. */
 export const ROWS_AT_ONCE = 16
 const INSERT_ROWS = `INSERT INTO message (seq, queue, topic, priority, due_at, produced_at, checksum, id, meta, body)
@@ -75,17 +78,17 @@ export type RowPlace = {
   readonly producedAt: number
 }
 
-export type RowContent = Pick<NewMessage, 'id' | 'meta' | 'body' | 'priority' | 'tags'>
+export type RowContent = Pick<NewMessage, 'id' | 'meta' | 'body' | 'priority' | 'tags' | 'key'>
 
 /** False: the id is taken. */
 export function insertMessage(
   db: Database,
   { seq, queue, topic, dueAt, producedAt }: RowPlace,
-  { id, meta, body, priority, tags = [] }: RowContent,
+  { id, meta, body, priority, tags = [], key }: RowContent,
 ): boolean {
   const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
   const numbers = numbersSum(topic, priority, dueAt, null, producedAt, 0, 0)
-  const checksum = (contentSum(id, meta, body, ownTags) ^ numbers) >>> 0
+  const checksum = (contentSum(id, meta, body, ownTags, key) ^ numbers) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   const inline = isLarge ? null : toSql(body)
   const values = [
@@ -101,13 +104,14 @@ export function insertMessage(
     toSql(meta),
     inline,
   ] as const
-  if (db.run(INSERT, ...values) === 0) return false
+  if (db.run(key === undefined ? INSERT : INSERT_KEYED, ...values) === 0) return false
+  if (key !== undefined) insertPlace(db, { seq, topic, key, priority, due_at: dueAt })
   if (isLarge) db.run(INSERT_LARGE, seq, toSql(body))
   indexTags(db, { seq, queue, id }, tags)
   return true
 }
 
-/** All of them, or none: then an id is taken. Only for messages that have neither tags nor a large body. */
+/** All of them, or none: then an id is taken. Only for messages that have neither tags, a key, nor a large body. */
 export function insertPlainRows(
   db: Database,
   rows: readonly (RowPlace & { readonly message: NewMessage })[],
@@ -128,11 +132,11 @@ export function insertPlainRows(
   }
 }
 
-export function isPlain({ body, tags }: NewMessage): boolean {
-  return body.length <= BODY_INLINE_MAX && (tags === undefined || tags.length === 0)
+export function isPlain({ body, tags, key }: NewMessage): boolean {
+  return body.length <= BODY_INLINE_MAX && (tags === undefined || tags.length === 0) && key === undefined
 }
 
-export type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged'>
+export type LeavingRow = Pick<MessageRow, 'seq' | 'queue' | 'id' | 'is_large' | 'is_tagged' | 'mark'>
 
 export function isMarked({ mark }: Pick<MessageRow, 'mark'>, wanted: number): boolean {
   return (mark & wanted) !== 0
@@ -141,9 +145,14 @@ export function isMarked({ mark }: Pick<MessageRow, 'mark'>, wanted: number): bo
 export function deleteMessages(db: Database, rows: readonly LeavingRow[]): void {
   if (rows.length === 0) return
   for (const row of rows) if (row.is_tagged === 1) untag(db, row)
-  db.run(DELETE, JSON.stringify(rows.map(({ seq }) => seq)))
+  dropPlaces(db, seqsOf(rows.filter(isKeyed)))
+  db.run(DELETE, JSON.stringify(seqsOf(rows)))
   const large = rows.filter(({ is_large }) => is_large === 1)
-  if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(large.map(({ seq }) => seq)))
+  if (large.length > 0) db.run(DELETE_LARGE, JSON.stringify(seqsOf(large)))
+}
+
+function seqsOf(rows: readonly Pick<MessageRow, 'seq'>[]): number[] {
+  return rows.map(({ seq }) => seq)
 }
 
 type TaggedRow = Pick<MessageRow, 'seq' | 'queue' | 'id'>
@@ -182,13 +191,15 @@ export function keepRemembered(
   { until, outcome, topic, result }: { until: number; outcome: string; topic: string; result: string },
 ): void {
   if (row.is_tagged === 1) untag(db, row)
+  const key = keyIn(db, row)
+  if (key !== undefined) placeEnds(db, row.seq, REMEMBERED)
   if (row.is_large === 1) db.run(DELETE_LARGE, JSON.stringify([row.seq]))
   const isLarge = result.length > BODY_INLINE_MAX
   if (isLarge) db.run(INSERT_LARGE, row.seq, toSql(result))
   const { priority, due_at, first_due_at, produced_at, attempt } = row
   const numbers = numbersSum(0, priority, due_at, first_due_at, produced_at, attempt, 0)
   const checksum =
-    contentSum(row.id, topic, result, null) ^ failureSum({ error: '', reason: outcome }) ^ numbers
+    contentSum(row.id, topic, result, null, key) ^ failureSum({ error: '', reason: outcome }) ^ numbers
   db.run(REMEMBER, until, checksum >>> 0, topic, outcome, isLarge ? null : toSql(result), row.seq)
 }
 
@@ -218,15 +229,17 @@ export function setFailure(db: Database, seq: number, checksum: number, texts: M
 /** Gives a message that waits another content. `checksum`: with all other changes in it. */
 export function setContent(
   db: Database,
-  { seq, id }: MessageRow,
+  row: MessageRow,
   checksum: number,
   { body, meta }: { readonly body: string; readonly meta: string },
 ): void {
+  const { seq, id } = row
+  const key = keyIn(db, row)
   const none = { body: '', meta: '', tags: null }
   const old = db.get<{ body: Text | null; meta: Text; tags: string | null }>(CONTENT, seq) ?? none
   const oldBody = old.body ?? db.get<{ body: Text }>(LARGE_BODY, seq)?.body ?? ''
-  const before = contentSum(id, fromSql(old.meta), fromSql(oldBody), old.tags)
-  const next = (checksum ^ before ^ contentSum(id, meta, body, old.tags)) >>> 0
+  const before = contentSum(id, fromSql(old.meta), fromSql(oldBody), old.tags, key)
+  const next = (checksum ^ before ^ contentSum(id, meta, body, old.tags, key)) >>> 0
   const isLarge = body.length > BODY_INLINE_MAX
   if (old.body === null) db.run(DELETE_LARGE, JSON.stringify([seq]))
   db.run(NEW_CONTENT, toSql(meta), isLarge ? null : toSql(body), next, seq)
@@ -237,15 +250,16 @@ export function setContent(
 export function readTexts(
   db: Database,
   row: WholeRow,
-): { readonly body: string; readonly meta: string } & MessageTexts {
+): { readonly body: string; readonly meta: string; readonly key?: string } & MessageTexts {
   const stored = row.body ?? db.get<{ body: Text }>(LARGE_BODY, row.seq)?.body
   if (stored === undefined) throw corrupt(`message "${row.id}" has no body`)
   const body = fromSql(stored)
   const [meta, error, reason] = [fromSql(row.meta), fromSql(row.error), fromSql(row.reason)]
-  const content = contentSum(row.id, meta, body, row.tags)
+  const key = keyIn(db, row)
+  const content = contentSum(row.id, meta, body, row.tags, key)
   const checksum = (content ^ failureSum({ error, reason }) ^ sumOfNumbers(row)) >>> 0
   if (checksum !== row.checksum) throw corrupt(`message "${row.id}" does not match its checksum`)
-  return { body, meta, error, reason }
+  return { body, meta, error, reason, ...(key === undefined ? {} : { key }) }
 }
 
 function sumOfNumbers(

@@ -12,7 +12,9 @@ import { DATA_FILE, sizeOf } from '../directory.ts'
 import { explainFailure } from '../failure.ts'
 import { WHOLE_ROW, readTexts, type WholeRow } from '../database/message.ts'
 import { REMEMBERED } from '../database/schema.ts'
+import { keyProblems } from '../keys/checking.ts'
 import type { View } from '../verbs/scene.ts'
+import { Books } from './books.ts'
 
 const SLICE = 500
 /** Above this only the first messages are checked, and SQLite's own check is left out. */
@@ -30,25 +32,15 @@ export type Verification = {
 
 const ROWS = `SELECT ${WHOLE_ROW} FROM message WHERE seq > ? ORDER BY seq LIMIT ?`
 const SCHEMA = 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name'
+const FENCED = "SELECT 1 FROM sqlite_schema WHERE type = 'trigger' LIMIT 1"
 const INTEGRITY = `PRAGMA integrity_check(${SHOWN_MAX})`
-const IS = (state: number): string => `sum(message.state = ${state})`
-const SUCCESSORS =
-  '(SELECT count(*) FROM successor WHERE successor.queue = topic.queue AND successor.topic = topic.name)'
-const TOPICS = `SELECT topic.name, topic.waiting, topic.running, topic.dead, topic.next_at, coalesce(${IS(0)}, 0) AS w,
-    coalesce(${IS(1)}, 0) AS r, coalesce(${IS(2)}, 0) AS d, ${SUCCESSORS} AS s,
-    min(CASE message.state WHEN 0 THEN message.due_at END) AS at
-  FROM topic LEFT JOIN message USING (topic) GROUP BY topic.topic
-  HAVING waiting <> w + s OR running <> r OR topic.dead <> d OR next_at IS NOT at OR w + r + d + s = 0 LIMIT ${SHOWN_MAX}`
-const QUEUES = `SELECT queue.name FROM queue LEFT JOIN topic USING (queue) GROUP BY queue.queue
-  HAVING queue.waiting <> coalesce(sum(topic.waiting), 0) OR queue.running <> coalesce(sum(topic.running), 0)
-    OR queue.dead <> coalesce(sum(topic.dead), 0) LIMIT ${SHOWN_MAX}`
 const LOST = `SELECT 'message ' || seq || ' has no topic' AS problem FROM message LEFT JOIN topic USING (topic)
     WHERE topic.name IS NULL AND state <> 3
   UNION ALL SELECT 'message ' || seq || ' is newer than its store' FROM message
     WHERE seq > (SELECT sequence FROM queue WHERE queue = 0)
   UNION ALL SELECT 'message ' || seq || ' runs without an owner' FROM message LEFT JOIN owner USING (owner)
     WHERE state = 1 AND name IS NULL
-  UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2, 3)
+  UNION ALL SELECT 'message ' || seq || ' is in no state' FROM message WHERE state NOT IN (0, 1, 2, 3, 4)
   UNION ALL SELECT 'body ' || seq || ' has no message' FROM body LEFT JOIN message USING (seq) WHERE id IS NULL
   UNION ALL SELECT 'the successor of "' || id || '" waits for nothing' FROM successor LEFT JOIN message USING (queue, id)
     WHERE message.state IS NOT 1 OR message.mark & 1 = 0
@@ -70,9 +62,10 @@ export function verify(view: View): Verification {
   const isComplete = sizeOf(view.db.directory, DATA_FILE) <= CHECKED_BYTES_MAX
   try {
     view.db.snapshot(() => {
-      checked = checkMessages(view, isComplete ? Infinity : CHECKED_MAX, problems)
+      const books = new Books()
+      checked = checkMessages(view, isComplete ? Infinity : CHECKED_MAX, problems, books)
       problems.push(...checkSchema(view))
-      if (isComplete) problems.push(...checkBooks(view))
+      if (isComplete) problems.push(...checkBooks(view, books))
     })
   } catch (error) {
     problems.push(explainFailure(error, view.db.directory).message)
@@ -80,12 +73,13 @@ export function verify(view: View): Verification {
   return { checked, isComplete, problems }
 }
 
-function checkMessages({ db }: View, max: number, problems: string[]): number {
+function checkMessages({ db }: View, max: number, problems: string[], books: Books): number {
   let [checked, counted] = [0, 0]
   for (let last = -1; checked < max;) {
     const rows = db.all<WholeRow>(ROWS, last, SLICE)
     for (const row of rows) {
       if (row.state !== REMEMBERED && !isControl(row.id)) counted += 1
+      books.add(row)
       try {
         readTexts(db, row)
       } catch (error) {
@@ -100,10 +94,11 @@ function checkMessages({ db }: View, max: number, problems: string[]): number {
   return counted
 }
 
-/** The tables are as we make them. */
+/** The tables are as we make them, with the fence that comes with the first key or without. */
 function checkSchema({ db }: View): string[] {
   const fresh = Database.inMemory()
   try {
+    if (db.get(FENCED) !== undefined) fresh.fence()
     const isSame = JSON.stringify(db.all(SCHEMA)) === JSON.stringify(fresh.all(SCHEMA))
     return isSame ? [] : ['the tables are not as punctual made them']
   } finally {
@@ -111,15 +106,20 @@ function checkSchema({ db }: View): string[] {
   }
 }
 
-function checkBooks({ db }: View): string[] {
+function checkBooks(view: View, books: Books): string[] {
+  const { db } = view
   const integrity = db.all<{ integrity_check: string }>(INTEGRITY).flatMap((row) => row.integrity_check)
-  const topics = db.all<{ name: string }>(TOPICS).map(({ name }) => `the counts of topic "${name}" are off`)
-  const queues = db.all<{ name: string }>(QUEUES).map(({ name }) => `the totals of queue "${name}" are off`)
   const lost = db.all<{ problem: string }>(LOST)
   return [
     ...integrity.filter((one) => one !== 'ok'),
     ...lost.map(({ problem }) => problem),
-    ...topics,
-    ...queues,
+    ...some(books.problems(db)),
+    ...some(keyProblems(view, SHOWN_MAX)),
   ]
+}
+
+function some(problems: Iterable<string>): string[] {
+  const found: string[] = []
+  for (const problem of problems) if (found.push(problem) >= SHOWN_MAX) break
+  return found
 }

@@ -6,10 +6,13 @@
  */
 import type { TopicControl } from '../../../core/controls.ts'
 import type { ClaimDue, ControlChange, ControlsReply } from '../../contract/store.ts'
-import { changeControls, describeControls } from '../../shared/controls.ts'
+import { changeControls, describeControls, noteKeyLimit } from '../../shared/controls.ts'
 import { Gates } from '../../shared/gates.ts'
+import { isOfKey } from '../../sql/controlling.ts'
+import { knownKeyLimits, setKeyLimit } from '../keys/rules.ts'
 import type { Scene, View } from './scene.ts'
 
+type LimitChange = Extract<ControlChange, { kind: 'limit' }>
 type ControlRow = { readonly topic: string; readonly control: string }
 
 const CONTROLS = 'SELECT topic, control FROM control WHERE queue = ?'
@@ -28,11 +31,23 @@ function keep({ db, queue }: Scene, topic: string, kept: TopicControl): void {
 export function control(scene: Scene, change: ControlChange): void {
   const all = readControls(scene)
   const before = [...all.keys()]
-  changeControls(all, change, scene.now)
+  if (isOfKey(change)) {
+    noteKeyLimit(all, change, knownKeyLimits(scene, change), scene.now)
+    setKeyLimit(scene, change)
+  } else changeControls(all, change, scene.now)
   for (const topic of before) if (!all.has(topic)) scene.db.run(FORGET, scene.queue, topic)
   const after = all.get(change.topic)
   if (after !== undefined) keep(scene, change.topic, after)
+  if (change.kind === 'limit') tellKeys(scene, change)
   scene.ledger.wake(scene.queueName, 'controls')
+}
+
+/** What keys of the topic are allowed has changed. */
+function tellKeys({ ledger, turns, queue }: Scene, { topic: name, key }: LimitChange): void {
+  const topic = ledger.topicNamed(queue, name)
+  if (topic === undefined) return
+  if (key === undefined) turns.sweep(topic.topic)
+  else turns.touch(topic.topic, key)
 }
 
 export function controls(view: View): ControlsReply {

@@ -13,7 +13,7 @@ import type {
   TopicsQuery,
 } from '../../contract/store.ts'
 import { systemClock } from '../../../clock.ts'
-import { TOPIC_BY_NAME, type TopicRow } from '../database/ledger.ts'
+import { TOPIC_BY_NAME, TOPIC_COLUMNS, type TopicRow } from '../database/ledger.ts'
 import type { View } from './scene.ts'
 
 /** A few milliseconds each. */
@@ -26,17 +26,29 @@ const MESSAGES_PER_COUNT = 10
 const SLICE_MS = 5
 
 const TOTALS = 'SELECT waiting, running, dead FROM queue WHERE queue = ?'
+const KEYED = 'SELECT topic FROM keyed_topic JOIN topic USING (topic) WHERE queue = ? AND name > ?'
 const OURS = `SELECT total(waiting) AS waiting, total(running) AS running, total(dead) AS dead FROM topic
   WHERE queue = ? AND name < ?`
 const NEXT_AT = 'SELECT min(next_at) AS at FROM topic WHERE queue = ? AND name > ?'
 const DUE_TOPICS = 'SELECT topic FROM topic WHERE queue = ? AND name > ? AND next_at <= ? LIMIT ?'
-const COUNT = `SELECT count(*) AS n FROM (SELECT 1 FROM message INDEXED BY message_due
-  WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ? AND due_at < ? LIMIT ?)`
-const DUES = `SELECT due_at AS at FROM message INDEXED BY message_due
-  WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ? AND due_at < ? ORDER BY due_at`
-const FIRST_FROM = `SELECT min(due_at) AS at FROM message INDEXED BY message_due
-  WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ?`
-const TOPICS_PAGE = `SELECT topic, queue, name, waiting, running, dead, next_at FROM topic
+
+type WaitingLine = { readonly count: string; readonly dues: string; readonly firstFrom: string }
+
+function lineOf(index: string): WaitingLine {
+  return {
+    count: `SELECT count(*) AS n FROM (SELECT 1 FROM ${index}
+      WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ? AND due_at < ? LIMIT ?)`,
+    dues: `SELECT due_at AS at FROM ${index}
+      WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ? AND due_at < ? ORDER BY due_at`,
+    firstFrom: `SELECT min(due_at) AS at FROM ${index} WHERE state = 0 AND topic = ? AND priority = ? AND due_at >= ?`,
+  }
+}
+
+/** What waits without a key, and what waits with one. */
+const PLAIN_LINE = lineOf('message INDEXED BY message_due')
+const KEYED_LINE = lineOf('place INDEXED BY place_due')
+
+const TOPICS_PAGE = `SELECT ${TOPIC_COLUMNS} FROM topic
   WHERE queue = ? AND name > ? ORDER BY name LIMIT ?`
 
 type Totals = { readonly waiting: number; readonly running: number; readonly dead: number }
@@ -46,20 +58,28 @@ export function count(view: View): Counts {
   const { db, queue, now } = view
   const totals = db.get<Totals>(TOTALS, queue) ?? NOTHING
   const ours = db.get<Totals>(OURS, queue, AFTER_CONTROL) ?? NOTHING
-  const nextDueAt = db.get<{ at: number | null }>(NEXT_AT, queue, AFTER_CONTROL)?.at ?? undefined
+  const keyed = db.all<{ topic: number }>(KEYED, queue, AFTER_CONTROL)
+  const firsts = keyed.map(({ topic }) => firstFrom(view, KEYED_LINE, topic, 0))
+  const nextAt = db.get<{ at: number | null }>(NEXT_AT, queue, AFTER_CONTROL)?.at ?? Infinity
+  const nextDueAt = Math.min(nextAt, ...firsts)
   const topics = db.all<{ topic: number }>(DUE_TOPICS, queue, AFTER_CONTROL, now, TOPICS_MAX + 1)
   let ready = 0
-  for (const { topic } of topics.slice(0, TOPICS_MAX)) {
-    for (const priority of PRIORITIES.keys())
-      ready += countRange(view, topic, priority, 0, now + 1, READY_MAX - ready)
-  }
-  const isExact = topics.length <= TOPICS_MAX && ready < READY_MAX
+  for (const [line, some] of [
+    [PLAIN_LINE, topics],
+    [KEYED_LINE, keyed],
+  ] as const)
+    for (const { topic } of some.slice(0, TOPICS_MAX))
+      for (const priority of PRIORITIES.keys())
+        ready += countRange(view, line, topic, { priority, from: 0, until: now + 1, max: READY_MAX - ready })
+  const isExact = Math.max(topics.length, keyed.length) <= TOPICS_MAX && ready < READY_MAX
   const [running, dead] = [totals.running - ours.running, totals.dead - ours.dead]
   const states = { delayed: totals.waiting - ours.waiting - ready, ready, running, dead }
-  return nextDueAt === undefined ? { states, isExact } : { states, isExact, nextDueAt }
+  return nextDueAt === Infinity ? { states, isExact } : { states, isExact, nextDueAt }
 }
 
-export function countTopics({ db, queue }: View, query: TopicsQuery): TopicsPage {
+export function countTopics(view: View, query: TopicsQuery): TopicsPage {
+  const { db, queue } = view
+  const countsOf = (row: TopicRow): [string, TopicCounts] => [row.name, topicCounts(view, row)]
   if ('topics' in query) {
     const found = query.topics.flatMap((name) => db.get<TopicRow>(TOPIC_BY_NAME, queue, name) ?? [])
     return { topics: Object.fromEntries(found.map(countsOf)) }
@@ -101,30 +121,46 @@ export function* forecast(view: View, { edges, topic }: ForecastQuery): Generato
 
 type Bars = number[]
 
-function* addEach(view: View, { topic }: TopicRow, edges: readonly number[], counts: Bars): Generator<void> {
-  for (const priority of PRIORITIES.keys()) {
-    const rows = view.db.all<{ at: number }>(DUES, topic, priority, edges[0] ?? 0, edges.at(-1) ?? 0)
-    let bar = 0
-    for (const { at } of rows) {
-      bar = barOf(edges, at, bar)
-      counts[bar] = (counts[bar] ?? 0) + 1
-    }
-    yield
-  }
+function linesOf({ stamp }: TopicRow): readonly WaitingLine[] {
+  return stamp === null ? [PLAIN_LINE] : [PLAIN_LINE, KEYED_LINE]
 }
 
-function* addBars(view: View, { topic }: TopicRow, edges: readonly number[], counts: Bars): Generator<void> {
-  for (const priority of PRIORITIES.keys()) {
-    for (let bar = 0; ; bar += 1) {
-      const at = view.db.get<{ at: number | null }>(FIRST_FROM, topic, priority, edges[bar] ?? 0)?.at
-      bar = barOf(edges, at ?? Infinity, bar)
-      if (bar >= counts.length) break
-      const [from = 0, until = 0] = [edges[bar], edges[bar + 1]]
-      counts[bar] =
-        (counts[bar] ?? 0) + countRange(view, topic, priority, from, until, Number.MAX_SAFE_INTEGER)
+function* addEach(view: View, row: TopicRow, edges: readonly number[], counts: Bars): Generator<void> {
+  for (const { dues } of linesOf(row)) {
+    for (const priority of PRIORITIES.keys()) {
+      const rows = view.db.all<{ at: number }>(dues, row.topic, priority, edges[0] ?? 0, edges.at(-1) ?? 0)
+      let bar = 0
+      for (const { at } of rows) {
+        bar = barOf(edges, at, bar)
+        counts[bar] = (counts[bar] ?? 0) + 1
+      }
       yield
     }
   }
+}
+
+function* addBars(view: View, row: TopicRow, edges: readonly number[], counts: Bars): Generator<void> {
+  for (const line of linesOf(row)) {
+    for (const priority of PRIORITIES.keys()) {
+      for (let bar = 0; ; bar += 1) {
+        bar = barOf(edges, firstIn(view, line, row.topic, priority, edges[bar] ?? 0), bar)
+        if (bar >= counts.length) break
+        const [from = 0, until = 0] = [edges[bar], edges[bar + 1]]
+        const range = { priority, from, until, max: Number.MAX_SAFE_INTEGER }
+        counts[bar] = (counts[bar] ?? 0) + countRange(view, line, row.topic, range)
+        yield
+      }
+    }
+  }
+}
+
+/** Of all priorities; Infinity for none. */
+function firstFrom(view: View, line: WaitingLine, topic: number, from: number): number {
+  return Math.min(...[...PRIORITIES.keys()].map((priority) => firstIn(view, line, topic, priority, from)))
+}
+
+function firstIn({ db }: View, line: WaitingLine, topic: number, priority: number, from: number): number {
+  return db.get<{ at: number | null }>(line.firstFrom, topic, priority, from)?.at ?? Infinity
 }
 
 function topicsOf(view: View, topic: string | undefined): Iterable<TopicRow> {
@@ -150,19 +186,26 @@ function barOf(edges: readonly number[], at: number, from: number): number {
   return bar
 }
 
-function countRange(
-  { db }: View,
-  topic: number,
-  priority: number,
-  from: number,
-  until: number,
-  max: number,
-): number {
-  if (max <= 0) return 0
-  return db.get<{ n: number }>(COUNT, topic, priority, from, until, max)?.n ?? 0
+type CountedRange = {
+  readonly priority: number
+  readonly from: number
+  readonly until: number
+  readonly max: number
 }
 
-function countsOf({ name, waiting, running, dead, next_at }: TopicRow): [string, TopicCounts] {
+function countRange(
+  { db }: View,
+  line: WaitingLine,
+  topic: number,
+  { priority, from, until, max }: CountedRange,
+): number {
+  if (max <= 0) return 0
+  return db.get<{ n: number }>(line.count, topic, priority, from, until, max)?.n ?? 0
+}
+
+function topicCounts(view: View, { topic, waiting, running, dead, next_at, stamp }: TopicRow): TopicCounts {
+  const keyedAt = stamp === null ? Infinity : firstFrom(view, KEYED_LINE, topic, 0)
+  const nextDueAt = Math.min(next_at ?? Infinity, keyedAt)
   const counts = { waiting, running, dead }
-  return [name, next_at === null ? counts : { ...counts, nextDueAt: next_at }]
+  return nextDueAt === Infinity ? counts : { ...counts, nextDueAt }
 }

@@ -1,8 +1,10 @@
 /**
  * Looking at messages, page by page. Each state is walked in the order of its index:
  *
- *   waiting   topic by name, priority, moment      dead      topic by name, moment of death
- *   running   owner, end of the lease              by tag, or by prefix of the id, whatever the state: id
+ *   waiting   topic by name, first those without a key, priority, moment; those of one key: priority, moment
+ *   dead      topic by name, moment of death
+ *   running   owner, end of the lease
+ *   by tag, or by prefix of the id, whatever the state: id
  *
  * A page ends when it is full, or when the engine has looked at enough messages, topics or bytes; its cursor says where.
  */
@@ -13,7 +15,8 @@ import type { ListQuery, Page, RememberedQuery, StoredMessage, TagQuery } from '
 import { isPicked } from '../../shared/filters.ts'
 import type { SqlValue } from '../database/driver.ts'
 import { WHOLE_ROW, isMarked, parseTags, readTexts, type WholeRow } from '../database/message.ts'
-import { CANCELLING, DEAD, REMEMBERED, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
+import { isWaiting } from '../database/place.ts'
+import { CANCELLING, DEAD, REMEMBERED, RUNNING, SUCCEEDED } from '../database/schema.ts'
 import { parseCursor, type CursorPart } from './cursor.ts'
 import type { View } from './scene.ts'
 import { readSuccessor } from './succeeding.ts'
@@ -24,12 +27,11 @@ type Walk = Generator<{ readonly row: ShownRow | undefined; readonly at: readonl
 type ShownRow = WholeRow & {
   readonly until: number
   readonly leased_at: number
-  readonly mark: number
   readonly owner: number
   readonly death: number | null
 }
 
-const SHOWN_ROW = `${WHOLE_ROW}, until, leased_at, owner, death, mark`
+const SHOWN_ROW = `${WHOLE_ROW}, until, leased_at, owner, death`
 const SCANNED_MAX = 2000
 const BYTES_MAX = 16 * 1024 * 1024
 const SLICE = 200
@@ -42,6 +44,15 @@ const TOPIC_NAME = 'SELECT name FROM topic WHERE topic = ?'
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const WAITING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_due WHERE state = 0 AND topic = ?
   AND priority = ? AND due_at >= ? AND due_at < ? AND (due_at, seq) > (?, ?) ORDER BY due_at, seq LIMIT ?`
+const PLACED = `SELECT ${SHOWN_ROW.split(/, */)
+  .map((column) => `message.${column.trim()}`)
+  .join(', ')} FROM place`
+const KEYED_PAGE = `${PLACED} INDEXED BY place_due JOIN message USING (seq) WHERE place.state = 0 AND place.topic = ?
+  AND place.priority = ? AND place.due_at >= ? AND place.due_at < ? AND (place.due_at, seq) > (?, ?)
+  ORDER BY place.due_at, seq LIMIT ?`
+const KEY_PAGE = `${PLACED} INDEXED BY place_line JOIN message USING (seq) WHERE place.state = 0 AND place.topic = ?
+  AND place.key = ? AND place.priority = ? AND place.due_at >= ? AND place.due_at < ? AND (place.due_at, seq) > (?, ?)
+  ORDER BY place.due_at, seq LIMIT ?`
 const DEAD_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_dead WHERE state = 2 AND topic = ? AND death <= ?
   AND death > ? ORDER BY death LIMIT ?`
 const RUNNING_PAGE = `SELECT ${SHOWN_ROW} FROM message INDEXED BY message_running WHERE state = 1 AND queue = ?
@@ -107,26 +118,27 @@ function walk(view: View, query: ListQuery | TagQuery): Walk {
   }
 }
 
+/** In this order, by priority; a cursor has the number of its page. */
+const WAITING_PAGES = [WAITING_PAGE, KEYED_PAGE].flatMap((sql) =>
+  [...PRIORITIES.keys()].map((rank) => [sql, rank] as const),
+)
+const KEY_PAGES = [...PRIORITIES.keys()].map((rank) => [KEY_PAGE, rank] as const)
+
 function* walkWaiting(view: View, query: ListQuery, from: number, until: number): Walk {
   const start = parseCursor(query.cursor, ['string', 'number', 'number', 'number'])
   const [name = AFTER_CONTROL, priority = 0, dueAt = -1, seq = -1] = start ?? []
   const range = [Math.max(from, query.dueFrom ?? from), Math.min(until, query.dueUntil ?? until)] as const
+  const pages = query.key === undefined ? WAITING_PAGES : KEY_PAGES
   for (const topic of topics(view, query, String(name))) {
     const isStart = topic.name === name
-    for (const rank of PRIORITIES.keys()) {
-      if (isStart && rank < Number(priority)) continue
-      const after = isStart && rank === priority ? [Number(dueAt), Number(seq)] : [-1, -1]
-      const cursorOf = (row: ShownRow): CursorPart[] => [topic.name, rank, row.due_at, row.seq]
-      yield* rows(
-        view,
-        WAITING_PAGE,
-        [topic.topic, rank, ...range],
-        after,
-        (row) => [row.due_at, row.seq],
-        cursorOf,
-      )
+    for (const [step, [sql, rank]] of pages.entries()) {
+      if (isStart && step < Number(priority)) continue
+      const after = isStart && step === priority ? [Number(dueAt), Number(seq)] : [-1, -1]
+      const cursorOf = (row: ShownRow): CursorPart[] => [topic.name, step, row.due_at, row.seq]
+      const which = query.key === undefined ? [topic.topic] : [topic.topic, query.key]
+      yield* rows(view, sql, [...which, rank, ...range], after, (row) => [row.due_at, row.seq], cursorOf)
     }
-    yield { row: undefined, at: [topic.name, PRIORITIES.length, -1, -1] }
+    yield { row: undefined, at: [topic.name, pages.length, -1, -1] }
   }
 }
 
@@ -249,13 +261,14 @@ function show(view: View, row: ShownRow): StoredMessage {
 }
 
 function showRemembered(db: View['db'], row: ShownRow): StoredMessage {
-  const { body, meta, reason } = readTexts(db, row)
+  const { body, meta, reason, key } = readTexts(db, row)
   return {
     id: row.id,
     topic: meta,
     body: '',
     meta: '',
     tags: [],
+    ...(key === undefined ? {} : { key }),
     priority: row.priority,
     state: 'completed',
     dueAt: row.due_at,
@@ -273,8 +286,8 @@ function showRemembered(db: View['db'], row: ShownRow): StoredMessage {
   }
 }
 
-function stateOf({ state, due_at }: Pick<ShownRow, 'state' | 'due_at'>, now: number): ShownState {
-  if (state === WAITING) return due_at > now ? 'delayed' : 'ready'
-  if (state === REMEMBERED) return 'completed'
-  return state === DEAD ? 'dead' : 'running'
+function stateOf(row: Pick<ShownRow, 'state' | 'due_at'>, now: number): ShownState {
+  if (isWaiting(row)) return row.due_at > now ? 'delayed' : 'ready'
+  if (row.state === REMEMBERED) return 'completed'
+  return row.state === DEAD ? 'dead' : 'running'
 }

@@ -77,13 +77,20 @@ export function owned(view: View, name: string, cursor?: string): OwnedPage {
   const owner = ownerNumber(view, name)
   if (owner === undefined) return { leases: [] }
   const [until, seq] = parseCursor(cursor, ['number', 'number']) ?? [-1, -1]
-  type Row = { seq: number; id: string; lease: number; until: number; is_taken_over: 0 | 1; topic: string }
+  type Row = {
+    seq: number
+    id: string
+    lease: number
+    until: number
+    is_taken_over: 0 | 1 | 2
+    topic: string
+  }
   const rows = view.db.all<Row>(OWNED, view.queue, owner, Number(until), Number(seq), PAGE)
   const leases = rows.map(({ id, seq: number, lease, topic, is_taken_over }): OwnedLease => ({
     id,
     token: `${number}.${lease}`,
     topic,
-    isTakenOver: is_taken_over === 1,
+    isTakenOver: is_taken_over !== 0,
   }))
   const last = rows.length < PAGE ? undefined : rows.at(-1)
   return last === undefined ? { leases } : { leases, cursor: JSON.stringify([last.until, last.seq]) }

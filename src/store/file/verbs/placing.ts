@@ -24,7 +24,8 @@ import {
   type MessageRow,
   type WholeRow,
 } from '../database/message.ts'
-import { CANCELLING, DEAD, REMEMBERED, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
+import { countedState, isKeyed, isWaiting, keyOf, placeWaits } from '../database/place.ts'
+import { CANCELLING, DEAD, IN_TURN, REMEMBERED, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import type { Scene } from './scene.ts'
 import { dropSuccessor, moveSuccessor, succeed } from './succeeding.ts'
 
@@ -32,7 +33,7 @@ const BY_ID = `SELECT ${ROW} FROM message WHERE queue = ? AND id = ?`
 const WHOLE_BY_ID = `SELECT ${WHOLE_ROW} FROM message WHERE queue = ? AND id = ?`
 const CANCEL = 'UPDATE message SET mark = mark | ? WHERE seq = ?'
 const MOVE = 'UPDATE message SET due_at = ?, first_due_at = NULL, checksum = ? WHERE seq = ?'
-const REVIVE = `UPDATE message SET state = 0, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
+const REVIVE = `UPDATE message SET state = ?, until = 0, death = NULL, due_at = ?, first_due_at = NULL, attempt = 0,
   lapses = 0, checksum = ? WHERE seq = ?`
 
 /** Many at once where they are new and plain, which nearly all are. */
@@ -64,7 +65,7 @@ function putPlain(scene: Scene, messages: readonly NewMessage[]): boolean {
 
 /** Places one new message: of a `put`, or one that a settlement carries. */
 export function putOne(scene: Scene, message: NewMessage): PutResult {
-  const { ledger, queue, queueName, now } = scene
+  const { ledger, queue, now } = scene
   if (message.ifBody !== undefined && bodyOf(scene, message.id) !== message.ifBody) return 'duplicate'
   const { topic } = ledger.internTopic(queue, message.topic)
   const moment = boundedMoment(message, undefined, now)
@@ -72,7 +73,7 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
   ledger.nextAt(topic)
   const seq = ledger.nextSequence()
   if (insertMessage(scene.db, { seq, queue, topic, dueAt, producedAt: moment.producedAt }, message)) {
-    ledger.add(topic, WAITING, dueAt, queueName)
+    waits(scene, topic, dueAt, message.key)
     return 'stored'
   }
   const old = byId(scene, message.id)
@@ -82,7 +83,11 @@ export function putOne(scene: Scene, message: NewMessage): PutResult {
     succeed(scene, old, message)
     return 'succeeds'
   }
-  place(scene, message, boundedMoment(message, old?.state === WAITING ? old.produced_at : undefined, now))
+  place(
+    scene,
+    message,
+    boundedMoment(message, old !== undefined && isWaiting(old) ? old.produced_at : undefined, now),
+  )
   return old?.state === REMEMBERED ? 'stored' : 'replaced'
 }
 
@@ -92,14 +97,29 @@ export function place(
   message: NewMessage,
   { dueAt: at, producedAt }: { readonly dueAt: number; readonly producedAt: number },
 ): void {
-  const { db, ledger, queue, queueName } = scene
+  const { db, ledger, queue } = scene
   const old = byId(scene, message.id)
   if (old !== undefined) drop(scene, old)
   const { topic } = ledger.internTopic(queue, message.topic)
   const dueAt = Math.floor(at)
   ledger.nextAt(topic)
   insertMessage(db, { seq: ledger.nextSequence(), queue, topic, dueAt, producedAt }, message)
-  ledger.add(topic, WAITING, dueAt, queueName)
+  waits(scene, topic, dueAt, message.key)
+}
+
+/** A new message waits. */
+export function waits(
+  { ledger, turns, queueName }: Scene,
+  topic: number,
+  dueAt: number,
+  key: string | undefined,
+): void {
+  if (key === undefined) {
+    ledger.add(topic, WAITING, dueAt, queueName)
+    return
+  }
+  ledger.count(topic, WAITING, 1)
+  turns.touch(topic, key)
 }
 
 export function removeOne(
@@ -120,7 +140,7 @@ export function removeOne(
     drop(scene, row)
     return from === 'dead' && row.until > scene.now ? 'removed' : 'missing'
   }
-  if (row === undefined || row.state !== (from === 'dead' ? DEAD : WAITING)) return 'missing'
+  if (row === undefined || !(from === 'dead' ? row.state === DEAD : isWaiting(row))) return 'missing'
   drop(scene, row)
   return 'removed'
 }
@@ -129,9 +149,10 @@ export function rescheduleOne(scene: Scene, { id, when }: Move): RescheduleResul
   const row = byId(scene, id)
   if (row?.state === RUNNING)
     return isMarked(row, SUCCEEDED) && moveSuccessor(scene, row, when) ? 'rescheduled' : 'running'
-  if (row?.state !== WAITING) return 'missing'
+  if (row === undefined || !isWaiting(row)) return 'missing'
   const dueAt = Math.floor(dueAtOf(when, scene.now))
-  scene.ledger.move(row.topic, dueAt, scene.queueName)
+  if (isKeyed(row)) putInPlace(scene, row, dueAt)
+  else scene.ledger.move(row.topic, dueAt, scene.queueName)
   scene.db.run(MOVE, dueAt, checksumAfter(row, { due_at: dueAt, first_due_at: null }), row.seq)
   return 'rescheduled'
 }
@@ -140,9 +161,12 @@ export function reviveOne(scene: Scene, id: string): ReviveResult {
   const row = byId(scene, id)
   if (row?.state !== DEAD) return 'missing'
   scene.ledger.take(row.topic, DEAD)
-  scene.ledger.add(row.topic, WAITING, scene.now, scene.queueName)
+  if (isKeyed(row)) {
+    scene.ledger.count(row.topic, WAITING, 1)
+    putInPlace(scene, row, scene.now)
+  } else scene.ledger.add(row.topic, WAITING, scene.now, scene.queueName)
   const checksum = checksumAfter(row, { due_at: scene.now, first_due_at: null, attempt: 0, lapses: 0 })
-  scene.db.run(REVIVE, scene.now, checksum, row.seq)
+  scene.db.run(REVIVE, isKeyed(row) ? IN_TURN : WAITING, scene.now, checksum, row.seq)
   setFailure(scene.db, row.seq, checksum, { error: '', reason: '' })
   return 'revived'
 }
@@ -156,8 +180,19 @@ function bodyOf({ db, queue }: Scene, id: string): string | undefined {
   return row === undefined ? undefined : readTexts(db, row).body
 }
 
+/** A message with a key waits, due then, by its user's doing: its key is not held by it. */
+function putInPlace({ db, turns }: Scene, { topic, seq }: MessageRow, dueAt: number): void {
+  placeWaits(db, seq, dueAt, false)
+  turns.touch(topic, keyOf(db, seq))
+}
+
 function drop(scene: Scene, row: MessageRow): void {
+  const { db, ledger, turns } = scene
   if (isMarked(row, SUCCEEDED)) dropSuccessor(scene, row)
-  deleteMessages(scene.db, [row])
-  if (row.state !== REMEMBERED) scene.ledger.take(row.topic, row.state)
+  const isCounted = row.state !== REMEMBERED
+  if (isCounted && isKeyed(row)) turns.touch(row.topic, keyOf(db, row.seq))
+  deleteMessages(db, [row])
+  if (!isCounted) return
+  if (isKeyed(row)) ledger.count(row.topic, countedState(row.state), -1)
+  else ledger.take(row.topic, countedState(row.state))
 }

@@ -8,9 +8,10 @@ import {
   setFailure,
   type MessageRow,
 } from '../database/message.ts'
-import { DEAD, REMEMBERED, WAITING } from '../database/schema.ts'
+import { isKeyed, placeEnds } from '../database/place.ts'
+import { DEAD, REMEMBERED } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
-import { byId } from './placing.ts'
+import { byId, waits } from './placing.ts'
 import type { Scene } from './scene.ts'
 
 const HISTORY = `UPDATE message SET first_due_at = ?, attempt = ?, lapses = ?, checksum = ? WHERE seq = ?`
@@ -19,7 +20,7 @@ const BURY = 'UPDATE message SET state = 2, until = ?, death = ? WHERE seq = ?'
 const NO_TOPIC = 0
 
 export function restoreOne(scene: Scene, message: RestoredMessage): RestoreResult {
-  const { db, ledger, queue, queueName, now } = scene
+  const { db, ledger, queue, now } = scene
   const { id, state, dueAt, firstDueAt, attempt, lapses, error, reason, until } = message
   const old = byId(scene, id)
   if (old !== undefined && !(old.state === REMEMBERED && old.until <= now)) return 'taken'
@@ -41,8 +42,10 @@ export function restoreOne(scene: Scene, message: RestoredMessage): RestoreResul
     return 'restored'
   }
   if (state === 'dead') db.run(BURY, until, ledger.nextSequence(), seq)
+  if (state === 'dead' && isKeyed(row)) placeEnds(db, seq, DEAD)
   if (error !== '' || reason !== '') setFailure(db, seq, row.checksum, { error, reason })
-  ledger.add(topic, state === 'dead' ? DEAD : WAITING, dueAt, queueName)
+  if (state === 'dead') ledger.count(topic, DEAD, 1)
+  else waits(scene, topic, dueAt, message.key)
   return 'restored'
 }
 

@@ -2,6 +2,7 @@
 import type { NewMessage } from '../../contract/store.ts'
 import type { Database } from '../database/database.ts'
 import type { Ledger } from '../database/ledger.ts'
+import type { KeyTurns } from '../keys/turns.ts'
 
 export type View = {
   readonly db: Database
@@ -11,8 +12,11 @@ export type View = {
   readonly now: number
 }
 
-export type Scene = View & {
-  readonly ledger: Ledger
+export type LedgerScene = View & { readonly ledger: Ledger }
+
+export type Scene = LedgerScene & {
+  /** Whose turn it is: told whatever changes what a key has waiting or running. */
+  readonly turns: KeyTurns
   /** Whether the disk has room for new messages. */
   readonly hasRoomFor: (messages: readonly NewMessage[]) => boolean
 }

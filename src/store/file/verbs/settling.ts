@@ -14,7 +14,8 @@ import {
   type LeavingRow,
   type MessageRow,
 } from '../database/message.ts'
-import { CANCELLING, DEAD, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
+import { isKeyed, keyOf, placeEnds, placeWaits } from '../database/place.ts'
+import { CANCELLING, DEAD, IN_TURN, RUNNING, SUCCEEDED, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
 import { concurrencyLimits } from './controlling.ts'
 import { place, putOne } from './placing.ts'
@@ -23,14 +24,14 @@ import type { Scene } from './scene.ts'
 import { dropSuccessor } from './succeeding.ts'
 
 /** All that an ack needs. */
-type HeldRow = LeavingRow & Pick<MessageRow, 'topic' | 'lease' | 'mark'>
+type HeldRow = LeavingRow & Pick<MessageRow, 'topic' | 'lease'>
 
 const HELD = `SELECT seq, queue, topic, lease, id, body IS NULL AS is_large, tags IS NOT NULL AS is_tagged, mark
   FROM message WHERE ${AMONG} AND state = 1`
 const WHOLE = `SELECT ${ROW} FROM message WHERE seq = ?`
 const OWNER_NAME = 'SELECT name FROM owner WHERE owner = ?'
 const EXTEND = `UPDATE message SET until = ? WHERE ${AMONG}`
-const WAIT = `UPDATE message SET state = 0, until = 0, owner = 0, due_at = ?, first_due_at = ?, attempt = ?, lapses = ?,
+const WAIT = `UPDATE message SET state = ?, until = 0, owner = 0, due_at = ?, first_due_at = ?, attempt = ?, lapses = ?,
   checksum = ? WHERE seq = ?`
 const BURY = 'UPDATE message SET state = 2, until = ?, owner = 0, death = ? WHERE seq = ?'
 
@@ -64,7 +65,10 @@ export function settle(scene: Scene, settlements: readonly Settlement[]): Settle
     if (!isStorable(settlement) || (followUps.length > 0 && !scene.hasRoomFor(followUps))) return 'refused'
     settled.add(row.seq)
     if (limits.size > 0) noteFreed(scene, row.topic, limits)
-    if (isCancelled || isMarked(row, SUCCEEDED)) return giveWay(scene, row, settlement, isCancelled)
+    const givesWay = isCancelled || isMarked(row, SUCCEEDED)
+    if (isKeyed(row) && (givesWay || settlement.kind === 'ack' || settlement.kind === 'dead'))
+      scene.turns.touch(row.topic, keyOf(scene.db, row.seq))
+    if (givesWay) return giveWay(scene, row, settlement, isCancelled)
     scene.ledger.take(row.topic, RUNNING)
     if (settlement.kind !== 'ack') goOn(scene, wholeRow(scene, row.seq), settlement)
     else if (settlement.remember !== undefined) remember(scene, wholeRow(scene, row.seq), settlement.remember)
@@ -90,7 +94,7 @@ function giveWay(scene: Scene, row: HeldRow, settlement: Settlement, isCancelled
 
 /** One that runs ends. At its limit, that lets another one start, and no worker knows yet that it waits. */
 function noteFreed({ ledger, queueName }: Scene, topic: number, limits: ReadonlyMap<string, number>): void {
-  const { name, running } = ledger.running(topic)
+  const { name, running } = ledger.topicNumbered(topic)
   if (limits.get(name) === running) ledger.wake(queueName, 'due')
 }
 
@@ -109,11 +113,12 @@ function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { k
         first_due_at: row.first_due_at ?? row.due_at,
         lapses: settlement.isLapse === true ? row.lapses + 1 : 0,
       }
-      setFailure(db, row.seq, wait(scene, row, changes), { error: settlement.error, reason: '' })
+      const checksum = wait(scene, row, changes, { isOurDoing: true })
+      setFailure(db, row.seq, checksum, { error: settlement.error, reason: '' })
       break
     }
     case 'lapse': {
-      const checksum = wait(scene, row, { lapses: row.lapses + 1 })
+      const checksum = wait(scene, row, { lapses: row.lapses + 1 }, { isOurDoing: true })
       setFailure(db, row.seq, checksum, { error: settlement.error, reason: '' })
       break
     }
@@ -126,11 +131,17 @@ function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { k
       break
     }
     case 'release':
-      wait(scene, row, { attempt: row.attempt - 1 }, db.get<{ name: string }>(OWNER_NAME, row.owner)?.name)
+      wait(
+        scene,
+        row,
+        { attempt: row.attempt - 1 },
+        { giver: db.get<{ name: string }>(OWNER_NAME, row.owner)?.name },
+      )
       break
     case 'dead':
       ledger.add(row.topic, DEAD, row.due_at, scene.queueName)
       db.run(BURY, now, ledger.nextSequence(), row.seq)
+      if (isKeyed(row)) placeEnds(db, row.seq, DEAD)
       setFailure(db, row.seq, checksumAfter(row, {}), settlement)
       break
     default:
@@ -138,8 +149,20 @@ function goOn(scene: Scene, row: MessageRow, settlement: Exclude<Settlement, { k
   }
 }
 
+type WaitReason = {
+  /** Whose worker gave it back. */
+  readonly giver?: string | undefined
+  /** Not by its handler's or its user's word: it holds its key, if that is serial. */
+  readonly isOurDoing?: boolean
+}
+
 /** The message waits again, with these of its numbers changed. Returns its checksum. */
-function wait(scene: Scene, row: MessageRow, changes: Partial<MessageRow>, giver?: string): number {
+function wait(
+  scene: Scene,
+  row: MessageRow,
+  changes: Partial<MessageRow>,
+  { giver, isOurDoing = false }: WaitReason = {},
+): number {
   const {
     due_at = row.due_at,
     first_due_at = row.first_due_at,
@@ -147,8 +170,14 @@ function wait(scene: Scene, row: MessageRow, changes: Partial<MessageRow>, giver
     lapses = row.lapses,
   } = changes
   const checksum = checksumAfter(row, changes)
-  scene.ledger.add(row.topic, WAITING, due_at, scene.queueName, giver)
-  scene.db.run(WAIT, due_at, first_due_at, attempt, lapses, checksum, row.seq)
+  if (isKeyed(row)) {
+    const key = keyOf(scene.db, row.seq)
+    scene.ledger.count(row.topic, WAITING, 1)
+    placeWaits(scene.db, row.seq, due_at, isOurDoing && scene.turns.isSerial(row.topic, key))
+    scene.turns.putBack(row.topic, key, giver)
+  } else scene.ledger.add(row.topic, WAITING, due_at, scene.queueName, giver)
+  const state = isKeyed(row) ? IN_TURN : WAITING
+  scene.db.run(WAIT, state, due_at, first_due_at, attempt, lapses, checksum, row.seq)
   return checksum
 }
 

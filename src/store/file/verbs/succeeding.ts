@@ -16,7 +16,7 @@ import {
   type MessageRow,
   type Text,
 } from '../database/message.ts'
-import { SUCCEEDED } from '../database/schema.ts'
+import { SUCCEEDED, WAITING } from '../database/schema.ts'
 import { corrupt } from '../failure.ts'
 import type { Scene, View } from './scene.ts'
 
@@ -27,6 +27,7 @@ type SuccessorRow = {
   readonly produced_at: number
   readonly checksum: number
   readonly tags: string | null
+  readonly key: string | null
   readonly meta: Text
   readonly body: Text
 }
@@ -34,10 +35,10 @@ type SuccessorRow = {
 type Predecessor = Pick<MessageRow, 'seq' | 'queue' | 'id'>
 type SuccessorMoment = { readonly dueAt: number; readonly producedAt: number }
 
-const BY_ID = `SELECT topic, priority, due_at, produced_at, checksum, tags, meta, body FROM successor
+const BY_ID = `SELECT topic, priority, due_at, produced_at, checksum, tags, key, meta, body FROM successor
   WHERE queue = ? AND id = ?`
-const INSERT = `INSERT INTO successor (queue, id, topic, priority, due_at, produced_at, checksum, tags, meta, body)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const INSERT = `INSERT INTO successor (queue, id, topic, priority, due_at, produced_at, checksum, tags, key, meta, body)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const DELETE = 'DELETE FROM successor WHERE queue = ? AND id = ?'
 const MARK = 'UPDATE message SET mark = mark | ? WHERE seq = ?'
 const UNMARK = 'UPDATE message SET mark = mark & ~? WHERE seq = ?'
@@ -58,7 +59,7 @@ export function dropSuccessor(scene: Scene, row: Predecessor): (NewMessage & Suc
   db.run(DELETE, queue, row.id)
   db.run(UNMARK, SUCCEEDED, row.seq)
   unindexTags(db, row, addedTags(scene, row, found.tags))
-  ledger.countSuccessor(ledger.internTopic(queue, found.topic).topic, -1)
+  ledger.count(ledger.internTopic(queue, found.topic).topic, WAITING, -1)
   return { ...found, id: row.id, when: { at: found.dueAt }, ifExists: 'replace' }
 }
 
@@ -74,20 +75,21 @@ export function moveSuccessor(scene: Scene, row: Predecessor, when: DueTime): bo
 export function readSuccessor(view: View, id: string): Successor | undefined {
   const row = readRow(view, id)
   if (row === undefined) return undefined
-  const { topic, priority, due_at: dueAt, produced_at: producedAt } = row
+  const { topic, priority, due_at: dueAt, produced_at: producedAt, key } = row
   const [meta, body] = [fromSql(row.meta), fromSql(row.body)]
-  if (row.checksum !== checksumOf(id, { meta, body, priority }, { dueAt, producedAt }, row.tags))
+  if (row.checksum !== checksumOf(id, { meta, body, priority, key }, { dueAt, producedAt }, row.tags))
     throw corrupt(`the successor of message "${id}" does not match its checksum`)
-  return { topic, body, meta, tags: parseTags(row.tags), priority, dueAt, producedAt }
+  const tags = parseTags(row.tags)
+  return { topic, body, meta, tags, ...(key === null ? {} : { key }), priority, dueAt, producedAt }
 }
 
 function keep(scene: Scene, row: Predecessor, message: NewMessage, moment: SuccessorMoment): void {
   const { db, queue, ledger } = scene
-  const { topic, priority, meta, body, tags = [] } = message
+  const { topic, priority, meta, body, tags = [], key } = message
   const ownTags = tags.length === 0 ? null : JSON.stringify(tags)
   const checksum = checksumOf(row.id, message, moment, ownTags)
   const { dueAt, producedAt } = moment
-  ledger.countSuccessor(ledger.internTopic(queue, topic).topic, 1)
+  ledger.count(ledger.internTopic(queue, topic).topic, WAITING, 1)
   db.run(
     INSERT,
     queue,
@@ -98,6 +100,7 @@ function keep(scene: Scene, row: Predecessor, message: NewMessage, moment: Succe
     producedAt,
     checksum,
     ownTags,
+    key ?? null,
     toSql(meta),
     toSql(body),
   )
@@ -117,9 +120,15 @@ function addedTags({ db }: View, row: Predecessor, tags: readonly string[]): rea
 
 function checksumOf(
   id: string,
-  { meta, body, priority }: Pick<NewMessage, 'meta' | 'body' | 'priority'>,
+  {
+    meta,
+    body,
+    priority,
+    key,
+  }: Pick<NewMessage, 'meta' | 'body' | 'priority'> & { readonly key?: string | null },
   { dueAt, producedAt }: SuccessorMoment,
   tags: string | null,
 ): number {
-  return (contentSum(id, meta, body, tags) ^ numbersSum(0, priority, dueAt, null, producedAt, 0, 0)) >>> 0
+  const content = contentSum(id, meta, body, tags, key)
+  return (content ^ numbersSum(0, priority, dueAt, null, producedAt, 0, 0)) >>> 0
 }
