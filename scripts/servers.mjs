@@ -15,7 +15,7 @@ import { bringFromDebian } from './servers/debian.mjs'
 import { bringFromNpm } from './servers/npm.mjs'
 import { startMysql } from './servers/mysql.mjs'
 import { writeTable } from './servers/table.mjs'
-import { ROOT } from './setup.mjs'
+import { ROOT, installDependencies, installMigrating, installRecipes } from './setup.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -38,6 +38,10 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
+installDependencies()
+// Of tests beside those of the engines.
+installRecipes()
+installMigrating()
 const results = []
 for (const row of ROWS.filter(({ name }) => wanted.includes(name))) {
   console.log(`\u2022 ${row.name}: bringing it here`)
