@@ -23,10 +23,15 @@ export async function logIn(send: Send, login: Login, name: string): Promise<Pro
     await hello(send, login, name)
     return 3
   } catch (error) {
-    if (!WITHOUT_HELLO.has(refusalWord(error))) throw discreet(error, login)
+    if (!mayGoWithoutHello(refusalWord(error), login)) throw discreet(error, login)
     await logInByResp2(send, login, name, discreet(error, login))
     return 2
   }
+}
+
+/** Redis 8 and Valkey do not say before the login that a command is unknown, only that a login is needed. */
+function mayGoWithoutHello(word: string, { password }: Login): boolean {
+  return WITHOUT_HELLO.has(word) || (word === 'NOAUTH' && password !== undefined)
 }
 
 async function hello(send: Send, login: Login, name: string): Promise<void> {
