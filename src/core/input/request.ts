@@ -8,16 +8,10 @@ import {
   parseWorkdays,
   type LocalTime,
   type SaidMoment,
+  type SaidWhen,
   type Workdays,
 } from '../windows/local.ts'
-import {
-  neverOpens,
-  type WindowOpening,
-  type TimeWindow,
-  type WindowBook,
-  type Windows,
-  type Within,
-} from '../windows/windows.ts'
+import { neverOpens, type WindowBook, type Windows, type Within } from '../windows/windows.ts'
 import { PRIORITIES, priorityRank, type Priority, type PriorityRank } from '../message.ts'
 import { checkNewId, checkNewKey, checkTags, isName } from './names.ts'
 import { checkRecord, parseOneOf } from './checks.ts'
@@ -149,7 +143,7 @@ function parsedOptions(
   given: Partial<Record<(typeof PRODUCE_KEYS)[number], unknown>>,
   context: ParseContext,
 ): ParsedProduce {
-  const { when, spreadMs, ...asked } = place(given, context)
+  const { when, spreadMs, told } = place(given, context)
   const tags = given.tag === undefined ? NO_TAGS : checkTags(given.tag)
   return {
     id: given.id === undefined ? undefined : checkNewId(given.id),
@@ -165,74 +159,65 @@ function parsedOptions(
     spreadMs,
     tags,
     key: given.key === undefined ? undefined : checkNewKey(given.key),
-    meta: parsePolicy(given, tags.length === 0 ? asked : { ...asked, tags }),
+    meta: parsePolicy(given, told, tags),
   }
 }
 
-/** Its moment, and what is remembered of how it was said. */
-type Placed = SpreadMoment & Pick<MessagePolicy, 'within' | 'said' | 'movedFrom'>
+/** Its moment, and what its policy tells of how it was said: fields of JSON, '' for nearly all. */
+type Placed = SpreadMoment & { readonly told: string }
 
 type PlaceOptions = Partial<Record<'delay' | 'at' | 'after' | 'within' | 'spread', unknown>>
 
-/** As it is stored; refused where it does not open within a year. */
-export function parseWithin(within: unknown, { now, book }: ParseContext): readonly TimeWindow[] {
-  return openWindows(within, { now, book }).windows.stored
+/** As a policy tells it; refused where it does not open within a year. */
+export function parseWithin(within: unknown, { now, book }: ParseContext): string {
+  const windows = book.read(within)
+  openingOf(windows, within, now)
+  return windows.told
 }
 
-function openWindows(
-  within: unknown,
-  { now, book }: ParseContext,
-): { readonly windows: Windows; readonly opening: WindowOpening } {
-  const windows = book.read(within)
-  const opening = windows.opening(now)
+function openingOf(windows: Windows, within: unknown, asked: number): number {
+  const opening = windows.opening(asked)
   if (opening === undefined) throw neverOpens(within)
-  return { windows, opening }
+  return opening.at
 }
 
 /** A window moves it to its opening, and ends a spread. */
-function place(given: PlaceOptions, context: ParseContext): Placed {
-  const moment = parseWhen(given, context)
+function place(given: PlaceOptions, { now, book }: ParseContext): Placed {
+  const { when, said } = parseWhen(given, now, book)
   const spreadMs = given.spread === undefined ? 0 : parseDuration(given.spread, 'spread')
-  if (given.within === undefined) return { ...moment, spreadMs }
-  const { when } = moment
-  const asked = 'at' in when ? when.at : Math.ceil(context.now + when.delayMs)
-  const { windows, opening } = openWindows(given.within, { ...context, now: asked })
-  const { at } = opening
+  const saidText = said === undefined ? '' : `"said":${JSON.stringify(said)}`
+  if (given.within === undefined) return { when, spreadMs, told: saidText }
+  const windows = book.read(given.within)
+  const asked = 'at' in when ? when.at : Math.ceil(now + when.delayMs)
+  const at = openingOf(windows, given.within, asked)
+  const told = at === asked ? windows.told : `${windows.told},"movedFrom":${asked}`
   return {
-    ...moment,
     when: { at },
     spreadMs: spreadMs === 0 ? 0 : Math.min(spreadMs, windows.closing(at) - at),
-    within: windows.stored,
-    ...(at === asked ? {} : { movedFrom: asked }),
+    told: saidText === '' ? told : `${saidText},${told}`,
   }
 }
 
-const NOTHING_ASKED = {}
-
-/** The policy options of a message, as text. */
+/** The policy options of a message, as text, with what else is told there. */
 export function parsePolicy(
   given: Partial<Record<(typeof POLICY_KEYS)[number], unknown>>,
-  asked: Pick<MessagePolicy, 'tags' | 'within' | 'said' | 'movedFrom'> = NOTHING_ASKED,
+  told = '',
+  tags: readonly string[] = NO_TAGS,
 ): string {
   const { ttl, ifExpired, remember, retry, timeout } = given
   if (ttl === undefined && ifExpired === undefined && remember === undefined)
-    if (
-      retry === undefined &&
-      timeout === undefined &&
-      asked.tags === undefined &&
-      asked.within === undefined &&
-      asked.said === undefined
-    )
-      return '' // Nearly all.
+    if (retry === undefined && timeout === undefined && tags.length === 0)
+      return told === '' ? '' : `{${told}}` // Nearly all.
   const policy: MessagePolicy = {
-    ...asked,
+    ...(tags.length === 0 ? {} : { tags }),
     ...(ttl === undefined ? {} : { ttlMs: parseDuration(ttl, 'ttl') }),
     ...(isSkipped(ifExpired, ttl) ? { ifExpired: 'skip' } : {}),
     ...(remember === undefined ? {} : { rememberMs: parseDuration(remember, 'remember') }),
     ...(retry === undefined ? {} : { retry: parseRetry(retry) }),
     ...(timeout === undefined ? {} : { timeoutMs: parseTimeout(timeout) }),
   }
-  return encodePolicy(policy)
+  const text = encodePolicy(policy)
+  return told === '' ? text : `${text.slice(0, -1)},${told}}`
 }
 
 const ORDER_BY_BYTES_MAX = 150
@@ -271,19 +256,22 @@ function isSkipped(ifExpired: unknown, ttl: unknown): boolean {
   })
 }
 
-type AskedMoment = Pick<Placed, 'when' | 'said'>
+type AskedMoment = { readonly when: DueMoment; readonly said?: SaidWhen }
 
-function parseWhen({ delay, at, after }: PlaceOptions, { now, book }: ParseContext): AskedMoment {
+function parseWhen({ delay, at, after }: PlaceOptions, now: number, book: WindowBook): AskedMoment {
   if (at === undefined && after === undefined)
     return { when: delay === undefined ? NOW : { delayMs: parseDuration(delay, 'delay') } }
-  const given = Object.entries({ delay, at, after }).filter(([, value]) => value !== undefined)
-  if (given.length > 1) {
-    const said = given.map(([name, value]) => `${name} is ${describe(value)}`).join(' and ')
-    throw new UsageError('DELAY_AND_AT', `${said}; give one of them.`, { value: Object.fromEntries(given) })
-  }
+  if (delay !== undefined || (at !== undefined && after !== undefined))
+    throw severalMoments({ delay, at, after })
   if (after !== undefined) return checkedMoment(parseWorkdays(after, book, now), 'after', now)
   if (isLocal(at)) return checkedMoment(parseLocalTime(at, now), 'at', now)
   return { when: { at: parseFutureMoment(at, 'at', now) } }
+}
+
+function severalMoments(moments: PlaceOptions): UsageError {
+  const given = Object.entries(moments).filter(([, value]) => value !== undefined)
+  const said = given.map(([name, value]) => `${name} is ${describe(value)}`).join(' and ')
+  return new UsageError('DELAY_AND_AT', `${said}; give one of them.`, { value: Object.fromEntries(given) })
 }
 
 function isLocal(at: unknown): boolean {

@@ -139,10 +139,7 @@ export function parseSpec(spec: unknown, context: ParseContext): Omit<SchedulePl
   const given = checkRecord(spec, 'schedule', SPEC_KEYS)
   const { start, end, times, catchUp = 'one', overlap = 'allow', spread = 0, priority = 'normal' } = given
   return {
-    meta: parsePolicy(
-      given,
-      given.within === undefined ? {} : { within: parseWithin(given.within, context) },
-    ),
+    meta: parsePolicy(given, given.within === undefined ? '' : parseWithin(given.within, context)),
     priority: priorityRank(parseOneOf(priority, 'priority', PRIORITIES)),
     ...(given.key === undefined ? {} : { key: checkNewKey(given.key) }),
     rhythm: parseRhythm(given, context),

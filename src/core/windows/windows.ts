@@ -50,10 +50,13 @@ const MINUTE_MS = 60_000
 export class Windows {
   /** As they are stored, and shown. */
   readonly stored: readonly TimeWindow[]
+  /** The same, as the policy of a message tells it. */
+  readonly told: string
   readonly #all: readonly OpenHours[]
 
   constructor(stored: readonly TimeWindow[], all: readonly OpenHours[]) {
     this.stored = stored
+    this.told = `"within":${JSON.stringify(stored)}`
     this.#all = all
   }
 
