@@ -16,6 +16,7 @@ import { worstFirst } from '../contract/findings.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
+import { needsNewerWorkers, type MarkingMessage } from '../shared/newer-workers.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import type { Ring } from '../sql/wakeups/bell.ts'
 import { changeControl, controlsReply, isOfKey, type ControlsWrite } from '../sql/controlling.ts'
@@ -301,9 +302,9 @@ export class MysqlStore implements contract.Store {
     return this.#wakeups.listen(listener, owner)
   }
 
-  /** From the first message with a key on, processes that know no keys are kept from opening these tables. */
-  async #markKeys(messages: readonly { readonly key?: string }[]): Promise<void> {
-    if (this.#areKeysMarked || !messages.some(({ key }) => key !== undefined)) return
+  /** From the first message with a key or a window on, processes that know none are kept from opening these tables. */
+  async #markKeys(messages: readonly MarkingMessage[]): Promise<void> {
+    if (this.#areKeysMarked || !messages.some(needsNewerWorkers)) return
     await this.#writes.flight(MARK_KEYS)
     this.#areKeysMarked = true
   }

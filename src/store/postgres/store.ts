@@ -12,7 +12,7 @@ import { worstFirst } from '../contract/findings.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
-import { needsNewerWorkers } from '../shared/newer-workers.ts'
+import { needsNewerWorkers, type MarkingMessage } from '../shared/newer-workers.ts'
 import { unsupported } from '../shared/unsupported.ts'
 import { controlsReply } from '../sql/controlling.ts'
 import { Floors } from '../sql/floors.ts'
@@ -297,9 +297,7 @@ export class PostgresStore implements contract.Store {
   }
 
   /** From the first message with a key or a window on, processes that know none are kept from opening these tables. */
-  async #markKeys(
-    messages: readonly contract.NewMessage[] | readonly contract.RestoredMessage[],
-  ): Promise<void> {
+  async #markKeys(messages: readonly MarkingMessage[]): Promise<void> {
     if (this.#areKeysMarked || !messages.some(needsNewerWorkers)) return
     await this.#writes.run('mark_keys_1', [])
     this.#areKeysMarked = true

@@ -16,6 +16,7 @@ import { worstFirst } from '../contract/findings.ts'
 import { followUpsOf } from '../contract/sizes.ts'
 import type * as contract from '../contract/store.ts'
 import type { StoreContext } from '../engine.ts'
+import { needsNewerWorkers, type MarkingMessage } from '../shared/newer-workers.ts'
 import { tooManyControls, tooManyKeyLimits } from '../shared/controls.ts'
 import * as keyless from '../shared/keyless.ts'
 import { isStorable } from '../shared/moments.ts'
@@ -44,7 +45,7 @@ const WANTS_MAX = 1000
 /** A round trip in a data centre takes well under a millisecond; a busy event loop or server takes a few. */
 const LEAD_MS = 10
 
-/** Where the next layout would have its payloads: this queue needs a version that knows keys. */
+/** Where the next layout would have its payloads: this queue needs a version that knows keys and windows. */
 const KEYS_MARK = 'keys'
 
 const OWNED_CURSOR = [/^owned$/, /^[-+.\w]+$/, /^/]
@@ -285,10 +286,11 @@ export class RedisStore implements contract.Store {
     return list(await this.#writes.run(script, call))
   }
 
-  /** Written before the first message with a key: versions that know no keys refuse to open the queue then. */
-  async #markKeys(messages: readonly { readonly key?: unknown }[]): Promise<void> {
-    if (this.#areKeysMarked || !messages.some(({ key }) => key !== undefined)) return
-    if (!this.#options.hasKeys) keyless.messages(this.capabilities, [{ key: '' }])
+  /** Written before the first message with a key or a window: versions that know none refuse to open the queue then. */
+  async #markKeys(messages: readonly MarkingMessage[]): Promise<void> {
+    if (!this.#options.hasKeys && messages.some(({ key }) => key !== undefined))
+      keyless.messages(this.capabilities, [{ key: '' }])
+    if (this.#areKeysMarked || !messages.some(needsNewerWorkers)) return
     await this.#route.writes.call(['SET', this.#keys.newPayload, KEYS_MARK])
     this.#areKeysMarked = true
   }
