@@ -72,6 +72,10 @@ export function installSurroundings() {
   installPackage('test/packages/surroundings', 'what users run punctual with')
 }
 
+export function installRuntimes() {
+  installPackage('test/packages/runtimes', 'Bun and Deno')
+}
+
 export function installHosts() {
   for (const name of ['nest-11', 'nest-12', 'web'])
     installPackage(`test/packages/${name}`, 'what hosts punctual')

@@ -17,6 +17,7 @@ import {
   installPeers,
   installPrograms,
   installRecipes,
+  installRuntimes,
   installSite,
   installSurroundings,
   run,
@@ -43,6 +44,7 @@ if (elsewhere === undefined) {
   installSite()
   installSurroundings()
   installHosts()
+  installRuntimes()
   buildIfStale()
   if (isWhole) for (const check of ['types', 'lint']) run('npm', ['run', '--silent', check])
 }

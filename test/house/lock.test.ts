@@ -14,6 +14,7 @@ describe.each([
   'test/packages/migrating/package-lock.json',
   'test/packages/nest-11/package-lock.json',
   'test/packages/nest-12/package-lock.json',
+  'test/packages/runtimes/package-lock.json',
   'test/packages/web/package-lock.json',
   'test/packages/recipes/package-lock.json',
   'site/package-lock.json',

@@ -11,6 +11,7 @@ import type { FileEngineOptions } from './on-thread.ts'
 
 export function spawnFileThread(workerData: ThreadData<FileEngineOptions>): Worker {
   assertIsModule(import.meta.url)
+  assertTakesMessages()
   return new Worker(new URL('./file-thread.js', import.meta.url), {
     workerData,
     name: 'punctual-file',
@@ -28,6 +29,15 @@ export function explainDeath(cause: Error): PunctualError {
     })
   }
   return bundledWithout(cause.message, cause)
+}
+
+/** The thread takes the calls that arrive while it works; the `parentPort` of Deno cannot be asked for them. */
+function assertTakesMessages(): void {
+  if (!('deno' in process.versions)) return
+  throw new UsageError(
+    'UNSUPPORTED',
+    'Deno cannot run the thread of the file engine; use another engine there, or Node or Bun.',
+  )
 }
 
 /** Bundlers that write CommonJS leave it empty: then there is no place to look for a file beside this one. */
