@@ -289,7 +289,7 @@ export class RedisStore implements contract.Store {
   /** Written before the first message with a key or a window: versions that know none refuse to open the queue then. */
   async #markKeys(messages: readonly MarkingMessage[]): Promise<void> {
     if (!this.#options.hasKeys && messages.some(({ key }) => key !== undefined))
-      keyless.messages(this.capabilities, [{ key: '' }])
+      keyless.messages({ engine: 'Redis Cluster' }, [{ key: '' }])
     if (this.#areKeysMarked || !messages.some(needsNewerWorkers)) return
     await this.#route.writes.call(['SET', this.#keys.newPayload, KEYS_MARK])
     this.#areKeysMarked = true

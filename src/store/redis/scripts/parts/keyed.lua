@@ -28,6 +28,7 @@ local function keyedTools()
   local KEYED, TURNS, RESTING = PREFIX .. 'keyed', PREFIX .. 'turns', PREFIX .. 'resting'
   local UNLIMITED = { weight = 1, interval = 0, burst = 0, concurrency = 0 }
   local RANKS = { '0', '1', '2' }
+  local UNUSED = { ['0'] = 0, ['1'] = 0, ['2'] = 0 }
   -- No stamp is later than this.
   local STAMPS_MS = 1
   local rates, tools = rateTools(), {}
@@ -73,6 +74,14 @@ local function keyedTools()
   -- topic -> names of keys in order, and by name what changed: how many run and hold it more or less, and for a key of
   -- which messages only entered, by priority the first moment of those.
   local changed, changedLines = {}, {}
+  -- By topic and priority, `lineOfAll`.
+  local allLines = {}
+  local function lineAround(line, topic, rank)
+    local its = allLines[topic] or {}
+    allLines[topic] = its
+    its[rank] = its[rank] or lineOfAll(line)
+    return its[rank]
+  end
 
   local function changeOf(topic, key)
     local its = changed[topic]
@@ -131,10 +140,15 @@ local function keyedTools()
   function tools.counts(topic, names)
     local records, found = ask('HMGET', named('counts', topic), unpack(names)), {}
     for index = 1, #names do
-      local record = records[index]
-      local running, held, filled, a, b, c = string.match(record or '', '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-      found[index] = { running = count(running), held = count(held), filled = count(filled), isKept = record and true }
-      found[index].used = { ['0'] = count(a), ['1'] = count(b), ['2'] = count(c) }
+      local record = records[index] or '0'
+      if #record < 5 then
+        found[index] = { running = count(record), held = 0, filled = 0, used = UNUSED }
+      else
+        local running, held, filled, a, b, c = string.match(record, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+        found[index] = { running = count(running), held = count(held), filled = count(filled) }
+        found[index].used = { ['0'] = count(a), ['1'] = count(b), ['2'] = count(c) }
+      end
+      found[index].isKept = records[index] and true
     end
     return found
   end
@@ -176,6 +190,17 @@ local function keyedTools()
     return first[1] and { rank = sub(first[1], 1, 1), member = sub(first[1], 2), due = first[2] }
   end
 
+  -- Mostly nothing but how many run, which has no blank.
+  local function recordOf(state)
+    local used = state.used
+    if state.held == 0 and state.filled <= now and used == UNUSED and state.running < 10000 then
+      return text(state.running)
+    end
+    local numbers = { text(state.running), text(state.held), state.filled > now and textOf(state.filled) or '0' }
+    numbers[4], numbers[5], numbers[6] = text(used['0']), text(used['1']), text(used['2'])
+    return table.concat(numbers, ' ')
+  end
+
   function tools.keepCounts(topic, keys, states)
     local kept, gone = {}, {}
     for index, key in ipairs(keys) do
@@ -183,9 +208,7 @@ local function keyedTools()
       local used = state.used
       local isUsed = used['0'] + used['1'] + used['2'] > 0
       if state.running > 0 or state.held > 0 or state.filled > now or (isUsed and state.isWaiting) then
-        local numbers = { text(state.running), text(state.held), state.filled > now and textOf(state.filled) or '0' }
-        numbers[4], numbers[5], numbers[6] = text(used['0']), text(used['1']), text(used['2'])
-        kept[#kept + 1], kept[#kept + 2] = key, table.concat(numbers, ' ')
+        kept[#kept + 1], kept[#kept + 2] = key, recordOf(state)
         if not state.isWaiting and state.running == 0 and state.held == 0 then
           try('ZADD', RESTING, textOf(state.filled), topic .. '\v' .. key)
         end
@@ -278,14 +301,45 @@ local function keyedTools()
     return math.min(before or math.huge, turnAt(due))
   end
 
+  -- The priorities in which messages with keys of this topic wait, or have a turn.
+  local function ranksOf(topic)
+    local lines, turns, found = {}, {}, {}
+    for index, rank in ipairs(RANKS) do
+      lines[index], turns[index] = lineOf(topic .. '\v', rank), topic .. ':' .. rank
+    end
+    local heads, firsts = call('ZMSCORE', HEADS, unpack(lines)), ask('ZMSCORE', TURNS, unpack(turns))
+    for index, rank in ipairs(RANKS) do
+      if heads[index] or firsts[index] then
+        found[#found + 1] = rank
+      end
+    end
+    return found
+  end
+
+  -- The turns of a key that nothing holds, after messages entered and none left.
+  local function turnsWith(entered, state, terms, before)
+    state.isWaiting = true
+    if tools.isFull(state, terms) then
+      return {}
+    end
+    local turns, opensAt = {}, tools.opensAt(state, terms)
+    for rank, turn in pairs(before) do
+      turns[rank] = turn
+    end
+    for rank, due in pairs(entered) do
+      turns[rank] = math.max(turnWith(due, before[rank]), opensAt)
+    end
+    return turns
+  end
+
   -- Looks at a key as a whole. Returns its turns by priority.
-  local function turnsOf(topic, key, state, terms, before)
+  local function turnsOf(topic, key, state, terms, before, ranks)
     if terms.concurrency == 0 and state.held > 0 then
       try('ZREMRANGEBYRANK', heldLine(topic, key), 0, -1)
       state.held = 0
     end
     if terms.weight == 1 then
-      state.used = { ['0'] = 0, ['1'] = 0, ['2'] = 0 }
+      state.used = UNUSED
     end
     local turns, opensAt = {}, tools.opensAt(state, terms)
     state.isWaiting = tools.isFull(state, terms)
@@ -293,7 +347,7 @@ local function keyedTools()
       return turns -- Whether something waits does not matter: it runs.
     end
     local holder = tools.holder(topic, key, state, terms)
-    for _, rank in ipairs(RANKS) do
+    for _, rank in ipairs(ranks) do
       local due = ask('ZRANGE', ownLine(topic, key, rank), 0, 0, 'WITHSCORES')[2]
       state.isWaiting = state.isWaiting or due ~= nil
       if due and holder then
@@ -305,32 +359,44 @@ local function keyedTools()
   end
 
   -- The turns of these keys until now, by priority.
-  local function standing(topic, names)
+  local function standing(topic, names, ranks)
     local found = {}
-    for _, rank in ipairs(RANKS) do
+    for _, rank in ipairs(ranks) do
       found[rank] = ask('ZMSCORE', named('turns', topic .. ':' .. rank), unpack(names))
     end
     return found
   end
 
   -- Gives keys of a topic their places. `served`: by key and priority, the turns of those that were served.
-  function tools.restand(topic, names, states, terms, served, moves)
-    local found, there, gone = standing(topic, names), {}, {}
+  -- `changes`: by key, what entered, where nothing else happened.
+  function tools.restand(topic, names, states, terms, served, moves, changes)
+    local ranks = ranksOf(topic)
+    local found, there, gone = standing(topic, names, ranks), {}, {}
     for index, key in ipairs(names) do
       local state, before, present = states[index], {}, {}
-      for _, rank in ipairs(RANKS) do
+      local isListed = state.isKept
+      for _, rank in ipairs(ranks) do
         present[rank] = found[rank][index] and tonumber(found[rank][index])
+        isListed = isListed or present[rank]
         before[rank] = served[key] and served[key][rank] or present[rank]
       end
-      local turns = turnsOf(topic, key, state, terms[index], before)
-      for _, rank in ipairs(RANKS) do
+      local turns
+      if changes and not changes[key].isMoved and terms[index].weight == 1 and state.held == 0 then
+        turns = turnsWith(changes[key].entered, state, terms[index], before)
+      else
+        turns = turnsOf(topic, key, state, terms[index], before, ranks)
+      end
+      for _, rank in ipairs(ranks) do
         if turns[rank] ~= present[rank] and (turns[rank] or present[rank]) then
           tools.move(moves, rank, key, turns[rank])
         end
       end
       local isThere = state.isWaiting or state.running > 0 or state.held > 0 or state.filled > now
-      local list = isThere and there or gone
-      list[#list + 1] = key
+      if not isThere then
+        gone[#gone + 1] = key
+      elseif not isListed then
+        there[#there + 1] = key
+      end
     end
     tools.keepCounts(topic, names, states)
     tools.make(moves, topic)
@@ -339,9 +405,13 @@ local function keyedTools()
 
   -- Messages of keys without limits entered, and none left: nothing is read but turns.
   local function standNew(topic, names, byName)
-    local found, moves, there = standing(topic, names), tools.moves(), {}
+    local ranks, moves, there = ranksOf(topic), tools.moves(), {}
+    local found = standing(topic, names, ranks)
     for index, key in ipairs(names) do
-      local isThere = found['0'][index] or found['1'][index] or found['2'][index]
+      local isThere = false
+      for _, rank in ipairs(ranks) do
+        isThere = isThere or found[rank][index]
+      end
       if not isThere then
         there[#there + 1] = key
       end
@@ -371,7 +441,7 @@ local function keyedTools()
       state.running = math.max(0, state.running + change.running)
       state.held = math.max(0, state.held + change.held)
     end
-    tools.restand(topic, names, states, tools.terms(topic, names), {}, tools.moves())
+    tools.restand(topic, names, states, tools.terms(topic, names), {}, tools.moves(), byName)
   end
 
   -- These keys of a topic are there, and those are not any more.
@@ -414,7 +484,7 @@ local function keyedTools()
   -- New messages, due and member in turn, entered the line of a key; `added` keeps what is added to the line of all.
   function tools.enter(line, members, earliest, added)
     local topic, key, rank = partsOf(line)
-    local entered, all = changeOf(topic, key).entered, lineOfAll(line)
+    local entered, all = changeOf(topic, key).entered, lineAround(line, topic, rank)
     entered[rank] = math.min(entered[rank] or math.huge, earliest)
     local into = added[all] or {}
     added[all], changedLines[all] = into, true
@@ -460,14 +530,15 @@ local function keyedTools()
 
   -- So many messages that were counted run more or less. Returns the line under which the topic counts them.
   function tools.count(line, by)
-    local topic, key = partsOf(line)
+    local topic, key, rank = partsOf(line)
     if key ~= '' then
       local change = changeOf(topic, key)
       change.running, change.isMoved = change.running + by, true
     end
-    return lineOfAll(line)
+    return lineAround(line, topic, rank)
   end
 
+  tools.UNUSED, tools.UNLIMITED = UNUSED, UNLIMITED
   tools.KEYED, tools.TURNS, tools.RESTING, tools.RANKS = KEYED, TURNS, RESTING, RANKS
   tools.ask, tools.named, tools.ownLine, tools.heldLine = ask, named, ownLine, heldLine
   return tools

@@ -94,26 +94,30 @@ local function servingTools()
     return found, firsts(found), isTold
   end
 
+  -- Of all keys of topics without limits of keys nothing is counted.
+  local FREE = { state = { running = 0, held = 0, filled = 0, used = tools.UNUSED }, terms = tools.UNLIMITED, left = math.huge }
+
   -- What is counted of a key that was met, the same in all priorities.
   local known = {}
 
   local function learn(topic, names)
     local its = known[topic] or {}
     known[topic] = its
-    local terms = tools.terms(topic, names)
-    local isRuled = tools.rules(topic)
-    local states = isRuled and tools.counts(topic, names)
+    if not tools.rules(topic) then
+      return nil
+    end
+    local terms, states = tools.terms(topic, names), tools.counts(topic, names)
     for index, key in ipairs(names) do
       if not its[key] then
-        local state = states and states[index] or { running = 0, held = 0, filled = 0, used = { ['0'] = 0, ['1'] = 0, ['2'] = 0 } }
-        its[key] = { key = key, state = state, terms = terms[index], left = tools.left(state, terms[index]), served = {} }
+        local state = states[index]
+        its[key] = { state = state, terms = terms[index], left = tools.left(state, terms[index]), served = {} }
         its[key].holder = tools.holder(topic, key, state, terms[index])
       end
     end
     return its
   end
 
-  local plans = {}
+  local plans, NONE = {}, {}
 
   -- The keys of a topic and priority in turn. `dueUntil`: what is due by then.
   local function planOf(topic, rank, dueUntil)
@@ -139,11 +143,12 @@ local function servingTools()
       names[#names + 1] = turns[index]
     end
     local its = #names > 0 and learn(plan.topic, names)
+    local stem, tail = lineOf(plan.topic .. '\v', plan.rank), ':' .. plan.rank
+    stem = sub(stem, 1, -3)
     for index, key in ipairs(names) do
-      local about = its[key]
-      local entry = { about = about, turn = tonumber(turns[2 * index]), given = 0, planned = 0, messages = {} }
-      entry.before = entry.turn
-      entry.line = tools.ownLine(plan.topic, key, plan.rank)
+      local about, turn = its and its[key] or FREE, tonumber(turns[2 * index])
+      local entry = { key = key, about = about, turn = turn, before = turn, given = 0, planned = 0, messages = NONE }
+      entry.line = stem .. key .. tail
       entry.used = about.state.used[plan.rank]
       plan.all[#plan.all + 1], plan.entries[#plan.entries + 1] = entry, entry
     end
@@ -162,8 +167,12 @@ local function servingTools()
       local size = plan.share * about.terms.weight + 1
       local more = ask('ZRANGE', entry.line, entry.planned, entry.planned + size - 1, 'WITHSCORES')
       entry.isRead = #more < 2 * size
-      for index = 1, #more do
-        messages[#messages + 1] = more[index]
+      if messages == NONE then
+        messages, entry.messages = more, more
+      else
+        for index = 1, #more do
+          messages[#messages + 1] = more[index]
+        end
       end
     end
     return messages[at + 1], messages[at + 2]
@@ -245,23 +254,34 @@ local function servingTools()
   local function takeOut(plan, entry, members)
     local about = entry.about
     local state, weight, holder = about.state, about.terms.weight, about.holder
+    if about == FREE then
+      call('ZREMRANGEBYRANK', entry.line, 0, entry.given - 1)
+      for index = 1, entry.given do
+        members[#members + 1] = entry.messages[2 * index - 1]
+      end
+      return
+    end
     for index = 1, entry.given do
       members[#members + 1] = holder and holder.member or entry.messages[2 * index - 1]
     end
     if holder then
       call('ZREM', entry.line, holder.member)
-      try('ZREM', tools.heldLine(plan.topic, about.key), plan.rank .. holder.member)
+      try('ZREM', tools.heldLine(plan.topic, entry.key), plan.rank .. holder.member)
       state.held = math.max(0, state.held - 1)
     else
       call('ZREMRANGEBYRANK', entry.line, 0, entry.given - 1)
       for index = 1, state.held > 0 and entry.given or 0 do
         local member = plan.rank .. entry.messages[2 * index - 1]
-        state.held = state.held - (try('ZREM', tools.heldLine(plan.topic, about.key), member) == 1 and 1 or 0)
+        state.held = state.held - (try('ZREM', tools.heldLine(plan.topic, entry.key), member) == 1 and 1 or 0)
       end
     end
     tools.charge(state, about.terms, entry.given)
     local used = state.used[plan.rank] + entry.given
-    state.used[plan.rank] = used % weight
+    if weight > 1 then
+      local counted = state.used
+      state.used = { ['0'] = counted['0'], ['1'] = counted['1'], ['2'] = counted['2'] }
+      state.used[plan.rank] = used % weight
+    end
     if used >= weight then
       about.served[plan.rank] = math.max(now, entry.before) + STAMP_MS
     end
@@ -286,10 +306,13 @@ local function servingTools()
     for _, plan in ipairs(its) do
       for _, entry in ipairs(plan.all) do
         if entry.isSeen then
-          local key, turn = entry.about.key, nil
-          local due = entry.messages[2 * entry.given + 2] or ask('ZRANGE', entry.line, 0, 0, 'WITHSCORES')[2]
+          local key, turn = entry.key, nil
+          local due = entry.messages[2 * entry.given + 2]
+          if not due and not entry.isRead then
+            due = ask('ZRANGE', entry.line, 0, 0, 'WITHSCORES')[2]
+          end
           if due then
-            turn = math.max(tonumber(due), entry.about.served[plan.rank] or entry.before)
+            turn = math.max(tonumber(due), entry.given > 0 and math.max(now, entry.before) + STAMP_MS or entry.before)
           elseif call('EXISTS', tools.ownLine(topic, key, '0'), tools.ownLine(topic, key, '1'), tools.ownLine(topic, key, '2')) == 0 then
             gone[#gone + 1] = key
           end
@@ -308,9 +331,9 @@ local function servingTools()
     for _, plan in ipairs(its) do
       for _, entry in ipairs(plan.all) do
         local about = entry.about
-        if entry.isSeen and not served[about.key] then
+        if entry.isSeen and not served[entry.key] then
           local place = #names + 1
-          names[place], states[place], terms[place], served[about.key] = about.key, about.state, about.terms, about.served
+          names[place], states[place], terms[place], served[entry.key] = entry.key, about.state, about.terms, about.served
         end
       end
     end
