@@ -538,7 +538,7 @@ function populated({ topics }: Awaited<ReturnType<Store['countTopics']>>): [stri
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-describe.each(ENGINES)('a random life in %s', (_name, numRuns, start, open) => {
+describe.each(ENGINES)('a random life in %s', (name, numRuns, start, open) => {
   beforeAll(start)
 
   test(
@@ -550,7 +550,8 @@ describe.each(ENGINES)('a random life in %s', (_name, numRuns, start, open) => {
           let now = BEGAN_AT
           const lives = [0, 1].map(() => {
             const store = open(() => now)
-            const hasKeys = store.capabilities.features.includes('keys')
+            // On Redis those with the very same turn go by their names, not as they were produced: `redis/keys-life.test.ts`.
+            const hasKeys = name !== 'redis' && store.capabilities.features.includes('keys')
             return {
               model: new Side(new ModelStore(() => now, { batchMax: 1_000, leadMs: 10 }), hasKeys),
               engine: new Side(store, hasKeys),
