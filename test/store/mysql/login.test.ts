@@ -64,7 +64,8 @@ describe('a password over plain TCP, which the server does not remember', () => 
   })
 })
 
-describe.runIf(await isMysql(GIVEN_URL))('on a MySQL', () => {
+// MariaDB has another default, so that this needs a MySQL that runs already: npm run test:servers -- --only mysql-9
+if (await isMysql(GIVEN_URL))
   it('a queue works by its password, and again after the server forgot it', async () => {
     const admin = GIVEN_URL ?? ''
     const { host, pathname } = new URL(admin)
@@ -75,11 +76,11 @@ describe.runIf(await isMysql(GIVEN_URL))('on a MySQL', () => {
     const plain = `${user}:secret@${host}${pathname}`
     await expect(placeAt(plain)).rejects.toMatchObject({ code: 'STORE_REFUSED' })
     await expect(placeAt(`${plain}?publicKey=fetch`)).resolves.toBeTypeOf('string')
-    await queryAt(admin, 'flush privileges') // What it remembers of passwords goes, as with a restart.
+    // What the server remembers of the password goes, as with a restart.
+    await queryAt(admin, `alter user '${user}'@'%' identified with caching_sha2_password by 'secret'`)
     await expect(placeAt(plain)).rejects.toMatchObject({ code: 'STORE_REFUSED' })
     await expect(placeAt(`${plain}?publicKey=fetch`)).resolves.toBeTypeOf('string')
   })
-})
 
 async function server(): Promise<PasswordServer> {
   const started = await startPasswordServer('secret')
