@@ -7,7 +7,7 @@
  * too late. So where the line goes on, nothing is handed out that stands behind its end.
  */
 import type { Meter } from '../../../../core/controls.ts'
-import type { KeyTerms } from '../../../../core/keys.ts'
+import { isSerial, type KeyTerms } from '../../../../core/keys.ts'
 
 /** A message that waits, as the index shows it: not locked yet. */
 export type WaitingPlace = { readonly seq: number; readonly dueAt: number }
@@ -77,7 +77,12 @@ export function sharesOf(line: readonly KeyInLine[], terms: RoundTerms): KeyShar
     const starts = meter?.left ?? Infinity
     const room = Math.max(0, Math.min(quota, slots, starts))
     const own = holder === undefined ? first : holder.priority === priority ? [holder] : []
-    const free = own.filter(({ seq, dueAt }) => dueAt <= until && !skipped.has(seq)).slice(0, room)
+    const due = own.filter(({ dueAt }) => dueAt <= until)
+    // Of a serial key nothing goes before one that others have locked, perhaps for a moment: it has an order to keep.
+    const locked = isSerial(member.terms) ? due.findIndex(({ seq }) => skipped.has(seq)) : -1
+    const free = (locked < 0 ? due : due.slice(0, locked))
+      .filter(({ seq }) => !skipped.has(seq))
+      .slice(0, room)
     return { member, quota, slots, starts, free }
   })
 }
