@@ -56,7 +56,8 @@ export class PartitionedStore implements contract.Store {
     await Promise.all(this.#stores.map((store) => store.close()))
   }
 
-  put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+  async put(messages: readonly contract.NewMessage[]): Promise<contract.PutResult[]> {
+    keyless.messages(this.capabilities, messages)
     return this.#atHome(messages, (store, its) => store.put(its))
   }
 
@@ -87,6 +88,7 @@ export class PartitionedStore implements contract.Store {
 
   /** What carries a message that lives elsewhere cannot be stored in one step with it, and is refused. */
   async settle(settlements: readonly contract.Settlement[]): Promise<contract.SettleResult[]> {
+    keyless.settlements(this.capabilities, settlements)
     const { homeOf: home } = this.partitions
     const isWhole = (one: contract.Settlement): boolean =>
       followUpsOf(one).every(({ id }) => home(id) === home(one.id))
@@ -213,7 +215,8 @@ export class PartitionedStore implements contract.Store {
     )
   }
 
-  restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+  async restore(messages: readonly contract.RestoredMessage[]): Promise<contract.RestoreResult[]> {
+    keyless.messages(this.capabilities, messages)
     return this.#atHome(messages, (store, its) => store.restore(its))
   }
 

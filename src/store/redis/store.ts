@@ -63,6 +63,9 @@ export type RedisStoreOptions = {
   readonly now?: () => number
 }
 
+/** Whose partitions have no keys. */
+const CLUSTER = { engine: 'Redis Cluster' }
+
 export class RedisStore implements contract.Store {
   readonly capabilities: contract.Capabilities
 
@@ -223,7 +226,8 @@ export class RedisStore implements contract.Store {
     return controlsReply(await this.#run(scripts.CONTROLS_SCRIPT, { args: [] }))
   }
 
-  keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+  async keys(query: contract.KeysQuery): Promise<contract.KeysPage> {
+    if (!this.#options.hasKeys) throw keyless.refusal(CLUSTER)
     return this.#looking.keys(query)
   }
 
@@ -289,7 +293,7 @@ export class RedisStore implements contract.Store {
   /** Written before the first message with a key or a window: versions that know none refuse to open the queue then. */
   async #markKeys(messages: readonly MarkingMessage[]): Promise<void> {
     if (!this.#options.hasKeys && messages.some(({ key }) => key !== undefined))
-      keyless.messages({ engine: 'Redis Cluster' }, [{ key: '' }])
+      throw keyless.refusal(CLUSTER)
     if (this.#areKeysMarked || !messages.some(needsNewerWorkers)) return
     await this.#route.writes.call(['SET', this.#keys.newPayload, KEYS_MARK])
     this.#areKeysMarked = true

@@ -1,7 +1,7 @@
 /** What engines without the feature `keys` refuse: a message is refused rather than stored without its key. */
 import { UsageError } from '../../core/errors.ts'
 import { followUpsOf } from '../contract/sizes.ts'
-import type { Capabilities, ControlChange, NewMessage, Settlement } from '../contract/store.ts'
+import type { Capabilities, NewMessage, Settlement } from '../contract/store.ts'
 
 type Keyless = Pick<Capabilities, 'engine'>
 
@@ -13,20 +13,15 @@ export function settlements(engine: Keyless, all: readonly Settlement[]): void {
   for (const settlement of all) messages(engine, followUpsOf(settlement))
 }
 
-export function control({ engine }: Keyless, change: ControlChange): void {
-  if (change.kind !== 'limit') return
-  if (change.key !== undefined || change.limit?.perKey !== undefined) throw refusal({ engine })
-}
-
 /** In place of the verb `keys`. */
 export function absent(engine: () => Keyless): () => Promise<never> {
   return () => Promise.reject(refusal(engine()))
 }
 
-function refusal({ engine }: Keyless): UsageError {
+export function refusal({ engine }: Keyless): UsageError {
   return new UsageError(
     'UNSUPPORTED',
-    `the ${engine} engine has no keys yet; leave "key" and "perKey" out, or use an engine that has them.`,
+    `the ${engine} engine has no keys; leave "key" and "perKey" out, or use an engine that has them.`,
     { value: 'keys' },
   )
 }

@@ -780,5 +780,6 @@ test('nothing is left behind: after 5,000 messages, keys and memory are back at 
     await round()
     expect(Object.keys(await look())).toEqual(['order'])
     expect(await allKeys(server.url)).toHaveLength(1)
-    expect((await usedMemory()) - before).toBeLessThan(200_000)
+    // A server may keep the buffers of a connection for some seconds.
+    await expect.poll(async () => (await usedMemory()) - before).toBeLessThan(200_000)
   }))
