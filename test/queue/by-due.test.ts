@@ -151,3 +151,30 @@ it('a cursor of another order, or of a plain list, is refused', async () => {
       code: 'CURSOR_INVALID',
     })
 })
+
+it('messages of a key that has few are one page, however many others are due before and between them', async () => {
+  const { queue, store } = await openStore('memory:')
+  const now = Date.now()
+  const flood = Array.from({ length: 40_000 }, (_, i) => ({
+    id: `f-${i}`,
+    topic: 't',
+    at: now + HOUR * (i + 1),
+  }))
+  await put(queue, flood)
+  const few = [39_000, 5, 20_000].map((hour, i) => ({
+    topic: 't',
+    id: `k-${i}`,
+    payload: i,
+    key: 'customer-7',
+    at: now + HOUR * hour + MINUTE,
+  }))
+  await queue.produceMany(few)
+  for (const [order, ids] of [
+    ['due', ['k-1', 'k-2', 'k-0']],
+    ['-due', ['k-0', 'k-2', 'k-1']],
+  ] as const)
+    expect(await walk(store, { topic: 't', key: 'customer-7', limit: 50 }, order)).toEqual({
+      ids,
+      pages: [3],
+    })
+})

@@ -7,7 +7,7 @@
  *                                                       2  list the window, whatever its topics (`inspect`), and sort it
  *
  * More than can be sorted falls due in one millisecond: such a window needs no order, and is shown as the engine walks it.
- * What does not wait (running, dead), and what is looked for by a tag or a prefix of the id, no engine counts by moments:
+ * What does not wait (running, dead), and what is looked for by a tag, a key or a prefix of the id, no engine counts by moments:
  * it is gathered and sorted a few thousand at a time, which is all of it unless there are more.
  *
  * Cost: a dozen calls of the store for a page, each bounded; at most CALLS_MAX, then the page is short and says where to
@@ -25,7 +25,7 @@ import { listStored } from './inspection.ts'
 export const DUE_ORDERS = ['due', '-due'] as const
 export type DueOrder = (typeof DUE_ORDERS)[number]
 
-/** What is listed one after the other. `found`: by tag or prefix, in all states. */
+/** What is listed one after the other. `found`: by tag, key or prefix, in all states. */
 const SECTIONS = ['running', 'waiting', 'dead', 'found'] as const
 type DueSection = (typeof SECTIONS)[number]
 
@@ -101,8 +101,8 @@ class DuePage {
   }
 
   #sections(): readonly DueSection[] {
-    const { state, tag, idPrefix } = this.#asked
-    if (tag !== undefined || idPrefix !== undefined) return ['found']
+    const { state, tag, key, idPrefix } = this.#asked
+    if ([tag, key, idPrefix].some((part) => part !== undefined)) return ['found']
     if (state === 'delayed' || state === 'ready') return ['waiting']
     if (state !== undefined) return [state]
     const all: readonly DueSection[] = ['running', 'waiting', 'dead']
