@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Punctual } from '../../../src/index.ts'
 import { SCOPES, type Scope } from '../../../src/doors/http/access/caller.ts'
+import { OpenCalls } from '../../../src/doors/http/access/open-calls.ts'
 import { CallRates } from '../../../src/doors/http/access/rates.ts'
 import { Signer } from '../../../src/doors/http/access/signing.ts'
 import { watchTokenFile, writeTokenFile } from '../../../src/doors/http/access/token-file.ts'
@@ -14,7 +15,7 @@ import { HttpServer } from '../../../src/doors/http/server.ts'
 import { ROUTES } from '../../../src/doors/http/table/table.ts'
 import { systemRandom } from '../../../src/random.ts'
 import { VirtualClock } from '../../../src/testing/index.ts'
-import { makeStand, QUEUE, tokenFor, type Stand } from './stand.ts'
+import { DOCUMENT, makeStand, QUEUE, tokenFor, type Stand } from './stand.ts'
 
 const TOKENS = SCOPES.map((scope) => tokenFor(scope, [scope]))
 
@@ -132,6 +133,24 @@ describe('tokens', () => {
     expect(warnings).toHaveLength(1)
   })
 
+  it('taken out of their file end what is open within a second, whenever somebody looked before', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'punctual-tokens-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const file = join(directory, 'tokens.json')
+    for (const lookedMs of [0, 110, 410, 610, 810, 990]) {
+      const clock = new VirtualClock()
+      writeTokenFile(file, [tokenFor('a', ['read'])])
+      const read = watchTokenFile(file, clock, { warn: () => undefined, error: () => undefined })
+      const told: string[] = []
+      new OpenCalls(clock).open(() => read().length === 0).whenOver(() => told.push('over'))
+      await clock.advance(lookedMs)
+      expect(read()).toHaveLength(1)
+      writeTokenFile(file, [])
+      await clock.advance(1_000)
+      expect({ lookedMs, told }).toEqual({ lookedMs, told: ['over'] })
+    }
+  })
+
   it('become a cookie for a browser, which the server signed', async () => {
     const { call } = await makeStand({ tokens: [tokenFor('ops', ['read'])] })
     const { status, headers } = await call('POST', '/v1/session', {}, { token: 'ops' })
@@ -221,11 +240,18 @@ describe('who is answered', () => {
       method: 'OPTIONS',
       headers: { origin: 'https://ops.example' },
     })
-    const allowed = asked.headers.get('access-control-allow-headers')?.split(', ')
-    expect(allowed).toEqual(
-      expect.arrayContaining(['idempotency-key', 'punctual-topic', 'punctual-if-exists']),
-    )
-    expect(asked.headers.get('access-control-expose-headers')).toContain('punctual-now')
+    const listed = (name: string): readonly string[] => asked.headers.get(name)?.split(', ') ?? []
+    const heeded = Object.values(DOCUMENT.paths)
+      .flatMap((operations) => Object.values(operations))
+      .flatMap(({ parameters = [] }) => parameters.filter((one) => one.in === 'header'))
+      .map(({ name }) => name.toLowerCase())
+    expect(heeded).toEqual(expect.arrayContaining(['idempotency-key', 'punctual-key', 'if-none-match']))
+    expect(heeded.filter((name) => !listed('access-control-allow-headers').includes(name))).toEqual([])
+    // The rest is the browser's own.
+    const told = Object.keys(DOCUMENT.components.headers)
+      .filter((name) => !['Set-Cookie', 'WWW-Authenticate'].includes(name))
+      .map((name) => name.toLowerCase())
+    expect(listed('access-control-expose-headers').toSorted()).toEqual(told.toSorted())
   })
 
   it('errors of our own tell nothing of the inside, and the log does', async () => {

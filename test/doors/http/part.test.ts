@@ -61,6 +61,8 @@ it('in counts, lists, forecasts, figures, workers, dead letters, schedules and l
   expect(whole.json.counts).toMatchObject({ delayed: 73 })
   expect(await ask('/forecast?until=2h&topic=shop.a')).toMatchObject({ status: 403 })
   expect(await ask('/schedules/shops')).toMatchObject({ status: 403 })
+  expect(await ask('/topics/shop.a/keys')).toMatchObject({ status: 403 })
+  expect(await ask('/topics/mail.a/keys')).toMatchObject({ status: 200 })
 
   const events = await listen(stand, undefined, undefined, { token: 'mail' })
   await expect

@@ -11,14 +11,20 @@ import type { Scope } from '../../../src/doors/http/access/caller.ts'
 import { ROUTES } from '../../../src/doors/http/table/table.ts'
 import { mismatches } from './validate.ts'
 
+type Response = {
+  readonly content?: Record<string, { schema: Record<string, unknown> }>
+  readonly headers?: Readonly<Record<string, unknown>>
+}
 type Operation = {
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Record<string, { schema: Record<string, unknown> }> }>
-  >
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[]
+  readonly responses: Readonly<Record<string, Response>>
 }
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, Record<string, unknown>>> }
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Record<string, unknown>>>
+    readonly headers: Readonly<Record<string, unknown>>
+  }
 }
 
 export const DOCUMENT = JSON.parse(
@@ -99,7 +105,7 @@ async function callAndCheck(
   })
   const text = await response.text()
   const answered = { status: response.status, text, json: parse(text) as Json, headers: response.headers }
-  checkAgainstDocument(method, path.split('?')[0] ?? '', answered)
+  checkAgainstDocument(method, path.split('?')[0] ?? '', answered, Object.keys(headers))
   return answered
 }
 
@@ -111,7 +117,18 @@ function parse(text: string): unknown {
   }
 }
 
-function checkAgainstDocument(method: string, path: string, { status, json, headers }: Answered): void {
+/** Headers that need no word: they mean what they mean everywhere, or belong to every answer. */
+const OF_HTTP =
+  /^(?:connection|keep-alive|date|transfer-encoding|content-.*|cache-control|vary|allow|x-content-type-options|access-control-.*)$/
+/** What a message or a condition is told in. */
+const HEEDED = /^(?:punctual-.*|idempotency-key|if-none-match)$/
+
+function checkAgainstDocument(
+  method: string,
+  path: string,
+  { status, json, headers }: Answered,
+  sent: readonly string[],
+): void {
   let shown: string
   try {
     shown = router.find(method === 'HEAD' ? 'GET' : method, path).route.path.replace('*}', '}')
@@ -121,13 +138,23 @@ function checkAgainstDocument(method: string, path: string, { status, json, head
     )
     return
   }
-  const responses = DOCUMENT.paths[shown]?.[method.toLowerCase()]?.responses ?? {}
+  const { responses = {}, parameters = [] } = DOCUMENT.paths[shown]?.[method.toLowerCase()] ?? {}
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   const isProblem = type === 'application/problem+json'
-  const content = (isProblem ? responses.default : responses[status])?.content
+  const { content, headers: told = {} } = (isProblem ? responses.default : responses[status]) ?? {}
   const where = `${method} ${shown} answered ${status} ${type}`
   if (isProblem) expect(status, where).toBeGreaterThanOrEqual(400)
   else expect(Object.keys(responses), where).toContain(String(status))
+  const named = Object.keys(told).map((name) => name.toLowerCase())
+  const untold = [...headers.keys()].filter((name) => !OF_HTTP.test(name) && !named.includes(name))
+  expect(untold, `headers of ${where}`).toEqual([])
+  if (!isProblem) {
+    const heeded = parameters.flatMap((one) => (one.in === 'header' ? [one.name.toLowerCase()] : []))
+    expect(
+      sent.filter((name) => HEEDED.test(name.toLowerCase()) && !heeded.includes(name.toLowerCase())),
+      `headers sent to ${where}`,
+    ).toEqual([])
+  }
   if (content === undefined || method === 'HEAD') return
   const schema = content[type]?.schema
   expect(schema, `${where}, which the document does not have`).toBeDefined()
