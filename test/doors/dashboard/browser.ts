@@ -79,6 +79,11 @@ export async function settled(page: Page): Promise<void> {
   await until(() => page.getByText('Looking…').count()).toBe(0)
 }
 
+/** The ids of the rows of messages, from above. */
+export async function ids(page: Page): Promise<string[]> {
+  return (await page.locator('tbody a.id').allInnerTexts()).map((text) => text.trim())
+}
+
 type AxeFinding = {
   readonly id: string
   readonly help: string

@@ -2,6 +2,7 @@
 import { describe } from 'vitest'
 import { useBrowser } from './browser.ts'
 import { describeFlows } from './cases/flows.ts'
+import { describeKeys } from './cases/keys.ts'
 import { describeLiving } from './cases/living.ts'
 import { describeSafety } from './cases/safety.ts'
 
@@ -11,4 +12,5 @@ describe.skipIf(!surfer.isThere)('in Chromium', () => {
   describeFlows(surfer)
   describeSafety(surfer)
   describeLiving(surfer)
+  describeKeys(surfer)
 })

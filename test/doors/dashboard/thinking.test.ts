@@ -154,6 +154,30 @@ describe('why not yet?', () => {
       ['yes', 'yes', 'yes', 'no', 'wait'],
     ],
     [
+      { kind: 'in-line', ...about, running: 0, before: 0, isExact: true, key: 'k', beforeInKey: 2, handlers },
+      ['yes', 'yes', 'yes', 'wait', 'wait'],
+    ],
+    [
+      {
+        kind: 'key-busy',
+        ...about,
+        key: 'k',
+        beforeInKey: 0,
+        running: 1,
+        holders: [{ id: 'b', owner: 'h:1', since: 990_000 }],
+        handlers,
+      },
+      ['yes', 'yes', 'yes', 'no', 'wait'],
+    ],
+    [
+      { kind: 'key-rate', ...about, key: 'k', beforeInKey: 3, until: 1_005_000, handlers },
+      ['yes', 'yes', 'yes', 'no', 'wait'],
+    ],
+    [
+      { kind: 'key-retry', ...about, key: 'k', beforeInKey: 0, heldBy: 'b', until: 1_005_000, handlers },
+      ['yes', 'yes', 'yes', 'no', 'wait'],
+    ],
+    [
       { kind: 'running', ...about, owner: 'h:1', since: 990_000, leaseEndsAt: 1_005_000 },
       ['yes', 'yes', 'wait'],
     ],
@@ -174,6 +198,31 @@ describe('why not yet?', () => {
     const outside = { until: Date.UTC(2030, 0, 7, 7), zone: 'Europe/Berlin' }
     expect(textsOf({ kind: 'not-due', ...about, dueAt: outside.until, outside, handlers })).toContain(
       'Outside its window until Mon 2030-01-07 08:00 (Europe/Berlin)',
+    )
+  })
+
+  it('says which of its key run, until when its rate is spent, whose retry it waits for, and how many are before it', () => {
+    const keyed = { ...about, key: 'customer-7', handlers }
+    const holders = [{ id: 'b', owner: 'h:1', since: 990_000 }]
+    expect(textsOf({ kind: 'key-busy', ...keyed, beforeInKey: 1, running: 1, holders }).slice(2)).toEqual([
+      '2 living workers handle its topic; 3 of 20 slots taken',
+      'As many of its key customer-7 run as may: 1',
+      'b has been running for 10 s',
+      '1 message of its key before it',
+    ])
+    expect(textsOf({ kind: 'key-rate', ...keyed, beforeInKey: 0, until: 1_005_000 }).slice(3)).toEqual([
+      'The rate of its key customer-7 is used up: the next may start in 5 s',
+    ])
+    expect(
+      textsOf({ kind: 'key-retry', ...keyed, beforeInKey: 2, heldBy: 'b', until: 1_005_000 }).slice(3),
+    ).toEqual([
+      'Its key customer-7 waits for the retry of b, due in 5 s',
+      'Messages of this key start one after the other; cancelling or moving that one lets the next start',
+      '2 messages of its key before it',
+    ])
+    const retry = { kind: 'retry', ...about, dueAt: 1_060_000, error: 'Error: no', lapses: 0 } as const
+    expect(textsOf({ ...retry, holdsKey: 'customer-7' })).toContain(
+      'Its key customer-7 waits for it: messages of this key start one after the other',
     )
   })
 

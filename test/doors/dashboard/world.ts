@@ -75,6 +75,7 @@ export async function fill(queue: Punctual): Promise<void> {
       payload: { to: `customer${i}@acme.example`, number: i },
       at: i % 10 === 1 ? now + 9 * HOUR + i : now + HOUR + i * 300_000,
       ...(i % 4 === 0 ? { tag: `order-${i % 20}` } : {}),
+      ...(i % 30 === 0 ? { key: `customer-${i % 60}` } : {}),
     })),
   )
   queue.handle('flaky', () => Promise.reject(new Error('connect ETIMEDOUT 10.0.0.7:25')), {

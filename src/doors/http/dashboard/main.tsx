@@ -10,7 +10,8 @@ import { MessagePage } from './pages/message/message.tsx'
 import { MessagesPage } from './pages/messages/messages.tsx'
 import { NowPage } from './pages/now.tsx'
 import { SchedulesPage } from './pages/schedules.tsx'
-import { TopicsPage } from './pages/topics.tsx'
+import { TopicKeysPage } from './pages/topics/keys.tsx'
+import { TopicsPage } from './pages/topics/topics.tsx'
 import { WorkersPage } from './pages/workers.tsx'
 import { KeysDialog, startKeys } from './parts/keys.tsx'
 import { Empty } from './parts/notice.tsx'
@@ -65,6 +66,7 @@ function Page(): JSX.Element {
     )
   }
   if (page === 'messages') return about === undefined ? <MessagesPage /> : <MessagePage id={about} />
+  if (page === 'topics' && about !== undefined) return <TopicKeysPage topic={about} />
   const View = PAGE_VIEWS[page]
   return <View />
 }

@@ -2,15 +2,10 @@
 import { createHash } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, it } from 'vitest'
-import { settled, until, type Surfer } from '../browser.ts'
+import { ids, settled, until, type Surfer } from '../browser.ts'
 import { fill, openWorld, QUEUE, type World } from '../world.ts'
 
 const HOUR = 3_600_000
-
-/** The ids of the rows, from above. */
-async function ids(page: Page): Promise<string[]> {
-  return (await page.locator('tbody a.id').allInnerTexts()).map((text) => text.trim())
-}
 
 function token(secret: string, more: object): object {
   return { name: secret, hash: createHash('sha256').update(secret).digest('hex'), scopes: ['read'], ...more }

@@ -1,5 +1,5 @@
 /** Every page: with nothing, with some of everything, and with a million; in light, in dark, wide and narrow. */
-import type { Locator } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { flaws, overflow, settled, until, type Surfer } from '../browser.ts'
 import { fill, fillWith, openWorld, type World } from '../world.ts'
@@ -15,6 +15,7 @@ const PAGES = [
   ['dead letters', '/dead'],
   ['workers', '/workers'],
   ['topics', '/topics'],
+  ['keys of a topic', '/topics/mail.send'],
   ['schedules', '/schedules?open=digest'],
   ['doctor', '/doctor'],
   ['keys', '/workers?keys=shown'],
@@ -26,6 +27,13 @@ const LOOKS = [
   { colorScheme: 'light', width: 360 },
   { colorScheme: 'dark', width: 360 },
 ] as const
+
+async function expectFine(page: Page, { colorScheme, width }: (typeof LOOKS)[number]): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize({ width, height: 800 })
+  expect(await overflow(page), `${width} px`).toBeLessThanOrEqual(0)
+  expect(await flaws(page), `${colorScheme}, ${width} px`).toEqual([])
+}
 
 /** Nothing of it lies outside of a window of 360 px. */
 async function isInside(shown: Locator): Promise<boolean> {
@@ -47,12 +55,7 @@ export function describePages(surfer: Surfer): void {
       async (_, path) => {
         const page = await surfer.open(world.ui + path)
         await settled(page)
-        for (const { colorScheme, width } of LOOKS) {
-          await page.emulateMedia({ colorScheme })
-          await page.setViewportSize({ width, height: 800 })
-          expect(await overflow(page), `${width} px`).toBeLessThanOrEqual(0)
-          expect(await flaws(page), `${colorScheme}, ${width} px`).toEqual([])
-        }
+        for (const look of LOOKS) await expectFine(page, look)
       },
     )
 
@@ -100,11 +103,12 @@ export function describePages(surfer: Surfer): void {
       ['/dead', 'No dead letters.'],
       ['/workers', 'No worker has been seen.'],
       ['/topics', 'No topic has messages.'],
+      ['/topics/mail', 'No keys.'],
       ['/schedules', 'No schedules.'],
     ])('%s teaches: %s', async (path, text) => {
       const page = await surfer.open(world.ui + path)
       await page.getByText(text).first().waitFor()
-      expect(await flaws(page)).toEqual([])
+      for (const look of LOOKS) await expectFine(page, look)
     })
   })
 
@@ -120,7 +124,7 @@ export function describePages(surfer: Surfer): void {
     it.each(PAGES.filter(([name]) => !name.includes('dead')))('%s', async (_, path) => {
       const page = await surfer.open(world.ui + path)
       await settled(page)
-      expect(await overflow(page)).toBeLessThanOrEqual(0)
+      for (const look of [LOOKS[0], LOOKS[3]]) await expectFine(page, look)
       // Whatever there is, a page stays small enough for a browser.
       expect(await page.evaluate<number>(`document.querySelectorAll('*').length`)).toBeLessThan(5_000)
     })

@@ -15,7 +15,7 @@ import type { PastAnswer } from '../state/wire.ts'
 import { ago, count, dayAndTime, distance, moment, span } from '../time/words.ts'
 import { FirstMessage } from './first-message.tsx'
 import { NeedsYou } from './needs-you.tsx'
-import { TopicTable } from './topic-table.tsx'
+import { TopicTable } from './topics/topic-table.tsx'
 import { useCapacity } from './worker-list.ts'
 
 const TOPICS_SHOWN = 8

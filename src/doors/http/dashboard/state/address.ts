@@ -6,6 +6,7 @@
  *   {base}/ui/{queue}                  now
  *   {base}/ui/{queue}/{page}?…         messages, forecast, dead, …
  *   {base}/ui/{queue}/messages/{id}    one message; names as `core/encoding/segment` writes them
+ *   {base}/ui/{queue}/topics/{topic}   the keys of a topic
  */
 import { signal } from '@preact/signals'
 import { nameOfSegment, segmentOf } from '../../../../core/encoding/segment.ts'
@@ -27,7 +28,7 @@ export type Whereabouts = {
   readonly queue: string | undefined
   /** Undefined: there is no such page. */
   readonly page: PageName | undefined
-  /** The id of one message. */
+  /** The id of one message, or the name of a topic. */
   readonly about: string | undefined
   readonly query: URLSearchParams
 }
@@ -45,7 +46,7 @@ function read(): Whereabouts {
     .split('/')
     .map(decode)
   const name = page === undefined || page === '' ? 'now' : PAGES.find((known) => known === page)
-  const isWrong = rest.length > 0 || (about !== undefined && name !== 'messages')
+  const isWrong = rest.length > 0 || (about !== undefined && name !== 'messages' && name !== 'topics')
   return {
     queue: queue === '' ? undefined : queue,
     page: isWrong ? undefined : name,

@@ -31,6 +31,7 @@ export type ShownMessage = {
   readonly state: 'delayed' | 'ready' | 'running' | 'dead' | 'completed'
   readonly priority: 'high' | 'normal' | 'low'
   readonly tags?: readonly string[]
+  readonly key?: string
   readonly dueAt: number
   readonly firstDueAt: number
   readonly producedAt?: number

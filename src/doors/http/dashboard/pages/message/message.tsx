@@ -46,6 +46,11 @@ export function MessagePage({ id }: { readonly id: string }): JSX.Element {
                 <Text text={tag} />
               </a>
             ))}
+            {message.key !== undefined && (
+              <a href={linkTo('messages', { state: 'all', topic: message.topic, key: message.key })}>
+                key <Text text={message.key} />
+              </a>
+            )}
           </p>
           <OneActions message={message} onGone={() => go(linkTo('messages', { topic: message.topic }))} />
           <Timeline message={message} />

@@ -64,6 +64,7 @@ export function FilterBar({ filter }: { readonly filter: PageFilter }): JSX.Elem
       )}
       <TopicInput value={filter.topic ?? ''} onChange={(topic) => change('topic', topic)} />
       <TextField name="tag" label="Tag" value={filter.tag} />
+      <TextField name="key" label="Key" value={filter.key} />
       <MomentField
         label="Due from 2026-11-16"
         value={filter.dueFrom}
@@ -91,6 +92,7 @@ function change(name: keyof PageFilter, value: string | number | undefined): voi
 const NOTHING = {
   topic: undefined,
   tag: undefined,
+  key: undefined,
   text: undefined,
   dueFrom: undefined,
   dueUntil: undefined,
@@ -99,7 +101,7 @@ const NOTHING = {
 }
 
 type TextFieldProps = {
-  readonly name: 'tag' | 'text'
+  readonly name: 'tag' | 'key' | 'text'
   readonly label: string
   readonly value: string | undefined
 }

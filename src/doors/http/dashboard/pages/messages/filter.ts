@@ -11,6 +11,7 @@ export type PageFilter = {
   readonly state: ListedState
   readonly topic: string | undefined
   readonly tag: string | undefined
+  readonly key: string | undefined
   readonly text: string | undefined
   readonly dueFrom: number | undefined
   readonly dueUntil: number | undefined
@@ -29,6 +30,7 @@ export function filterOf(query: URLSearchParams): PageFilter {
     state: STATES.find((known) => known === query.get('state')) ?? (find === undefined ? 'delayed' : 'all'),
     topic: word('topic'),
     tag: word('tag'),
+    key: word('key'),
     text: word('text'),
     dueFrom: moment('dueFrom'),
     dueUntil: moment('dueUntil'),
@@ -36,8 +38,8 @@ export function filterOf(query: URLSearchParams): PageFilter {
   }
 }
 
-export function isNarrow({ topic, tag, text, dueFrom, dueUntil, find }: PageFilter): boolean {
-  return [topic, tag, text, dueFrom, dueUntil, find].some((part) => part !== undefined)
+export function isNarrow({ topic, tag, key, text, dueFrom, dueUntil, find }: PageFilter): boolean {
+  return [topic, tag, key, text, dueFrom, dueUntil, find].some((part) => part !== undefined)
 }
 
 /** As the server takes it, without the word that is looked for. */
@@ -56,8 +58,7 @@ export function questionsOf(filter: PageFilter, order: 'due' | '-due'): readonly
     new URLSearchParams(
       Object.entries({ ...parts, ...more }).map(([name, value]) => [name, String(value)]),
     ).toString()
-  // A text is looked for as the store keeps its messages: in the order of their moments each page would look at all of them again.
-  if (find === undefined) return [ask(filter.text === undefined ? { order } : {})]
+  if (find === undefined) return [ask(isSearched(filter) ? {} : { order })]
   const isName = find.length <= WORD_MAX
   return [
     ...(isName ? [ask({ idPrefix: find, order })] : []),
@@ -66,16 +67,25 @@ export function questionsOf(filter: PageFilter, order: 'due' | '-due'): readonly
   ]
 }
 
+/**
+ * A text, or a key of whatever topic, is looked for as the store keeps its messages: in the order of their moments each page
+ * would look at all of them again.
+ */
+export function isSearched({ text, key, topic }: PageFilter): boolean {
+  return text !== undefined || (key !== undefined && topic === undefined)
+}
+
 /** For acting on all that match. */
 export function manyFilter(filter: PageFilter): ManyFilter {
   return partsOf(filter)
 }
 
-export function filterText({ state, topic, tag, text, dueFrom, dueUntil }: PageFilter): string {
+export function filterText({ state, topic, tag, key, text, dueFrom, dueUntil }: PageFilter): string {
   return [
     state === 'all' ? 'All messages' : `All ${state} messages`,
     topic === undefined ? '' : ` of ${plainName(topic)}`,
     tag === undefined ? '' : ` with the tag ${plainName(tag)}`,
+    key === undefined ? '' : ` with the key ${plainName(key)}`,
     dueFrom === undefined ? '' : ` due from ${dayAndTime(dueFrom, zone.value)}`,
     dueUntil === undefined
       ? ''

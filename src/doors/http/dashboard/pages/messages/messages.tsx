@@ -12,7 +12,15 @@ import { mayOperate } from '../../state/session.ts'
 import { count, plural } from '../../time/words.ts'
 import { FirstMessage } from '../first-message.tsx'
 import { countIn, FilterBar, StateTabs } from './filter-bar.tsx'
-import { filterOf, filterText, isNarrow, manyFilter, questionsOf, type PageFilter } from './filter.ts'
+import {
+  filterOf,
+  filterText,
+  isNarrow,
+  isSearched,
+  manyFilter,
+  questionsOf,
+  type PageFilter,
+} from './filter.ts'
 import { useListing } from './listing.ts'
 import { sorted, sortOf } from './sorting.ts'
 import { MessageTable } from './table.tsx'
@@ -153,7 +161,7 @@ function Progress({ filter, listing, size, isFirst }: ProgressProps): JSX.Elemen
   if (items.length === 0 && !isLooking && next === undefined && trouble === undefined) {
     return <NothingFound filter={filter} looked={looked} />
   }
-  const isSearch = filter.text !== undefined || filter.find !== undefined
+  const isSearch = isSearched(filter) || filter.find !== undefined
   const total = countIn(filter.state)
   const found = isSearch
     ? `${plural(items.length, 'match', 'matches')}; looked at ${count(looked)}${total === undefined || filter.find !== undefined ? '' : ` of ${count(total)}`}`
@@ -219,7 +227,7 @@ function NothingFound({
       {find === undefined ? (
         <p>
           {MEANINGS[state]}
-          {filter.text !== undefined && ` Looked at ${plural(looked, 'message')}.`}
+          {isSearched(filter) && ` Looked at ${plural(looked, 'message')}.`}
         </p>
       ) : (
         <p>

@@ -5,7 +5,7 @@
 import type { ShownMessage } from '../../state/wire.ts'
 import type { ListedState } from './filter.ts'
 
-export const SORTABLE = ['due', 'state', 'id', 'topic', 'attempt', 'size'] as const
+export const SORTABLE = ['due', 'state', 'id', 'topic', 'key', 'attempt', 'size'] as const
 export type SortName = (typeof SORTABLE)[number]
 
 export type RowSort = {
@@ -27,6 +27,7 @@ const KEYS: Readonly<Record<Exclude<SortName, 'due'>, (message: ShownMessage) =>
   state: ({ state }) => state,
   id: ({ id }) => id,
   topic: ({ topic }) => topic,
+  key: ({ key = '' }) => key,
   attempt: ({ attempt }) => attempt,
   size: ({ payloadBytes }) => payloadBytes,
 }

@@ -52,6 +52,8 @@ export function MessageTable(props: MessageTableProps): JSX.Element {
     ]
   }, [items, at, selected, canSelect])
   usePageKeys(keys)
+  // Most queues have no keys: the room is for what they have.
+  const hasKeys = items.some(({ key }) => key !== undefined)
   const isDead = items.every(({ state }) => state === 'dead')
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Messages">
@@ -77,6 +79,11 @@ export function MessageTable(props: MessageTableProps): JSX.Element {
             <Head name="topic" sort={sort} kind="topic-cell">
               Topic
             </Head>
+            {hasKeys && (
+              <Head name="key" sort={sort} kind="key-cell">
+                Key
+              </Head>
+            )}
             <Head name="attempt" sort={sort} kind="number">
               Attempt
             </Head>
@@ -101,7 +108,7 @@ export function MessageTable(props: MessageTableProps): JSX.Element {
                   />
                 </td>
               )}
-              <Row message={message} hasState={hasStates} onFocus={() => setAt(row)} />
+              <Row message={message} hasState={hasStates} hasKey={hasKeys} onFocus={() => setAt(row)} />
             </tr>
           ))}
         </tbody>
@@ -142,11 +149,12 @@ function Head({ name, sort, kind, children }: HeadProps): JSX.Element {
 type MessageRowProps = {
   readonly message: ShownMessage
   readonly hasState: boolean
+  readonly hasKey: boolean
   readonly onFocus: () => void
 }
 
-function Row({ message, hasState, onFocus }: MessageRowProps): JSX.Element {
-  const { id, topic, tags, state, attempt, payloadBytes, preview, error, reason } = message
+function Row({ message, hasState, hasKey, onFocus }: MessageRowProps): JSX.Element {
+  const { id, topic, tags, key, state, attempt, payloadBytes, preview, error, reason } = message
   const shown = state === 'dead' ? firstLine(error ?? reason ?? '') : (preview ?? '')
   return (
     <>
@@ -173,6 +181,15 @@ function Row({ message, hasState, onFocus }: MessageRowProps): JSX.Element {
           ))}
         </span>
       </td>
+      {hasKey && (
+        <td class={key === undefined ? 'key-cell is-nothing' : 'key-cell'}>
+          {key !== undefined && (
+            <a href={linkTo('messages', { state: 'all', topic, key })}>
+              <Name text={key} />
+            </a>
+          )}
+        </td>
+      )}
       <td class="number">{attempt}</td>
       <td class="number size-cell">{payloadBytes === 0 ? '–' : bytes(payloadBytes)}</td>
       <td class="payload-cell">

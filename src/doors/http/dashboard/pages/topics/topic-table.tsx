@@ -1,11 +1,11 @@
 /** Topics with their counts, what ended lately, and what holds them back. */
 import type { ComponentChildren, JSX } from 'preact'
-import { controlText } from '../actions/controls.tsx'
-import { Name } from '../parts/name.tsx'
-import { linkTo } from '../state/address.ts'
-import { now } from '../state/clock.ts'
-import { stats, topics } from '../state/live.ts'
-import { ago, count, distance } from '../time/words.ts'
+import { controlText } from '../../actions/controls.tsx'
+import { Name } from '../../parts/name.tsx'
+import { linkTo } from '../../state/address.ts'
+import { now } from '../../state/clock.ts'
+import { stats, topics } from '../../state/live.ts'
+import { ago, count, distance } from '../../time/words.ts'
 
 export type TopicTableProps = {
   readonly names: readonly string[]

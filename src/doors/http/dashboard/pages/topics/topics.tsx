@@ -1,18 +1,20 @@
 /** Topics: what waits in each, and the brakes: pause, resume over some time, limit. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { ControlDialog, controlText, type ControlWish } from '../actions/controls.tsx'
-import { PageHead } from '../parts/shell.tsx'
-import { changeQuery, linkTo, place, queryHref } from '../state/address.ts'
-import { isReachable, stats, topics } from '../state/live.ts'
-import { mayOperate } from '../state/session.ts'
-import { count } from '../time/words.ts'
+import { ControlDialog, controlText, type ControlWish } from '../../actions/controls.tsx'
+import { LimitDialog, type LimitWish } from '../../actions/limit.tsx'
+import { plainName } from '../../parts/name.tsx'
+import { PageHead } from '../../parts/shell.tsx'
+import { changeQuery, linkTo, place, queryHref } from '../../state/address.ts'
+import { isReachable, stats, topics } from '../../state/live.ts'
+import { mayOperate } from '../../state/session.ts'
+import { count } from '../../time/words.ts'
 import { TopicTable } from './topic-table.tsx'
 
 const PAGE = 50
 
 export function TopicsPage(): JSX.Element {
-  const [wish, setWish] = useState<ControlWish | undefined>(undefined)
+  const [wish, setWish] = useState<TopicWish | undefined>(undefined)
   const wanted = place.value.query.get('name') ?? ''
   const controls = stats.value?.controls ?? []
   const whole = controls.find(({ topic }) => topic === undefined)
@@ -46,9 +48,14 @@ export function TopicsPage(): JSX.Element {
       </div>
       <TopicTable
         names={found.slice((page - 1) * PAGE, page * PAGE)}
-        {...(mayOperate()
-          ? { actions: (topic: string) => <TopicActions topic={topic} onWish={setWish} /> }
-          : {})}
+        actions={(topic) => (
+          <>
+            <a class="button" href={linkTo('topics', {}, topic)} aria-label={`Keys of ${plainName(topic)}`}>
+              Keys
+            </a>
+            {mayOperate() && <TopicActions topic={topic} onWish={setWish} />}
+          </>
+        )}
       />
       {pages > 1 && (
         <nav class="progress-line" aria-label="Pages of topics">
@@ -74,12 +81,16 @@ export function TopicsPage(): JSX.Element {
           <a href={linkTo('messages', { topic: wanted })}>messages</a> by its whole name.
         </p>
       )}
-      {wish !== undefined && <ControlDialog wish={wish} onClose={() => setWish(undefined)} />}
+      {wish?.kind === 'limit' && <LimitDialog wish={wish} onClose={() => setWish(undefined)} />}
+      {(wish?.kind === 'pause' || wish?.kind === 'resume') && (
+        <ControlDialog wish={wish} onClose={() => setWish(undefined)} />
+      )}
     </>
   )
 }
 
-type WishProps = { readonly topic: string | undefined; readonly onWish: (wish: ControlWish) => void }
+type TopicWish = ControlWish | LimitWish
+type WishProps = { readonly topic: string | undefined; readonly onWish: (wish: TopicWish) => void }
 
 function PauseButton({ topic, isPaused, onWish }: WishProps & { readonly isPaused: boolean }): JSX.Element {
   const name = topic ?? 'the whole queue'
