@@ -30,6 +30,23 @@ describe('bad input at the shell', () => {
     expect(stderr).toMatch(/^punctual: "at" of line 1001 is "soon".* 1,000 messages before it stored;/)
   })
 
+  it('bytes that are not UTF-8 are refused, and nothing is stored: as an argument, and in a line of standard input', async () => {
+    const place = await makePlace()
+    await place.run(['produce', 't', '1', '--id', 'whole', '--delay', '1h'])
+    const punctual = `${process.execPath} ${BINARY} produce --json`
+    for (const script of [
+      String.raw`${punctual} t "$(printf '"\377"')" --delay 1h`,
+      String.raw`printf '{"topic":"t","payload":"\377","delay":"1h"}\n' | ${punctual} -`,
+    ]) {
+      const child = spawn('sh', ['-c', script], {
+        cwd: place.directory,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      expect(JSON.parse(await text(child.stdout)), script).toMatchObject({ code: 'ENCODING_INVALID' })
+    }
+    expect(await ids(place)).toEqual(['whole'])
+  })
+
   it('standard input that cannot be read is no empty input', async () => {
     const place = await makePlace()
     const directory = await open(place.directory)
