@@ -23,7 +23,13 @@ export function describeKeys(surfer: Surfer): void {
       await queue.limit('mail', { perKey: { concurrency: 1 } })
       await queue.limit('mail', { rate: '1/1h' }, { key: 'spent' })
       await queue.produceMany([
-        ...['b-0', 'b-1', 'b-2'].map((id) => ({ topic: 'mail', id, key: 'busy', payload: 1 })),
+        ...['b-0', 'b-1', 'b-2'].map((id, i) => ({
+          topic: 'mail',
+          id,
+          key: 'busy',
+          payload: 1,
+          at: Date.now() - 1_000 + i,
+        })),
         ...['s-0', 's-1'].map((id) => ({ topic: 'mail', id, key: 'spent', payload: 1 })),
         ...['f-0', 'f-1'].map((id) => ({ topic: 'mail', id, key: 'failing', payload: 1 })),
         { topic: 'mail', id: 'plain', payload: 1, delay: '2h' },
@@ -75,7 +81,6 @@ export function describeKeys(surfer: Surfer): void {
       await page.getByRole('button', { name: 'Select all that match' }).click()
       await page.getByRole('button', { name: 'Cancel…' }).click()
       await page.getByText('All delayed messages of other with the key busy.').waitFor()
-      await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
       await page.goto(`${world.ui}/messages?topic=mail`)
       await until(() => ids(page)).toEqual(['f-0', 'plain'])
       expect(await page.locator('td.key-cell').allInnerTexts()).toEqual(['failing', ''])

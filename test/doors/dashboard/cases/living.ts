@@ -200,6 +200,43 @@ export function describeLiving(surfer: Surfer): void {
       expect(await page.evaluate<boolean>(isLeftToRight)).toBe(true)
     })
 
+    it('a burst is work only where workers told what they can do; where that is too little, it is spread', async () => {
+      world = await openWorld()
+      const { queue } = world
+      const at = Date.now() + 5 * HOUR
+      await queue.produceMany([
+        ...Array.from({ length: 600 }, (_, i) => ({ topic: 'digest', payload: i, at })),
+        ...Array.from({ length: 20 }, (_, i) => ({ topic: 'other', payload: i, at: at + i * HOUR })),
+      ])
+      queue.handle('digest', () => undefined)
+      await queue.start()
+      const page = await surfer.open(`${world.ui}/forecast`)
+      await page
+        .locator('.bursts')
+        .getByText(/: 60\d due$/)
+        .waitFor()
+      expect(await page.getByRole('button', { name: /^Spread/ }).count()).toBe(0)
+      await page.route('**/workers', async (route) => {
+        const response = await route.fetch()
+        const { workers } = (await response.json()) as { workers: { facts: object }[] }
+        const told = workers.map((worker) => ({ ...worker, facts: { ...worker.facts, perSecond: 0.1 } }))
+        await route.fulfill({ response, json: { workers: told } })
+      })
+      await page.getByText(/1 h 4\d min .*of work for workers that can do 0\.1\/s/).waitFor()
+      await page.getByRole('button', { name: 'Spread over 2h…' }).click()
+      await page.getByRole('button', { name: 'Preview', exact: true }).click()
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /^Spread 60\d$/ })
+        .click()
+      await page.getByText(/^Moved 60\d\.$/).waitFor()
+      const { items } = await queue.list({ topic: 'digest', state: 'delayed', limit: 1_000 })
+      const moments = items.map(({ dueAt }) => dueAt)
+      expect(Math.max(...moments) - Math.min(...moments)).toBeGreaterThan(HOUR)
+      expect(items).toHaveLength(600)
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+    })
+
     it('a thousand topics are paged, and a process without handlers is no worker', async () => {
       world = await openWorld()
       await world.queue.produceMany(
