@@ -1,6 +1,7 @@
 // Punctual in company: how late another customer's message starts behind a flood of one topic.
-//   npm run bench:company -- [--engines memory,file,redis,postgres] [--messages 100000] [--keys 1]
+//   npm run bench:company -- [--engines memory,file,redis,postgres,mysql] [--messages 100000] [--keys 1]
 //     [--slots 100] [--ms 10]
+//   npm run bench:company -- --serial 1 [--engines ...]       so many keys of 200 messages of 20 ms, each one at a time
 // The flood is due at once; every 200 ms one message of another key is due. Told are its lateness (p50, max) and when the flood was
 // done, without keys (all in one line, as before) and with keys, in turn.
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,6 +10,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { Punctual } from '../dist/index.js'
+import { startMysql, urlFor as mysqlUrl } from './mysql-server.mjs'
 import { startPostgres, urlFor } from './postgres-server.mjs'
 import { freePort, startRedis } from './servers.mjs'
 
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     slots: { type: 'string', default: '100' },
     ms: { type: 'string', default: '10' },
     rounds: { type: 'string', default: '1' },
+    serial: { type: 'string' },
   },
 })
 const MESSAGES = Number(values.messages)
@@ -38,9 +41,10 @@ async function open(engine) {
       close: async () => rmSync(directory, { recursive: true, force: true }),
     }
   }
-  const server = engine === 'redis' ? await startRedis() : await startPostgres(freePort)
-  const url = engine === 'redis' ? `redis://127.0.0.1:${server.port}` : urlFor(server)
-  return { url, close: () => server.stop() }
+  const start = { redis: startRedis, postgres: startPostgres, mysql: startMysql }[engine]
+  const server = await start(freePort)
+  const url = { redis: ({ port }) => `redis://127.0.0.1:${port}`, postgres: urlFor, mysql: mysqlUrl }[engine]
+  return { url: url(server), close: () => server.stop() }
 }
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -98,8 +102,47 @@ async function run(url, isKeyed) {
   return { started: sorted.length, p50: sorted[Math.floor(sorted.length / 2)], max: sorted.at(-1), seconds }
 }
 
+/** Keys that run one at a time: when the last of their messages was done, from when the first was begun. */
+async function runSerial(url, keys) {
+  const [count, ms] = [200, 20]
+  const queue = new Punctual({ store: url, queue: `serial-${Date.now()}`, concurrency: SLOTS, logger: false })
+  await queue.limit('book', { perKey: { concurrency: 1 } })
+  await queue.pause('book')
+  for (let n = 0; n < count; n += Math.ceil(5_000 / keys)) {
+    const rows = Math.min(Math.ceil(5_000 / keys), count - n)
+    const entry = (i) => ({ topic: 'book', payload: n + Math.floor(i / keys), key: `key-${i % keys}` })
+    await queue.produceMany(Array.from({ length: rows * keys }, (_, i) => entry(i)))
+  }
+  const next = new Map()
+  let [done, inversions, begunAt, mostAtOnce, running] = [0, 0, Infinity, 0, 0]
+  await new Promise((finished) => {
+    queue.handle('book', async ({ payload, key }) => {
+      begunAt = Math.min(begunAt, performance.now())
+      mostAtOnce = Math.max(mostAtOnce, (running += 1))
+      if (payload !== (next.get(key) ?? 0)) inversions += 1
+      await sleep(ms)
+      next.set(key, payload + 1)
+      running -= 1
+      if (++done === count * keys) finished()
+    })
+    void queue.start().then(() => queue.resume('book'))
+  })
+  const seconds = (performance.now() - begunAt) / 1_000
+  await queue.stop({ timeout: 5_000 })
+  const ideal = (count * ms * Math.max(1, keys / SLOTS)) / 1_000
+  return `${keys} key(s) of ${count} messages of ${ms} ms, one at a time: ${seconds.toFixed(2)} s (ideal ${ideal} s), ${mostAtOnce} at once, ${inversions} out of order`
+}
+
 const show = (ms) => (ms === undefined ? 'none' : `${ms < 100 ? ms.toFixed(1) : Math.round(ms)} ms`)
 
+if (values.serial !== undefined) {
+  for (const engine of values.engines.split(',')) {
+    const { url, close } = await open(engine)
+    console.log(`${engine.padEnd(9)} ${await runSerial(url, Number(values.serial))}`)
+    await close()
+  }
+  process.exit(0)
+}
 console.log(
   `${MESSAGES} messages of ${KEYS} key(s), ${SLOTS} slots of ${WORK_MS} ms; ideal ${((MESSAGES / SLOTS) * WORK_MS) / 1_000} s`,
 )
