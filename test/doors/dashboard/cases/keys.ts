@@ -75,6 +75,10 @@ export function describeKeys(surfer: Surfer): void {
       await page.getByLabel('Key', { exact: true }).fill('busy')
       await page.getByLabel('Key', { exact: true }).press('Enter')
       await until(async () => (await ids(page)).toSorted()).toEqual(['b-0', 'b-1', 'b-2', 'elsewhere'])
+      // On a desk nothing has to give way for it.
+      expect((await page.locator('th.payload-cell').boundingBox())?.width).toBeGreaterThan(80)
+      const cut = `[...document.querySelectorAll('.messages :is(th, td.state-cell)')].filter((it) => it.scrollWidth > it.clientWidth).length`
+      expect(await page.evaluate<number>(cut)).toBe(0)
       // All that match are those of the key, and no others.
       await page.goto(`${world.ui}/messages?topic=other&key=busy`)
       await settled(page)

@@ -47,9 +47,12 @@ export function MessagePage({ id }: { readonly id: string }): JSX.Element {
               </a>
             ))}
             {message.key !== undefined && (
-              <a href={linkTo('messages', { state: 'all', topic: message.topic, key: message.key })}>
-                key <Text text={message.key} />
-              </a>
+              <>
+                {' · '}
+                <a href={linkTo('messages', { state: 'all', topic: message.topic, key: message.key })}>
+                  key <Text text={message.key} />
+                </a>
+              </>
             )}
           </p>
           <OneActions message={message} onGone={() => go(linkTo('messages', { topic: message.topic }))} />

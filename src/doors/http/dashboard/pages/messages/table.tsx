@@ -57,7 +57,7 @@ export function MessageTable(props: MessageTableProps): JSX.Element {
   const isDead = items.every(({ state }) => state === 'dead')
   return (
     <div class="table-box" tabIndex={0} role="region" aria-label="Messages">
-      <table class="messages">
+      <table class={hasKeys ? 'messages has-keys' : 'messages'}>
         <thead>
           <tr>
             {canSelect && (

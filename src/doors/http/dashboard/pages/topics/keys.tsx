@@ -164,7 +164,7 @@ function Holders({ found, holders }: HoldersProps): JSX.Element {
   const running = Math.max(found.running, holders.length)
   return (
     <span>
-      {count(running)}
+      {count(running)}{' '}
       {holders.slice(0, NAMED).map(({ id }) => (
         <a class="tag-like" key={id} href={linkTo('messages', {}, id)}>
           <Name text={id} />
