@@ -90,8 +90,12 @@ async function server(): Promise<PasswordServer> {
 
 async function placeAt(place: string): Promise<unknown> {
   const queue = new Punctual({ store: `mysql://${place}`, logger: false })
-  onTestFinished(() => void queue.stop())
-  return queue.produce('order', {}, { delay: '1h' })
+  try {
+    return await queue.produce('order', {}, { delay: '1h' })
+  } finally {
+    // What goes on connecting would make the server remember the password.
+    await queue.stop()
+  }
 }
 
 function fileWith(text: string): string {

@@ -759,8 +759,9 @@ describe('what only looks', () => {
 
 test('nothing is left behind: after 5,000 messages, keys and memory are back at the start', () =>
   withStore(async ({ store, look }) => {
+    // Without the heap of Lua, which Redis 8 counts as used and sweeps when it likes.
     const usedMemory = async (): Promise<number> =>
-      Number(/used_memory:(\d+)/.exec(String(await server.admin(['INFO', 'memory'])))?.[1])
+      Number(/used_memory_dataset:(\d+)/.exec(String(await server.admin(['INFO', 'memory'])))?.[1])
     const round = async (): Promise<void> => {
       for (let batch = 0; batch < 5; batch += 1) {
         await store.put(
@@ -780,6 +781,5 @@ test('nothing is left behind: after 5,000 messages, keys and memory are back at 
     await round()
     expect(Object.keys(await look())).toEqual(['order'])
     expect(await allKeys(server.url)).toHaveLength(1)
-    // A server may keep the buffers of a connection for some seconds.
-    await expect.poll(async () => (await usedMemory()) - before).toBeLessThan(200_000)
+    expect((await usedMemory()) - before).toBeLessThan(200_000)
   }))
